@@ -52,7 +52,8 @@ class Level:
 def quick_text(levels):
     """A quick run keeps no errors: its programs are newer than the last run of every gate."""
     newer = sum(row["error"] is None for level in levels.values() for row in level.rows)
-    return f" {newer} have newer programs, right by `--quick`'s gates and not yet run through all of them." if newer else ""
+    return (f" {newer} programs are newer than the last run of all gates: they passed those of `--quick` (one seed, fewer gates) and have not "
+            "been through all of them yet." if newer else "")
 
 
 def summary(levels):
@@ -60,9 +61,9 @@ def summary(levels):
     passed, faster = sum(l.passed for l in levels.values()), sum(l.faster for l in levels.values())
     ties = sum(l.ties for l in levels.values())
     tasks = sum(len(l.rows) for l in levels.values())
-    text = (f"On an H200, **{passed} of {tasks}** KernelBench tasks pass every gate of the Verifier. {faster} are faster "
-            "than the best PyTorch (the fastest of eager mode, torch.compile, and both in a CUDA graph), "
-            f"{ties} within 1 % of it.{quick_text(levels)}\n\n")
+    text = (f"On an H200, **{passed} of {tasks}** KernelBench tasks passed every gate of the Verifier. {faster} are faster "
+            "than the best PyTorch (the fastest of eager mode, torch.compile, and both in a CUDA graph); the other "
+            f"{ties} are within 1 % of it.{quick_text(levels)}\n\n")
     rows = []
     for number, level in levels.items():
         evaluated = f"{level.accepted} of {len(level.evaluated)}" if level.evaluated else "not run"
@@ -89,11 +90,41 @@ def levels_table(levels):
     made = table(["level", "passed every gate", "faster than the best PyTorch", "geomean over it", "slowest",
                   "seconds per task, median and most"], rows)
     made += f"\n{quick_text(levels).strip()}\n" if quick_text(levels) else ""
+    changed = sum(row["changed_since"] for level in levels.values() for row in level.rows)
+    if changed:
+        made += (f"\n{changed} tasks have programs that changed after their time was taken, marked § in the "
+                 "[table of all tasks](kernelbench-on-h200-tasks.md).\n")
+    by_wall = ", ".join(f"{geometric_mean([row['best_pytorch_ms'] / row['wall_ms'] for row in level.rows]):.2f}x"
+                        for level in levels.values())
+    made += ("\nSpeedups compare CUDA event times on both sides. Our wall time over PyTorch's event time, which counts a call's "
+             f"host overhead on our side only: {by_wall}.\n")
     for number, level in levels.items():
         if level.evaluated:
-            made += (f"\nKernelBench's own evaluator accepts {level.accepted} of the {len(level.evaluated)} programs of "
-                     f"Level {number}; [why it refuses the others](#kernelbenchs-own-evaluator). It was not run on the rest.\n")
+            made += (f"\nKernelBench's own evaluator accepts {level.accepted} of {len(level.evaluated)} programs of Level {number} "
+                     "made in class `default`, and was not run on the other levels' programs of that class. Programs made for it "
+                     "(`--compat kernelbench`) are [a separate measurement](#kernelbenchs-own-evaluator).\n")
     return made
+
+
+def memory_table(levels):
+    """Memory of a call over PyTorch's peak, of the tasks where it was measured."""
+    rows = []
+    for number, level in levels.items():
+        shares = [row["percent_of_memory"] for row in level.rows if row["percent_of_memory"] is not None]
+        more = sum(one > 110 for one in shares)
+        rows.append([number, f"{len(shares)} of {len(level.rows)}", sum(one <= 100 for one in shares),
+                     sum(100 < one <= 110 for one in shares), more, f"{statistics.median(shares):.0f} %"])
+    return table(["level", "measured", "at most PyTorch's peak", "up to 10 % more", "over 10 % more", "median"], rows)
+
+
+def steps_text(levels):
+    """Which programs were left with less than every step."""
+    kept = {}
+    for number, level in levels.items():
+        for row in level.rows:
+            kept.setdefault(row["steps"], []).append(f"Level {number} task {row['task'].split('_')[0]}")
+    made = f"{len(kept.pop('every step', []))} programs ship with every step of their plan. The others:\n\n"
+    return made + table(["what is left", "tasks"], [[steps, ", ".join(tasks)] for steps, tasks in sorted(kept.items())])
 
 
 def beside_pytorch(levels):
@@ -152,8 +183,17 @@ def models_summary(rows):
         made.append([name, f"{len(right)} of {len(chosen)}", sum(one >= 1 for one in speedups), f"{geometric_mean(speedups):.2f}x",
                      f"{min(speedups):.2f}x", f"{sum(r['program_mb'] <= r['pytorch_mb'] for r in memory)} of {len(memory)}",
                      f"{statistics.median(r['seconds'] for r in chosen):.0f}, {max(r['seconds'] for r in chosen)}"])
-    return table(["models", "right (quick gates)", "not slower", "geomean", "slowest", "no more memory than PyTorch",
+    return table(["models", "correct (quick gates)", "not slower", "geomean", "slowest", "no more memory than PyTorch",
                   "seconds, median and most"], made)
+
+
+def models_line(rows):
+    """One line of the README."""
+    right = [row for row in rows if row["passed"]]
+    half = [model_speedup(row) for row in right if row["model"].endswith(HALVES)]
+    single = [model_speedup(row) for row in right if not row["model"].endswith(HALVES)]
+    return (f"- {len(right)} of {len(rows)} models of torchvision, timm, transformers, diffusers and our own pass the quick gates; over the best PyTorch "
+            f"{geometric_mean(single):.2f}x in FP32, {geometric_mean(half):.2f}x in fp16 and bf16 ([every model](docs/models-on-h200.md)).\n")
 
 
 def models_table(rows):
@@ -165,7 +205,7 @@ def models_table(rows):
                          f"{row['program_mb']:.0f}, {row['pytorch_mb']:.0f}", row["seconds"], row["commit"]])
         else:
             made.append([row["model"], "–", "", row["reason"][:80], "", row["seconds"], row["commit"]])
-    return table(["model", "us a call", "best PyTorch", "speedup", "MB, PyTorch's", "seconds", "commit"], made)
+    return table(["model", "us per call", "best PyTorch", "speedup", "MB, PyTorch's", "seconds", "commit"], made)
 
 
 def figures(root):
@@ -173,12 +213,13 @@ def figures(root):
     rows = [json.loads(line) for line in lines]
     levels = {number: Level([row for row in rows if row["level"] == number]) for number in LEVELS}
     made = {"kernelbench-summary": summary(levels), "kernelbench-levels": levels_table(levels),
+            "kernelbench-memory": memory_table(levels), "kernelbench-steps": steps_text(levels),
             "beside-pytorch": beside_pytorch(levels)}
     for number, level in levels.items():
         made[f"kernelbench-level-{number}"] = tasks_table(level)
     models = (root / "docs/results/models-h200.jsonl").read_text(encoding="utf-8").splitlines()
     models = [json.loads(line) for line in models]
-    made.update({"models-summary": models_summary(models), "models-table": models_table(models)})
+    made.update({"models-summary": models_summary(models), "models-table": models_table(models), "models-line": models_line(models)})
     return made
 
 

@@ -26,7 +26,7 @@ import time
 
 HOME = pathlib.Path(__file__).resolve().parent.parent
 TESTDATA = HOME / "src/verify/testdata"
-# These take longest, as they should: whoever begins with them doesn't wait for them at the end.
+# These take longest: started first, they don't delay the end.
 LONGEST = ("endless_templates", "includes_endless_zeros", "allocates_everything")  # and those that never answer
 SECONDS_TO_END = 12  # that those who are running have left when the time is over
 
@@ -73,7 +73,7 @@ def task_of(path):
 
 
 def command_for(tool, path, device, log):
-    """Limits as in candidates_test.cpp: nobody needs long to reach them."""
+    """Limits as in candidates_test.cpp: they are reached quickly."""
     python = path.suffix == ".py"
     memory = 16 if python else 4 if device == "cuda" else 1
     ends = expected(path, device == "cuda")[0] != "build: build_failed"
@@ -273,14 +273,14 @@ def in_order(files, urgent):
 
 def main():
     parser = argparse.ArgumentParser(description="The candidates' verdicts as a table.")
-    parser.add_argument("tool", help="the stitchcuda to ask")
+    parser.add_argument("tool", help="the stitchcuda to run")
     parser.add_argument("--device", default="emulated", choices=("emulated", "cuda"))
     parser.add_argument("--jobs", type=int, default=4)
-    parser.add_argument("--python", default=os.environ.get("STITCHCUDA_PYTHON") or sys.executable, help="one with PyTorch")
+    parser.add_argument("--python", default=os.environ.get("STITCHCUDA_PYTHON") or sys.executable, help="a Python with PyTorch")
     parser.add_argument("--seconds", type=float, default=600, help=f"none is begun after this; all end {SECONDS_TO_END} s later")
     parser.add_argument("--only", default="", help="names that contain this; NAME,NAME: these")
-    parser.add_argument("--first", type=pathlib.Path, help="a file with names, one a line: these before the others")
-    parser.add_argument("--done", type=pathlib.Path, help="JSONL, a line a verdict: what is there is not asked again, what is new is added")
+    parser.add_argument("--first", type=pathlib.Path, help="a file with names, one per line, to judge first")
+    parser.add_argument("--done", type=pathlib.Path, help="JSONL, one verdict per line: those in it are not judged again, new ones are appended")
     arguments = parser.parse_args()
     os.environ["STITCHCUDA_PYTHON"] = arguments.python  # what is lent is lent to the same interpreter
     urgent = arguments.first.read_text(encoding="utf-8").split() if arguments.first else []

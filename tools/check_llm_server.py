@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether `stitchcuda llm ask` gets on with a server that somebody else wrote: `transformers serve` with a tiny model of
+"""Whether `stitchcuda llm ask` works with an independent server: `transformers serve` with a tiny model of
 random weights, so its answers are garbage.
 
     python3 -m venv /tmp/serve && /tmp/serve/bin/pip install torch transformers fastapi uvicorn openai rich accelerate

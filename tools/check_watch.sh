@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The watch over timed calls on a GPU (src/verify/README.md, Times): honest programs before and after, and the
+# The watch over timed calls on a GPU (docs/verifier.md, Times): honest programs before and after, and the
 # candidates that lie about their time. About three minutes.
 #   tools/check_watch.sh build/release/stitchcuda build/release/verify_test [an older stitchcuda] > table.txt
 set -u

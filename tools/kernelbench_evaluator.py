@@ -32,13 +32,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkout")
     parser.add_argument("programs")
-    parser.add_argument("-o", "--out", required=True, help="results, a JSON line a task")
+    parser.add_argument("-o", "--out", required=True, help="results, one JSON line per task")
     parser.add_argument("--levels", default="1,2,3", help="default: 1,2,3")
-    parser.add_argument("--jobs", type=int, default=2, help="evaluators side by side (default: 2)")
+    parser.add_argument("--jobs", type=int, default=2, help="evaluators running at once (default: 2)")
     parser.add_argument("--time-limit", type=int, default=120, help="seconds for one evaluation (default: 120)")
-    parser.add_argument("--ways", default=",".join(WAYS), help="of PyTorch, for what is rejected; 'none' for none")
-    parser.add_argument("--follow", type=int, metavar="PID", help="of a bench that still writes PROGRAMS: judge until it has ended")
-    parser.add_argument("--table", action="store_true", help="judge nothing: print the table of what results.jsonl has")
+    parser.add_argument("--ways", default=",".join(WAYS), help="other ways of computing PyTorch's result to evaluate for rejected programs; 'none' for none")
+    parser.add_argument("--follow", type=int, metavar="PID", help="process id of a bench that still writes PROGRAMS: judge until it ends")
+    parser.add_argument("--table", action="store_true", help="only print the table of results.jsonl")
     options = parser.parse_args()
     ways = [] if options.ways == "none" else options.ways.split(",")
     unknown = [way for way in ways if way not in WAYS]
@@ -82,7 +82,7 @@ def read_results(path, key="name"):
     if not os.path.exists(path):
         return {}
     with open(path) as file:
-        lines = [line for line in file if line.endswith("\n")]  # half a line at the end is nobody's
+        lines = [line for line in file if line.endswith("\n")]  # an incomplete last line is ignored
     return {record[key]: record for record in map(json.loads, lines)}
 
 
@@ -91,7 +91,7 @@ def is_running(pid):
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    with open(f"/proc/{pid}/stat") as file:  # one that nobody has waited for is over as well
+    with open(f"/proc/{pid}/stat") as file:  # a zombie has ended as well
         return file.read().rpartition(")")[2].split()[0] != "Z"
 
 

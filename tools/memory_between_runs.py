@@ -142,9 +142,9 @@ def main():
     parser.add_argument("--tasks", help="a folder of tasks (default: 20 small ones, made here)")
     parser.add_argument("--first", type=int, default=20, help="how many of them (default: 20)")
     parser.add_argument("--device", choices=("cuda", "emulated"), help="(default: cuda if there is a GPU)")
-    parser.add_argument("--jobs", type=int, default=2, help="runs side by side (default: 2)")
+    parser.add_argument("--jobs", type=int, default=2, help="runs at once (default: 2)")
     parser.add_argument("--budget", type=int, default=120, help="seconds of each run (default: 120)")
-    parser.add_argument("--json", help="a file for the rows")
+    parser.add_argument("--json", help="write the rows to this file")
     options, options.more = parser.parse_known_args()
     with tempfile.TemporaryDirectory(prefix="sc-memory-") as folder:
         if not options.tasks:

@@ -4,7 +4,7 @@ Starts `stitchcuda serve` on the emulated device with the tasks and candidates o
 candidates and check the verdicts; some hang up, some send 50 MB, some send nonsense, many send the same candidate. In the
 middle the service is killed with SIGKILL and started again. Checked: every verdict is the one that make_candidates.py
 expects, each candidate was judged once (twice at most around the kill), memory stayed bounded, nothing was lost. Prints
-verdicts a minute and the share of time that went neither to build nor run. Exit code 1 if anything is off.
+verdicts per minute and the share of time that went neither to build nor run. Exit code 1 if anything is off.
 """
 
 import argparse
@@ -187,7 +187,7 @@ def run(options):
         spent = status["seconds"]
         total = sum(spent.values()) or 1
         print(f"{options.clients} clients, {len(items)} candidates, killed {'once' if options.kill else 'never'}: "
-              f"{wall:.1f} s, {60 * len(items) / wall:.1f} verdicts a minute, peak {peak[0]:.0f} MB, "
+              f"{wall:.1f} s, {60 * len(items) / wall:.1f} verdicts per minute, peak {peak[0]:.0f} MB, "
               f"{status['from_store']} answered from the store")
         print("seconds of judging: " + ", ".join(f"{name} {value:.2f}" for name, value in spent.items())
               + f"; neither build nor run: {100 * (spent.get('other', 0) + spent.get('open', 0)) / total:.1f} % "
@@ -203,8 +203,8 @@ def main():
     parser.add_argument("--candidates", type=int, default=50)
     parser.add_argument("--device", default="emulated")
     parser.add_argument("--tool", default="stitchcuda")
-    parser.add_argument("--minutes", type=float, default=20, help="until everything has to be answered")
-    parser.add_argument("--most-megabytes", type=float, default=600, help="of the service's own process")
+    parser.add_argument("--minutes", type=float, default=20, help="time limit for all answers, in minutes (default: 20)")
+    parser.add_argument("--most-megabytes", type=float, default=600, help="memory limit of the service's process")
     parser.add_argument("--no-kill", dest="kill", action="store_false")
     options, more = parser.parse_known_args()
     options.more = more  # flags of serve

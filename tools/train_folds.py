@@ -175,8 +175,8 @@ def main():
     parser.add_argument("--gpu", default="H200")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--only", action="append", choices=list(ABLATIONS), help="one of the ablations")
-    parser.add_argument("--jobs", type=int, default=1, help="trainings at a time (default: 1)")
-    parser.add_argument("--write", metavar="FILE", help="put the tables between the marks of this page")
+    parser.add_argument("--jobs", type=int, default=1, help="trainings at once (default: 1)")
+    parser.add_argument("--write", metavar="FILE", help="insert the tables between the markers of this page")
     parser.add_argument("-o", "--out", required=True)
     parser.add_argument("--stitchcuda", default=os.environ.get("STITCHCUDA_BINARY", "stitchcuda"))
     arguments = sys.argv[1:]

@@ -26,12 +26,12 @@ def save(fast, path, overwrite=False):
     tensors, layout = collect(fast)
     document = {"stitchcuda": VERSION, "training": fast.training, "call": {"positional": trees.to_json(fast._tree["positional"]),
                 "keyword": [[name, trees.to_json(tree)] for name, tree in fast._tree["keyword"]], "outputs": trees.to_json(fast._tree["outputs"])},
-                "names": trees_names(fast), "tensors": layout}
+                "names": trees_names(fast), "tensors": layout, "complex": [key for key, tensor in tensors.items() if tensor.is_complex()]}
     os.makedirs(os.path.dirname(path), exist_ok=True)
     draft = tempfile.mkdtemp(prefix=os.path.basename(path) + ".", dir=os.path.dirname(path))
     try:
         shutil.copytree(fast.folder.path, draft, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".lock", "model_new.py", WEIGHTS, CALL))
-        safetensors.write(os.path.join(draft, WEIGHTS), tensors)
+        safetensors.write(os.path.join(draft, WEIGHTS), {key: as_pairs(tensor) for key, tensor in tensors.items()})
         with open(os.path.join(draft, CALL), "w") as file:
             json.dump(document, file, indent=1)
         with open(os.path.join(draft, RECORD), "w") as file:
@@ -45,6 +45,11 @@ def save(fast, path, overwrite=False):
         if isinstance(error, OSError):
             raise StitchError(f"{path} cannot be written: {error.strerror}") from error
         raise
+
+
+def as_pairs(tensor):
+    """The file knows no complex numbers: their parts stand side by side."""
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 
 def is_ours(path):
@@ -119,6 +124,7 @@ def load(path, model=None, *, other_shapes=None, no_gpu="emulate"):
     fast = Fast(folder, call, model, {}, signature_from(document["names"]), choices)
     fast.__dict__["training"] = document["training"] if model is None else model.training
     tensors = safetensors.read(folder.file(WEIGHTS))
+    tensors |= {key: torch.view_as_complex(tensors[key]) for key in document.get("complex", [])}
     device = torch.device("cuda", torch.cuda.current_device()) if cuda and torch.cuda.is_available() else torch.device("cpu")
     put(fast, tensors, document["tensors"], device, with_weights=model is None)
     return fast

@@ -1,15 +1,18 @@
 """What a model computes only to check its inputs, as transformers counts image tokens: no part of the program.
 
-A program is called with inputs that PyTorch accepts. Such a check reads values on the host, and a program never does.
+A program is called with inputs that PyTorch accepts. Such a check reads values on the host, and a program never does. Results of a
+size that depends on values, which nothing reads (selected.py computes them in another way), are none either.
 """
 
 import operator
 
 import torch
 
+from . import encode
+
 ASSERTIONS = {torch.ops.aten._assert_scalar.default, torch.ops.aten.sym_constrain_range.default,
               torch.ops.aten.sym_constrain_range_for_size.default, torch.ops.aten._assert_async.default,
-              torch.ops.aten._assert_async.msg}
+              torch.ops.aten._assert_async.msg, torch.ops.aten._assert_tensor_metadata.default}
 
 
 def erase_checks(program):
@@ -20,17 +23,25 @@ def erase_checks(program):
             module.recompile()
 
 
+def has_unknown_sizes(program):
+    """Whether results are left whose sizes or numbers depend on values."""
+    return any(node.users and encode.is_symbolic(node.meta.get("val")) for node in program.graph.nodes if node.op == "call_function")
+
+
 def nodes_of_checks(graph):
     """The nodes of an fx graph whose results nothing but assertions read, and the assertions; readers first."""
     found = {}
     for node in reversed(graph.nodes):
-        if node.op == "call_function" and (node.target in ASSERTIONS or is_read_by(node, found) and is_pure(node.target)):
+        if node.op != "call_function":
+            continue
+        unread = is_read_by(node, found) if node.users else encode.is_symbolic(node.meta.get("val"))
+        if node.target in ASSERTIONS or unread and is_pure(node.target):
             found[node] = None
     return found
 
 
 def is_read_by(node, readers):
-    return bool(node.users) and all(user in readers for user in node.users)
+    return all(user in readers for user in node.users)
 
 
 def is_pure(target):

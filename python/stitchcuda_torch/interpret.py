@@ -6,7 +6,7 @@ Nothing is written in place, so that autograd sees every value: a write makes a 
 import torch
 
 from . import dtypes
-from .reference import LOW, widen
+from .reference import LOW, rms_norm_eps, widen
 
 aten = torch.ops.aten
 SAME = {"aten.detach.default", "aten.detach_.default", "aten.alias.default", "aten.lift_fresh_copy.default", "aten.clone.default",
@@ -86,7 +86,7 @@ class Program:
             if slot.name in product:
                 value = self.operands(value, owner, slot.name)
             if node["op"].startswith("aten.rms_norm") and slot.name == "eps" and value is None:
-                value = torch.finfo(self.native).eps
+                value = rms_norm_eps(self.native)
             if slot.name in ("running_mean", "running_var") and value is not None:  # autograd knows no derivative by them
                 value = None if node["op"] == "aten.batch_norm.default" and node["args"]["training"] else value.detach()
             if slot.kwarg_only:

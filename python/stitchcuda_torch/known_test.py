@@ -96,6 +96,55 @@ class KnownTest(unittest.TestCase):
             export(lambda self, x, n: x * n.item() if n > 1 else x, torch.randn(2), torch.tensor(3))
         self.assertEqual(caught.exception.kind, "data_dependent")
 
+    def test_known_masks_select(self):
+        def forward(self, x):
+            n = x.shape[0]
+            similarity, mine = x @ x.T, torch.ones(n, n, dtype=torch.bool)
+            mine.fill_diagonal_(False)
+            mine[0, 1] = False
+            pairs = (torch.arange(n)[:, None] % 4 == torch.arange(n) % 4).float()[~torch.eye(n, dtype=torch.bool)].view(n, -1)
+            others = similarity[~torch.eye(n, dtype=torch.bool)].view(n, -1)
+            return similarity[mine].sum(), others[pairs.bool()].view(n, -1), torch.masked_select(x, torch.arange(4) > 1), x[:, torch.arange(4) > 2]
+
+        self.agrees(forward, torch.randn(8, 4))
+
+    def test_selected_rows_are_computed_for_all(self):
+        def forward(self, x, target, mask):
+            y, z, far = torch.zeros_like(x), x.clone(), x.clone()
+            y[mask] = torch.nn.functional.linear(x[mask].relu(), x[:4] * 2) + 1
+            z[mask] += 3
+            far[mask] = target[mask]
+            loss = torch.nn.functional.mse_loss(x[mask], target[mask])
+            entropy = torch.nn.functional.cross_entropy(x[mask], target[mask].argmax(-1), label_smoothing=0.1)
+            return y, z, far, loss, entropy, (x - target)[mask].abs().mean(), x[mask].softmax(-1)[:, 1].sum(), torch.masked_select(x, mask[:, None]).sum()
+
+        self.agrees(forward, torch.randn(8, 4), torch.randn(8, 4), torch.arange(8) % 3 > 0)
+
+    def test_other_uses_of_a_selection_are_refused(self):
+        def other_mask(self, x):
+            y = torch.zeros_like(x)
+            y[x > 1] = x[x > 0]
+            return y
+
+        def written_between(self, x):
+            mask, y = x > 0, torch.zeros_like(x)
+            rows = x[mask]
+            mask[0] = True
+            y[mask] = rows
+            return y
+
+        def under_another_name(self, x):
+            mask = x > 0
+            rows = x[mask]
+            rows.add_(1)
+            return torch.zeros_like(x).masked_fill(mask, 1) + rows.sum()
+
+        for forward in (other_mask, written_between, under_another_name, lambda self, x: x[x > 0].std(), lambda self, x: x[x[:, 0] > 0] @ x.T,
+                        lambda self, x: x[x > 0].sum() / x[x > 0].numel(), lambda self, x: x[x[:, 0] > 0].softmax(0).sum()):
+            with self.subTest(forward.__name__), self.assertRaises(TaskError) as refused:
+                export(forward, torch.randn(8, 4))
+            self.assertEqual(refused.exception.kind, "data_dependent")
+
 
 if __name__ == "__main__":
     unittest.main()

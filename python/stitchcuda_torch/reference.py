@@ -12,6 +12,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .below_autograd import attention_written_out
 from .observe import observe
 from .trace import promote_tensor_attributes
 
@@ -79,12 +80,15 @@ def float64_only(native):
     torch.backends.mha.set_fastpath_enabled(False)
     torch.finfo = lambda dtype=torch.float64: finfo(native if dtype == torch.float64 else dtype)
     try:
-        with WidenCalls(finfo(native).eps), WidenOperators() as operators:
+        with torch.compiler.set_stance("force_eager"), attention_written_out(), WidenCalls(rms_norm_eps(native)), WidenOperators() as operators:
             yield operators
     finally:
         torch.finfo = finfo
         torch.backends.mha.set_fastpath_enabled(fast_path)
         torch.set_default_dtype(default)
+
+
+RMS_NORMS = (torch.rms_norm, torch.nn.functional.rms_norm, torch.ops.aten.rms_norm.default)  # the last in exported programs
 
 
 class WidenCalls(TorchFunctionMode):
@@ -96,7 +100,7 @@ class WidenCalls(TorchFunctionMode):
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
-        if function in (torch.rms_norm, torch.nn.functional.rms_norm):  # eps=None means the eps of the input's dtype
+        if function in RMS_NORMS:
             args, kwargs = rms_norm_arguments(*args, **kwargs), {}
             args = (*args[:3], self.eps if args[3] is None else args[3])
         if not reinterprets(function, args):
@@ -161,6 +165,11 @@ def narrow_dtypes(leaf):
 def reinterprets(function, args):
     """x.view(torch.float32) reads the same bits as another type: not a conversion."""
     return function is torch.Tensor.view and len(args) == 2 and isinstance(args[1], torch.dtype)
+
+
+def rms_norm_eps(native):
+    """What eps=None means: that of the dtype PyTorch computes in, and half precision is computed in float32."""
+    return 2.0**-52 if native == torch.float64 else 2.0**-23
 
 
 def rms_norm_arguments(input, normalized_shape, weight=None, eps=None):

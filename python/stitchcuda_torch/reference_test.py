@@ -58,6 +58,15 @@ class ReferenceTest(unittest.TestCase):
         self.assertLess((y - want).abs().max().item(), 1e-14)
         self.assertEqual(native_dtype(nn.Linear(2, 2).half(), ()), torch.float16)
 
+    def test_eps_of_half_precision_is_that_of_float32(self):
+        x = (torch.randn(4, 8) * 0.01).half()  # their squares are far below half's own eps
+        norm = nn.RMSNorm(8).half()
+        exported = torch.export.export(norm, (x,)).module()
+        want = norm(x).double()
+        for module in (norm, exported):
+            (y,), _ = run_float64(module, (x,))
+            self.assertLess(((y - want).norm() / want.norm()).item(), 1e-3)
+
     def test_updates_by_name_and_nothing_else_changes(self):
         module, x = nn.Sequential(nn.BatchNorm1d(4), nn.ReLU(inplace=True)), torch.rand(8, 4)
         kept = x.clone()

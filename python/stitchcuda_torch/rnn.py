@@ -10,6 +10,8 @@ import contextlib
 import torch
 from torch.overrides import TorchFunctionMode
 
+from . import packed
+
 NAMES = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 _library = torch.library.Library("stitchcuda", "FRAGMENT")
 
@@ -39,11 +41,13 @@ for _name in NAMES:
 def aten_name(target):
     """'aten.lstm.input' for our lstm, 'aten.bincount.default' for unread.py's; None for PyTorch's own."""
     namespace, _, name = target._schema.name.partition("::")
-    return f"aten.{name}.{'input' if name in NAMES else 'default'}" if namespace == "stitchcuda" else None
+    if namespace != "stitchcuda":
+        return None
+    return f"aten.{name}.{'input' if name in NAMES else 'Tensor' if name == 'ctc_loss' else 'default'}"
 
 
 class _Functions:
-    """Stands in for torch._VF inside torch.nn.modules.rnn; cells and packed sequences go to the original."""
+    """Stands in for torch._VF inside torch.nn.modules.rnn; cells go to the original."""
 
     def __init__(self, original):
         self._original = original
@@ -54,7 +58,8 @@ class _Functions:
             return function
 
         def call(input, hx, *rest):
-            # Packed sequences pass batch sizes second and their data has no batch dimension.
+            if isinstance(hx, packed.Lengths):  # packed sequences pass their batch sizes second
+                return packed.recurrence(name, input, hx, *rest)
             if input.dim() != 3 or len(rest) != 7 or not isinstance(rest[1], bool):
                 return function(input, hx, *rest)
             return getattr(torch.ops.stitchcuda, name)(input, hx, *rest)
@@ -68,7 +73,8 @@ def opaque():
     original = module._VF
     module._VF = _Functions(original)
     try:
-        yield
+        with packed.as_padded():
+            yield
     finally:
         module._VF = original
 

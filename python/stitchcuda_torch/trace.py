@@ -10,7 +10,7 @@ from torch._subclasses.fake_tensor import (DataDependentOutputException, Dynamic
                                            FakeTensorMode)
 from torch.utils import _pytree as pytree
 
-from . import checks, known, rnn, structure, unread, where
+from . import below_autograd, checks, known, rnn, structure, unread, where
 from .errors import TaskError, environment_error, first_line
 
 DATA_DEPENDENT_FIX = ("A CUDA program has one fixed shape and flow. Write the choice as tensor operations: "
@@ -67,19 +67,23 @@ def as_fake(inputs, mode=None):
 def export(model, inputs, task_file):
     """inputs: (positional, keyword), fake. Returns an ExportedProgram of the training IR, nothing decomposed."""
     promote_tensor_attributes(model)
+    program = refused = None
     try:
-        return export_once(model, inputs, task_file)
-    except TaskError as refused:
-        if refused.kind != "data_dependent":
+        program = export_once(model, inputs, task_file)
+        if not checks.has_unknown_sizes(program):
+            return program
+    except TaskError as error:
+        if error.kind != "data_dependent":
             raise
-        with known.held_sizes(model) as (held, are_written):
-            if not held:
-                raise
-            with contextlib.suppress(TaskError):
-                program = export_once(model, inputs, task_file)
-                if not are_written():
-                    return program
-        raise
+        refused = error
+    with known.held_sizes(model) as (held, are_written):
+        with contextlib.suppress(TaskError):
+            other = export_once(model, inputs, task_file) if held else None
+            if held and not are_written() and not checks.has_unknown_sizes(other):
+                return other
+    if refused:
+        raise refused
+    return program  # refused where it is written down, by the operator
 
 
 def export_once(model, inputs, task_file):
@@ -88,17 +92,33 @@ def export_once(model, inputs, task_file):
     returned = model.register_forward_hook(lambda module, arguments, result: structure.register(result))
     try:
         # force_eager: what torch.compile wraps is exported as what it wraps.
-        with torch.no_grad(), rnn.opaque(), masks_unread(), unread.Unread(), quiet_stderr(), torch.compiler.set_stance("force_eager"):
-            program = torch.export.export(model, *inputs, strict=False)
+        with torch.no_grad(), rnn.opaque(), masks_unread(), unread.Unread(), quiet_stderr(), torch.compiler.set_stance("force_eager"), \
+                below_autograd.attention_written_out(), distributions_unchecked():
+            program = above_or_below(model, inputs)
         checks.erase_checks(program)
         return program
     except (TaskError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        raise explain(error, task_file) from error
+        raise explain(error, task_file, model) from error
     finally:
         returned.remove()
         torch.backends.mha.set_fastpath_enabled(fast_path)
+
+
+def above_or_below(model, inputs):
+    try:
+        program = torch.export.export(model, *inputs, strict=False)
+        if not below_autograd.is_needed(program):
+            return program
+    except AssertionError:  # PyTorch's own, of tensors inside torch.func
+        program = None
+    try:
+        return below_autograd.export(model, inputs)
+    except Exception:
+        if program is None:
+            raise
+        return program  # refused where it is written down, by the operator
 
 
 @contextlib.contextmanager
@@ -114,6 +134,17 @@ def masks_unread():
         layers._detect_is_causal_mask = detect
 
 
+@contextlib.contextmanager
+def distributions_unchecked():
+    """torch.distributions reads its parameters to see whether they are valid: a program is called with those that PyTorch accepts."""
+    checks_values = torch.distributions.Distribution._validate_args
+    torch.distributions.Distribution.set_default_validate_args(False)
+    try:
+        yield
+    finally:
+        torch.distributions.Distribution.set_default_validate_args(checks_values)
+
+
 def promote_tensor_attributes(model):
     """Plain tensor attributes become buffers, so that export writes down what forward assigns to them."""
     for module in model.modules():
@@ -123,7 +154,7 @@ def promote_tensor_attributes(model):
                 module.register_buffer(name, value, persistent=False)
 
 
-def explain(error, task_file):
+def explain(error, task_file, model):
     line = where.of_exception(error, task_file)
     library = where.inside_library(error, task_file)
     library = f" (inside {library})" if library else ""
@@ -138,6 +169,10 @@ def explain(error, task_file):
     if stranger:
         what = f"forward returns a {stranger[1]}" if stranger[1] else f"an argument of forward is a {stranger[2]}"
         return TaskError("export", f"{what}, which is neither a tensor nor a container that PyTorch looks into", "", structure.UNSUPPORTED_FIX)
+    scripted = [type(part).__name__ for part in model.modules() if isinstance(part, torch.jit.ScriptModule)]
+    if scripted:
+        return TaskError("export", f"a part of the model is compiled by TorchScript ({scripted[0]}), which can't be looked into", line,
+                         "Use the module itself, without torch.jit.script or torch.jit.trace. Scripted functions are fine.")
     module = type(error).__module__
     if line and not module.startswith(("torch.export", "torch._export", "torch._dynamo", "torch.fx", "torch._functorch")):
         return TaskError("forward", f"forward fails with these inputs: {type(error).__name__}: {first_line(error)}{library}", line,

@@ -33,22 +33,22 @@ struct AgentTools::Row {
 const std::vector<AgentTools::Row>& AgentTools::rows_of_tools() {
   const Json none = Json::object();
   static const std::vector<Row> rows = {
-      {{"list_files", "The files there are.", schema(none, {})}, &AgentTools::list_files},
-      {{"read_file", "One file.", schema({{"path", text_field("as list_files names it")}}, {"path"})},
+      {{"list_files", "Lists the files.", schema(none, {})}, &AgentTools::list_files},
+      {{"read_file", "One file.", schema({{"path", text_field("a name from list_files")}}, {"path"})},
        &AgentTools::read_file},
-      {{"write_file", "Makes or replaces a file. region.cu is what is checked and submitted.",
-        schema({{"path", text_field("a name without folders")}, {"text", text_field("all of it")}},
+      {{"write_file", "Creates or replaces a file. region.cu is what is checked and submitted.",
+        schema({{"path", text_field("a name without folders")}, {"text", text_field("the whole file")}},
                {"path", "text"})},
        &AgentTools::write_file},
-      {{"check", "Builds the program with region.cu in it and judges it: what failed, or that nothing did.",
+      {{"check",
+        "Builds the program with region.cu and verifies it: returns what failed, or that every gate passed.",
         schema(none, {})},
        &AgentTools::check},
-      {{"profile", "What the last program that was checked made the device do.", schema(none, {})},
-       &AgentTools::profile},
-      {{"search_notes", "Notes on CUDA techniques.",
+      {{"profile", "Profile of the program that was checked last.", schema(none, {})}, &AgentTools::profile},
+      {{"search_notes", "Searches notes on CUDA techniques.",
         schema({{"query", text_field("a few words")}}, {"query"})},
        &AgentTools::search_notes},
-      {{"submit", "Hands region.cu in and ends the work.", schema(none, {})}, &AgentTools::submit},
+      {{"submit", "Submits region.cu and ends the work.", schema(none, {})}, &AgentTools::submit},
   };
   return rows;
 }
@@ -78,7 +78,7 @@ Result<std::string> AgentTools::call(const llm::ToolCall& call) {
   STITCH_TRY(Json arguments, llm::tool_arguments(call, specs()));
   for (const Row& row : rows_of_tools())
     if (row.spec.name == call.name) return (this->*row.tool)(arguments);
-  return work_error("llm_answer", "there is no such tool");
+  return work_error("llm_answer", "no such tool");
 }
 
 Result<std::string> AgentTools::list_files(const Json&) {
@@ -91,7 +91,7 @@ Result<std::string> AgentTools::read_file(const Json& arguments) {
   const std::string path = arguments.at("path").get<std::string>();
   auto found = files_.find(path);
   if (found == files_.end())
-    return work_error("llm_answer", format("there is no file '{}'", shorten(printable(path), 60)));
+    return work_error("llm_answer", format("no such file: '{}'", shorten(printable(path), 60)));
   return found->second;
 }
 
@@ -99,9 +99,9 @@ Result<std::string> AgentTools::write_file(const Json& arguments) {
   const std::string path = arguments.at("path").get<std::string>();
   std::string text = arguments.at("text").get<std::string>();
   if (path.empty() || path.size() > 100 || path.find_first_of("/\\") != std::string::npos || path == "..")
-    return work_error("llm_answer", "a name without folders is expected");
+    return work_error("llm_answer", "expected a file name without folders");
   if (path == "contract.md" || path == "builtin.cu")
-    return work_error("llm_answer", format("{} is only to be read", path));
+    return work_error("llm_answer", format("{} is read-only", path));
   if (text.size() > most_file_bytes || (files_.size() >= most_files && !files_.contains(path)))
     return work_error("llm_answer", "too large, or too many files");
   files_[path] = std::move(text);
@@ -111,7 +111,7 @@ Result<std::string> AgentTools::write_file(const Json& arguments) {
 Result<std::string> AgentTools::check(const Json&) {
   const std::optional<std::string> source = written();
   if (!source) return work_error("llm_answer", "write region.cu first");
-  if (!now_.bench) return work_error("llm_answer", "nothing can be checked here: submit it");
+  if (!now_.bench) return work_error("llm_answer", "checking is not available here: submit it");
   STITCH_TRY(plan::Plan plan, code::with_source(now_.context, plan_, brief_.region,
                                                 source_from(brief_, *source, brain_.author)));
   STITCH_TRY(Draft draft, draft_of(now_, step_, std::move(plan), brain_.author));
@@ -133,7 +133,7 @@ Result<std::string> AgentTools::check(const Json&) {
 Result<std::string> AgentTools::profile(const Json&) {
   const verifier::GateReport* report = last_ ? last_->gate("profile") : nullptr;
   if (!report || !report->evidence)
-    return work_error("llm_answer", "there is no profile: a program that is right has to be checked first");
+    return work_error("llm_answer", "no profile yet: check a program that passes first");
   return llm::quoted("profile", report->summary + "\n" + report->evidence->dump(1), "", 12000);
 }
 
@@ -142,7 +142,7 @@ Result<std::string> AgentTools::search_notes(const Json& arguments) {
   if (brain_.notes)
     for (const notes::Hit& hit : notes::search(*brain_.notes, arguments.at("query").get<std::string>(), 3))
       out += format("### {}\nWhen: {}\n{}\n", hit.note->title, hit.note->when, hit.note->body);
-  return out.empty() ? std::string("nothing was found") : out;
+  return out.empty() ? std::string("no note matches") : out;
 }
 
 Result<std::string> AgentTools::submit(const Json&) {

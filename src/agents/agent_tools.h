@@ -1,5 +1,5 @@
-// The tools of a Coder that works in a folder: files that exist nowhere but here, a check of the region in
-// the whole program, the profile of the last check, the notes.
+// The tools of an LLM Coder that works over several turns: files in memory, verification of the region in the
+// whole program, the profile of the last check, the notes.
 #pragma once
 
 #include <map>
@@ -16,9 +16,9 @@ class AgentTools {
              const LlmBrain& brain);
 
   static const std::vector<llm::ToolSpec>& specs();
-  // What a call gives; an error is for the model to read, and counts for nothing else.
+  // The result of a call; an error is text for the model, nothing more.
   Result<std::string> call(const llm::ToolCall& call);
-  // The region's file as it was handed in; nothing: not yet.
+  // The region's file as submitted; nothing: not yet.
   const std::optional<std::string>& submitted() const { return submitted_; }
   // The file as it is now, if it was ever written.
   std::optional<std::string> written() const;

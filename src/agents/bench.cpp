@@ -26,7 +26,7 @@ namespace {
 constexpr size_t most_kernels = 8;
 constexpr auto no_throw = Json::error_handler_t::replace;
 
-// One write of one line: whoever is killed leaves whole lines, or one that no reader takes for one.
+// One write per line: a killed process leaves whole lines, or an incomplete one that readers ignore.
 Result<void> append_line(const fs::path& file, const Json& record) {
   const std::string line = record.dump(-1, ' ', false, no_throw) + '\n';
   int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
@@ -60,7 +60,7 @@ class Bench {
     fs::create_directories(options_.out / "programs", failed);
     if (failed)
       return at(options_.out.string(),
-                work_error("write", format("cannot make the folder: {}", failed.message())));
+                work_error("write", format("cannot create the folder: {}", failed.message())));
     find_earlier();
     if (options_.before_all && !todo_.empty()) {
       std::vector<BenchTask> todo;
@@ -68,7 +68,7 @@ class Bench {
       options_.before_all(todo);
     }
     work_on(todo_, options_.jobs);
-    // Nobody beside them, and all cores.
+    // Alone, with all cores.
     if (!stopped_ && !put_off_.empty()) work_on(std::exchange(put_off_, {}), 1);
     if (trouble_) return *trouble_;
     run_.stopped = stopped_;
@@ -234,7 +234,7 @@ Json record_of(const BenchTask& task, const Json& answer) {
 Json record_of(const BenchTask& task, const OptimizeEnd& end, int seconds_a_task) {
   auto answer = parse_json(end.output);
   if (answer && answer->is_object()) return record_of(task, *answer);
-  const std::string why = end.timed_out ? format("still at it after {} s", seconds_a_task)
+  const std::string why = end.timed_out ? format("still running after {} s", seconds_a_task)
                                         : format("it ended with exit code {}", end.exit_code);
   const std::string last = split(trim(end.error_tail), '\n').back();
   return record_of(

@@ -1,6 +1,6 @@
-// Many tasks, each optimised in a process of its own: one that crashes, hangs or eats all memory takes nobody
-// along, and what the others may have done to it is tried once more when they are gone. A task that is done
-// is a line in a file, so a run that was killed goes on where it was.
+// Many tasks, each optimised in its own process: a crash, a hang or running out of memory affects no other
+// task, and a task that failed for lack of resources is retried alone. A finished task is a line in a file,
+// so a killed run resumes.
 #pragma once
 
 #include <functional>
@@ -17,24 +17,24 @@ namespace stitch::agents {
 
 struct BenchTask {
   fs::path path;
-  std::string name;   // of its files below the out folder: level1/1_Square
-  std::string group;  // the folder it lies in: level1
+  std::string name;   // of its files below the output folder: level1/1_Square
+  std::string group;  // its folder: level1
 };
 
 struct BenchOptions {
   std::vector<BenchTask> tasks;
   fs::path out;
   std::vector<std::string> flags;  // of `optimize`, the same for all
-  std::string identity;            // of what else may change a result: version, GPU
+  std::string identity;            // what else may change a result: version, GPU
   int jobs = 1;
-  int seconds_a_task = 3600;  // then it is given up
+  int seconds_a_task = 3600;  // then it is stopped
   std::function<void(const BenchTask&task)> on_start,
-      on_end;  // on_end: also of one that is tried again later
+      on_end;  // on_end: also before a retry
   std::function<void(const BenchTask& task, const Json& record)> on_done;
   std::function<bool()> should_stop;
-  // Told once, before any of them is begun, of those that are to do: for what they can share.
+  // Called once before the first task with all that are to do, to prepare shared resources.
   std::function<void(const std::vector<BenchTask>& todo)> before_all;
-  // Its record; null: it can't be done now, and nothing else either. By itself a process of `optimize`.
+  // Runs a task and returns its record; null: no task can be run any more. Default: a process of `optimize`.
   std::function<Json(const BenchTask& task)> optimise;
 };
 
@@ -44,34 +44,34 @@ struct BenchRun {
   bool stopped = false;
 };
 
-// What a run of `optimize --json` says of a task, in one line.
+// The record of a task from the output of `optimize --json`.
 Json record_of(const BenchTask& task, const Json& answer);
 
-// A process of `optimize`, here or on another machine, once it has ended.
+// A finished process of `optimize`, here or on another machine.
 struct OptimizeEnd {
-  std::string output;  // the document, if it got so far
+  std::string output;  // the JSON document, if it was printed
   int exit_code = -1;
   bool timed_out = false;
   std::string error_tail;
 };
 Json record_of(const BenchTask& task, const OptimizeEnd& end, int seconds_a_task);
-// Its words and its environment, beside `jobs` of its kind. --force: a line of tasks.jsonl speaks of the
-// program that is there, always the latest.
+// Arguments and environment of a process that runs beside `jobs` others. With --force: a line of tasks.jsonl
+// is about the latest program in the folder.
 Command optimize_command(const fs::path& task, const fs::path& program, const std::vector<std::string>& flags,
                          int seconds, int jobs);
 
-// Too little memory, too little time, a crash: that may be the others' doing.
+// Out of memory, a timeout or a crash may be caused by the tasks that ran beside it.
 bool may_do_better_alone(const Json& record);
 
-// Lines of an earlier run by their keys; half a line at the end is nobody's.
+// Records of an earlier run by key; an incomplete last line is ignored.
 using BenchRecords = std::map<std::string, std::shared_ptr<const Json>>;
 BenchRecords read_records(const fs::path& file);
-// The latest record of each task that is none of `tasks`, in the order of the file: what a run of a few tasks
-// leaves as it was.
+// The latest record of each task that isn't in `tasks`, in file order: results that a run of a few tasks
+// keeps.
 std::vector<std::shared_ptr<const Json>> records_of_others(const fs::path& file,
                                                            const std::vector<BenchTask>& tasks);
 
-// Reads and goes on writing out/tasks.jsonl. Programs are below out/programs.
+// Reads and appends to out/tasks.jsonl. Programs are below out/programs.
 Result<BenchRun> run_bench(const BenchOptions& options);
 
 }  // namespace stitch::agents

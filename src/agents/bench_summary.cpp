@@ -173,7 +173,7 @@ Result<KnownBaselines> read_known_baselines(const fs::path& file, const std::str
     auto row = parse_json(without_infinities(line));
     if (!row || !row->is_object())
       return at(format("{}:{}", file.string(), number),
-                user_error("known_baselines", "is no line of JSON with a task and its times"));
+                user_error("known_baselines", "is not a JSON line with a task and its times"));
     if (row->value("numerics", "default") != numerics) continue;
     KnownTimes times = times_in_row(*row);
     if (!times.seconds.empty()) out.tasks[name_in_row(*row)] = std::move(times);

@@ -91,7 +91,7 @@ TEST(Bench, TriesAgainAloneWhatOthersMayHaveDone) {
     if (task.name == "wrong") return record_of(task, to_json(user_error("optimize", "no program passed")));
     if (task.name == "large" && first)
       return record_of(task, to_json(work_error("optimize", "CUDA out of memory. Tried to allocate 8 GiB")));
-    if (task.name == "slow") return record_of(task, to_json(work_error("hung", "still at it after 240 s")));
+    if (task.name == "slow") return record_of(task, to_json(work_error("hung", "still running after 240 s")));
     return Json{{"task", task.name}, {"passed", true}};
   };
   options.on_done = [&](const BenchTask& task, const Json&) { done.push_back(task.name); };

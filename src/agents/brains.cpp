@@ -9,7 +9,7 @@ namespace {
 Result<void> check(std::string_view role, std::string_view brain, llm::Agent agent, LlmSession* session) {
   if (brain == "builtin") return {};
   if (!is_llm(brain))
-    return user_error("brain", format("there is no {} '{}'", role, brain),
+    return user_error("brain", format("unknown {} '{}'", role, brain),
                       "builtin, or llm:PROFILE[/MODEL]: stitchcuda llm list shows the profiles");
   require(session != nullptr, "an LLM brain has a session");
   STITCH_CHECK(session->brain(brain, agent));

@@ -1,4 +1,4 @@
-// Which brain stands behind each role.
+// Which brain implements each role.
 #pragma once
 
 #include "agents/roles.h"
@@ -11,17 +11,17 @@ struct BrainNames {
 };
 
 enum class Strategy : uint8_t {
-  step_by_step,  // plain first, then a step at a time
-  direct,        // the whole plan first, steps dropped while it fails; then, is it better without one?
-  first,         // of direct, the first program that passes
+  step_by_step,  // the plain program first, then one step at a time
+  direct,        // the whole plan first, dropping steps while it fails; then tries leaving out single steps
+  first,         // direct, stopping at the first program that passes
 };
 
-// Of the Verifier, the same for all programs of a run.
+// The Verifier's options, the same for all programs of a run.
 struct VerifierSetup {
   Numerics numerics = Numerics::standard;
   runner::Device device = runner::Device::emulated;
   std::vector<std::string> baselines;
-  bool quick = false;  // what ships is judged as the steps are
+  bool quick = false;  // the final program gets the quick checks of a step
   bool timing = true;
   bool kernelbench_compatible = false;
   std::function<void(std::string_view)> on_progress;
@@ -29,16 +29,16 @@ struct VerifierSetup {
 
 class LlmSession;
 
-// By the names: "builtin", or "llm:PROFILE[/MODEL]". `session` may be null where none of them is an LLM. An
-// error says what there is.
+// By name: "builtin", or "llm:PROFILE[/MODEL]". `session` may be null if none is an LLM. An error lists the
+// choices.
 Result<std::unique_ptr<Planner>> make_planner(const BrainNames& names, Strategy strategy,
                                               LlmSession* session);
 Result<std::unique_ptr<Coder>> make_coder(const BrainNames& names, LlmSession* session);
-// Of a verifier that is open; another one is opened when it has to be renewed.
+// Uses the opened verifier; renew() opens a new one.
 Result<std::unique_ptr<Verifier>> make_verifier(const BrainNames& names,
                                                 std::unique_ptr<verifier::Verifier> opened,
                                                 const VerifierSetup& setup, LlmSession* session);
-// Known, and with a key where one is needed: said before any work is done.
+// Checks names and API keys before any work is done.
 Result<void> check_brains(const BrainNames& names, LlmSession* session);
 
 // The built-in ones.

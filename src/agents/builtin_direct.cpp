@@ -101,7 +101,8 @@ class Direct final : public Planner {
     STITCH_TRY(plan::BestSteps best, plan_without(now, dropped_));
     const plan::Plan before = std::exchange(plan_, best.plan);
     best.left_out.clear();
-    Proposal out = proposal("exact steps", "time is up: none that changes results", std::move(best), true);
+    Proposal out =
+        proposal("exact steps", "the time is up: no step that changes results", std::move(best), true);
     for (const plan::Step& step : before.steps)
       if (changes_results(step) && step.title != failed) out.not_tried.push_back(step);
     return std::optional(std::move(out));
@@ -124,8 +125,7 @@ class Direct final : public Planner {
     plan->steps = plan_.steps;
     plan_ = *plan;
     plan::BestSteps best{.plan = *std::move(plan), .left_out = {}, .seconds = seconds};
-    return proposal("all steps without " + region, "the region is wrong alone; the others are not",
-                    std::move(best), true);
+    return proposal("all steps without " + region, "this region alone is wrong", std::move(best), true);
   }
 
   Result<std::optional<Proposal>> better_without_one(const Situation& now) {

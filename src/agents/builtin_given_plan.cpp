@@ -1,4 +1,4 @@
-// A Planner with one plan, that somebody else made.
+// A Planner for one given plan.
 #include "agents/brains.h"
 #include "plan/estimate.h"
 

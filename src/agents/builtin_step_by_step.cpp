@@ -17,7 +17,7 @@ class StepByStep final : public Planner {
       STITCH_TRY(plan::Plan plain, plan::first_plan(now.context, code::catalogue()));
       const double seconds = estimated(now, plain);
       return std::optional(Proposal{.step = "plain",
-                                    .why = "one simple kernel a node: always right",
+                                    .why = "one simple kernel per node: the correct starting point",
                                     .plan = std::move(plain),
                                     .predicted_seconds = seconds,
                                     .needed = true});
@@ -71,7 +71,7 @@ class StepByStep final : public Planner {
     const double seconds = estimated(now, *plan);
     const std::optional<double> gain = gain_of(now, *plan);
     return Proposal{.step = format("{} without {}", last, region),
-                    .why = "the region is wrong alone; the others are not",
+                    .why = "this region alone is wrong",
                     .plan = *std::move(plan),
                     .predicted_seconds = seconds,
                     .predicted_gain = gain,

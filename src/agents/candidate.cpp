@@ -65,7 +65,7 @@ class CandidateWriter {
           source ? judge(*std::move(source), Judging::quickly) : CandidateTry{.why = source.error().message};
       out_.tries.push_back(std::move(one));
       look_back();
-      if (out_.best >= 0 && !options_.setup.timing) break;  // right, and nobody asks how fast
+      if (out_.best >= 0 && !options_.setup.timing) break;  // passed, and nothing is timed
     }
     judge_wholly();
     out_.author = brain_.author;
@@ -212,7 +212,7 @@ std::string_view name(CandidateForm form) {
 Result<CandidateForm> parse_candidate_form(std::string_view text) {
   for (CandidateForm form : {CandidateForm::model_new, CandidateForm::program})
     if (text == name(form)) return form;
-  return user_error("form", format("a candidate has no form '{}'", text), "model-new or program");
+  return user_error("form", format("unknown form '{}'", text), "model-new or program");
 }
 
 std::string file_name(CandidateForm form) {
@@ -222,7 +222,7 @@ std::string file_name(CandidateForm form) {
 Result<WrittenCandidate> write_candidate(const CandidateOptions& options) {
   if (!is_llm(options.coder))
     return user_error(
-        "brain", format("'{}' writes no candidates", options.coder),
+        "brain", format("'{}' can't write whole candidates", options.coder),
         "--coder llm:PROFILE[/MODEL]: stitchcuda llm list shows the profiles; the built-in engine "
         "is stitchcuda optimize");
   STITCH_TRY(std::shared_ptr<LlmSession> session, LlmSession::open(options.llm, options.setup.on_progress));

@@ -1,5 +1,5 @@
-// A language model writes a whole candidate for a task, and another one by what the Verifier says of it: no
-// plan, no steps. This is how models that write CUDA are compared.
+// A language model writes a whole candidate for a task and improves it from the Verifier's feedback, without
+// plans or steps. This is how CUDA-writing models are compared.
 #pragma once
 
 #include "agents/llm_session.h"
@@ -7,7 +7,7 @@
 namespace stitch::agents {
 
 enum class CandidateForm : uint8_t {
-  model_new,  // a Python file with ModelNew, as KernelBench has it
+  model_new,  // a Python file with ModelNew, as in KernelBench
   program,    // a CUDA source with the program's C interface
 };
 std::string_view name(CandidateForm form);
@@ -17,7 +17,7 @@ struct CandidateOptions {
   fs::path model;
   TaskOptions task;
   std::string coder;                 // llm:PROFILE[/MODEL]
-  std::string verifier = "builtin";  // who explains what the gates found
+  std::string verifier = "builtin";  // who explains failed gates
   CandidateForm form = CandidateForm::model_new;
   int tries = 4;
   std::chrono::seconds budget{600};
@@ -32,15 +32,15 @@ struct CandidateTry {
   std::string source;  // empty: the model gave none
   Outcome outcome = Outcome::no_answer;
   std::optional<verifier::Verdict> verdict;
-  double seconds = 0;  // a call; 0: not right, or not timed
-  std::string why;     // it was not right, in a line
+  double seconds = 0;  // per call; 0: incorrect, or not timed
+  std::string why;     // why it failed, in one line
 };
 
 struct WrittenCandidate {
   std::vector<CandidateTry> tries;
-  int best = -1;  // the fastest that is right; -1: none is
+  int best = -1;  // the fastest that passed; -1: none
   std::string author;
-  std::shared_ptr<const Json> llm;  // what was used
+  std::shared_ptr<const Json> llm;  // tokens and cost
 };
 // program.cu or model_new.py
 std::string file_name(CandidateForm form);

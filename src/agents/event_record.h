@@ -1,4 +1,4 @@
-// An event as it is written down.
+// The stored form of an event.
 #pragma once
 
 #include <optional>
@@ -17,10 +17,10 @@ struct EventRecord {
   std::string body;                // JSON; texts in it by their hashes
   std::vector<std::string> blobs;  // the texts
 };
-// Nothing of what somebody is busy with at the moment.
+// Nothing for `Doing`: progress is not recorded.
 std::optional<EventRecord> record_of(const Event& event, const plan::Context& context);
 
-// What an event is known by when a run that was killed comes to it again: not when, nor how long it took.
+// Identifies an event when a killed run is replayed: without times and durations.
 std::string identity_of(const std::string& kind, const std::string& body);
 
 }  // namespace stitch::agents

@@ -1,4 +1,4 @@
-// What happens in a run, for whoever watches it or writes it down.
+// The events of a run, for progress displays and the record.
 #pragma once
 
 #include <optional>
@@ -18,11 +18,11 @@ namespace stitch::agents {
 struct Proposal;
 struct Tuned;
 
-// What these point to lives while the event is told.
+// Pointers are valid while the event is handled.
 struct StepStarted {
   std::string_view step, why;
   double predicted_gain = 0;           // seconds
-  const Proposal* proposal = nullptr;  // null: nobody proposed it
+  const Proposal* proposal = nullptr;  // null: not proposed by a Planner
   const plan::Plan* base = nullptr;    // of the best program so far; null: none
 };
 struct AttemptJudged {
@@ -39,7 +39,7 @@ struct StepEnded {
 };
 struct ReferenceRenewed {};
 struct Replanned {};
-// A step that the Planner does not propose, because of what came of it in earlier runs.
+// A step that is not proposed because earlier runs refused it.
 struct RefusedBefore {
   std::string_view step, why;
 };
@@ -53,14 +53,14 @@ struct Shipped {
   fs::path program;
   const verifier::Verdict& verdict;
 };
-// About the task: what its user should know before using the program, and what is worth a line that stays.
+// A warning is something to know before using the program; a notice is a line that stays on the screen.
 struct Warning {
   std::string_view text;
 };
 struct Notice {
   std::string_view text;
 };
-// What somebody is busy with at the moment: a gate, a compiler, PyTorch.
+// Current activity: a gate, the compiler, PyTorch.
 struct Doing {
   std::string_view what;
 };
@@ -74,7 +74,7 @@ class EventSink {
   virtual void on(const Event& event) = 0;
 };
 
-// What a progress line says of it; nothing: what it said before still holds.
+// The text of the progress line; nothing: unchanged.
 std::optional<std::string> progress_text(const Event& event);
 
 }  // namespace stitch::agents

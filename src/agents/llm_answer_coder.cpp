@@ -1,4 +1,4 @@
-// The Coder by one request and one answer. Regions that nobody asks it to write are the built-in Coder's.
+// The LLM Coder with one request and one answer. Other regions are written by the built-in Coder.
 #include "agents/llm_source.h"
 #include "agents/region_brief.h"
 #include "llm/code_answer.h"

@@ -1,4 +1,4 @@
-// What an LLM Planner answers: a whole plan document, or steps of small changes to the plan that is there.
+// The answers of an LLM Planner: a whole plan document, or steps of small changes to the current plan.
 #pragma once
 
 #include "agents/roles.h"
@@ -11,7 +11,7 @@ namespace stitch::agents {
 // {"split": name}, {"write": name, "idea"}.
 Json plan_answer_schema();
 
-// Each step on top of those before it; an error says which one can't be taken, in words for the model.
+// Each step builds on those before it; an error says for the model which step can't be applied.
 Result<std::vector<Proposal>> proposals_of(const Json& answer, const plan::Context& context,
                                            const plan::Plan& base, const plan::Catalogue& catalogue);
 

@@ -84,7 +84,7 @@ class LlmPlanner final : public Planner {
              {"plan", llm::quoted("the plan of the best program so far",
                                   plan::to_json(now.context, base).dump(1), "json", most_plan_bytes)},
              {"timeline", profile && profile->evidence
-                              ? llm::quoted("what a call of it makes the device do",
+                              ? llm::quoted("its profile",
                                             profile->summary + "\n" + profile->evidence->dump(1), "", 20000)
                               : std::string("none\n")},
              {"hardware", hardware_text(now.context.gpu)},

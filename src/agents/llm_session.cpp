@@ -25,7 +25,7 @@ Prompts filled_from(std::vector<prompts::Prompt> all) {
 Result<CoderStyle> parse_coder_style(std::string_view name) {
   if (name == "answer") return CoderStyle::answer;
   if (name == "agent") return CoderStyle::agent;
-  return user_error("style", format("there is no style '{}'", name), "one of: answer, agent");
+  return user_error("style", format("unknown coder style '{}'", name), "one of: answer, agent");
 }
 
 bool is_llm(std::string_view brain) { return brain.starts_with("llm:"); }

@@ -9,19 +9,19 @@ namespace stitch::agents {
 
 enum class CoderStyle : uint8_t {
   answer,  // one request, one source
-  agent,   // with tools and turns
+  agent,   // with tools, over several turns
 };
 Result<CoderStyle> parse_coder_style(std::string_view name);
 
 struct LlmOptions {
   fs::path config;  // empty: where load_config looks
   CoderStyle style = CoderStyle::answer;
-  int regions = 3;     // that the Coder is asked to write
-  bool whole = false;  // instead, the whole pass as one source
+  int regions = 3;     // that the Coder writes
+  bool whole = false;  // instead, the whole forward pass as one source
   int max_turns = 24;  // of an agent, for one region
   llm::Budget budget;
   fs::path record, replay;                    // transcripts; empty: none
-  fs::path prompts, notes;                    // folders of the user's own; empty: what is built in
+  fs::path prompts, notes;                    // the user's folders; empty: built-in ones only
   std::shared_ptr<llm::Transport> transport;  // null: HTTP
 };
 
@@ -34,7 +34,7 @@ class LlmSession {
                                                   std::function<void(std::string_view)> on_progress);
   // An error where the profile or its key is missing: before any work is done.
   Result<LlmBrain> brain(std::string_view words, llm::Agent agent);
-  // A run that is kept: what was said before it was killed answers first, and all that follows is told.
+  // For a recorded run: recorded exchanges are replayed first, and new ones are passed to `tell`.
   Result<void> go_on(const std::vector<std::string>& conversation,
                      std::function<void(std::string_view)> tell);
   const LlmOptions& options() const { return options_; }
@@ -50,8 +50,8 @@ class LlmSession {
   llm::Config config_;
   llm::Account account_;
   llm::TranscriptSink file_;                    // empty: none
-  std::function<void(std::string_view)> tell_;  // empty: nobody
-  std::shared_ptr<llm::Transcript> earlier_;    // null: nothing was said before
+  std::function<void(std::string_view)> tell_;  // empty: not recorded
+  std::shared_ptr<llm::Transcript> earlier_;    // null: no earlier exchanges
   std::shared_ptr<llm::Transcript> replay_;
   Prompts prompts_;
   notes::Collection notes_;

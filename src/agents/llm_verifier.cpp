@@ -74,7 +74,7 @@ class LlmVerifier final : public Verifier {
                   answer.value->at("suggestion").get<std::string>());
   }
 
-  // Those of regions that somebody else wrote: nobody has to be told what our own techniques do.
+  // Only sources of regions that an LLM or a user wrote, not those of built-in techniques.
   std::string written_sources() const {
     auto package = load_package(program_);
     std::string out;

@@ -89,6 +89,7 @@ Result<void> Loop::take_steps() {
         not_tried(proposal->left_out, Outcome::left_out);
         not_tried(proposal->not_tried, Outcome::not_tried);
         if (take(*proposal) == Action::ship) return {};
+        STITCH_CHECK(model_runs());
         break;
       case Action::replan:
         if (state == Outcome::ready) {
@@ -107,8 +108,17 @@ Result<void> Loop::take_steps() {
   }
 }
 
-// With a program to ship and no time for another, nobody is asked. A Planner in trouble ends the steps: it is
-// an error only if there is nothing to ship.
+// What PyTorch itself can't run (an operator that this device has not in bf16) no other program changes.
+Result<void> Loop::model_runs() const {
+  if (best() || ledger_.entries.empty()) return {};
+  const auto& error = ledger_.entries.back().no_verdict;
+  if (!error || error->code != "forward") return {};
+  return work_error("forward", "PyTorch itself can't run the model on this device: " + error->message,
+                    "use a dtype that PyTorch has this operator for, or another device");
+}
+
+// With a program to ship and no time for another, no brain is called. A Planner in trouble ends the steps: it
+// is an error only if there is nothing to ship.
 Result<std::optional<Proposal>> Loop::propose() {
   if (stopped() || (best() && spent())) return std::optional<Proposal>();
   if (held_) return std::exchange(held_, std::nullopt);

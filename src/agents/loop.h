@@ -1,4 +1,5 @@
-// One run of the loop, from the first proposal to what ships. The router says what comes next; this does it.
+// One run of the loop, from the first proposal to the shipped program. The router chooses each action; this
+// executes it.
 #pragma once
 
 #include "agents/optimize.h"
@@ -15,7 +16,7 @@ class Loop final : private Workbench {
   Result<Optimized> run();
 
  private:
-  // What came of a program that was written, or was not.
+  // The outcome of one try at a step.
   struct Judged {
     Outcome outcome = Outcome::better;
     std::optional<verifier::Verdict> verdict;
@@ -25,6 +26,7 @@ class Loop final : private Workbench {
 
   // loop.cpp: steps until the router says ship
   Result<void> take_steps();
+  Result<void> model_runs() const;
   Result<std::optional<Proposal>> propose();
   Outcome state_before(const std::optional<Proposal>& proposal) const;
   bool replan();
@@ -36,7 +38,7 @@ class Loop final : private Workbench {
   Result<Draft> write(const Proposal& proposal);
   Judged judge(const Draft& draft, const Proposal& proposal);
   void record(Judged& judged, const Draft* draft, const Proposal& proposal, LedgerEntry& entry) const;
-  // Another draft for the step; nothing: the Coder knows no better.
+  // Another draft for the step; nothing: the Coder has no other.
   std::optional<Result<Draft>> revise(const Proposal& proposal);
   void remember(const Judged& judged, const LedgerEntry& entry, std::shared_ptr<const Draft> draft);
   int base_of_revision() const;
@@ -51,7 +53,7 @@ class Loop final : private Workbench {
   Result<Feedback> explain(const verifier::Verdict& verdict) override;
   void end(LedgerEntry entry, Action action, Clock::time_point begin);
 
-  // loop_tune.cpp: the best program with values of its settings that the GPU likes better
+  // loop_tune.cpp: tunes the best program's settings on the GPU
   void tune_settings();
   void skip_tuning(std::string why);
   Tuned search(const std::vector<Tunable>& tunables, LedgerEntry& entry);
@@ -62,7 +64,7 @@ class Loop final : private Workbench {
   bool is_judged_fully(Judging judging) const;
   Result<void> publish(Optimized& out);
 
-  // Builds, runs and the reference: what the loop waits for, and doesn't count as its own.
+  // Measures time spent waiting for builds, runs and the reference, which is not the loop's own.
   template <class Work>
   auto elsewhere(Work&& work) {
     struct Stopwatch {
@@ -78,7 +80,7 @@ class Loop final : private Workbench {
   bool stopped() const { return options_.should_stop && options_.should_stop(); }
   double seconds_left(double share = 1) const;
   bool spent(double share = 1) const { return seconds_left(share) <= 0; }
-  // Once there is a program to ship, a step is given up where the budget ends.
+  // Once there is a program to ship, a step is abandoned when the budget ends.
   bool cut_short(const Proposal& proposal) const { return !proposal.needed && best() && spent(); }
   std::string budget_spent() const;
   void tell(const Event& event) const {
@@ -91,22 +93,22 @@ class Loop final : private Workbench {
   const OptimizeOptions& options_;
   const fs::path scratch_;
   const Clock::time_point begin_;
-  const double floor_;  // seconds a call
+  const double floor_;  // seconds per call
   Ledger ledger_;
   std::vector<Program> kept_;       // each better than the one before it
   std::optional<plan::Plan> plan_;  // proposed last
   PackageContents shipped_;
   std::shared_ptr<const Json> tuning_;
   std::shared_ptr<Json> costs_;    // null: nothing was measured
-  std::optional<Proposal> held_;   // proposed, and not taken yet
-  std::vector<Sibling> siblings_;  // at the step that is being taken
-  int base_ = -1;                  // of the try that is being made
-  int without_gain_ = 0;           // steps in a row, since the list was new
+  std::optional<Proposal> held_;   // proposed, not yet tried
+  std::vector<Sibling> siblings_;  // tries of the current step
+  int base_ = -1;                  // of the current try
+  int without_gain_ = 0;           // consecutive steps without a gain, since the last replanning
   int programs_ = 0;               // written so far
   double elsewhere_ = 0;           // seconds
 };
 
-// Measured if it was, else as predicted.
+// Measured if available, else predicted.
 double seconds_of(const verifier::Verdict& verdict, double predicted);
 
 }  // namespace stitch::agents

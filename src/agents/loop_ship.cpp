@@ -51,7 +51,7 @@ Result<void> Loop::ship(Optimized& out) {
     // The steps' verdict stands where there is no time for another, or something of ours broke.
     if (!verdict) {
       out.stopped = outcome_of(verdict.error()) == Outcome::interrupted;
-      if (!out.stopped) out.verdict.notes.push_back("judged as a step only: " + verdict.error().message);
+      if (!out.stopped) out.verdict.notes.push_back("quick checks only: " + verdict.error().message);
       break;
     }
     out.verdict = *std::move(verdict);
@@ -76,7 +76,7 @@ Result<void> Loop::ship(Optimized& out) {
   return {};
 }
 
-// Only now: whoever stops us earlier leaves the user's folder as it was.
+// Only now: an earlier interruption leaves the user's folder unchanged.
 Result<void> Loop::publish(Optimized& out) {
   if (options_.device == runner::Device::cuda && out.verdict.passed()) shipped_.library = out.verdict.library;
   shipped_.record = facts_of(options_, out.judged_fully);

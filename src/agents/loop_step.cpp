@@ -109,7 +109,7 @@ std::string Loop::rounding_note(const plan::Plan& plan) const {
                 where.empty() ? "" : ", most of it in " + where);
 }
 
-// Where nothing is timed, of a program with somebody else's kernels: as predicted, and what it starts more
+// Without timing, for a program with user- or LLM-written kernels: as predicted, plus what it launches more
 // often than the best one did.
 double Loop::seconds_without_clock(const Draft& draft, const verifier::Verdict& verdict,
                                    double predicted) const {

@@ -1,4 +1,4 @@
-// What a step is predicted to gain over a program that was measured.
+// The predicted gain of a step over a measured program.
 #pragma once
 
 #include <optional>
@@ -7,9 +7,9 @@
 
 namespace stitch::agents {
 
-// Regions that stay take what they took in the best program. For the others the cost model is asked, and
-// corrected by how far it was off where the same technique was measured in that program, used the same way.
-// Seconds a call; nothing where the best program's regions were not measured.
+// Unchanged regions keep their measured time. The others get the cost model's estimate, corrected by its
+// error for the same technique and offer in the measured program. Seconds per call; nothing if the best
+// program's regions were not measured.
 std::optional<double> predicted_gain(const plan::Context& context, const Program& best,
                                      const plan::Plan& next);
 

@@ -54,14 +54,14 @@ plan::ReferenceFacts look_at_reference(verifier::Verifier& verifier, const Optim
     if (auto seen = verifier.tf32_convolutions())
       out.tf32 = *std::move(seen);
     else
-      tell(format("PyTorch's arithmetic was not seen: {}", seen.error().message));
+      tell(format("PyTorch's arithmetic (TF32 or FP32) could not be observed: {}", seen.error().message));
   }
   // Without a GPU, PyTorch's side rounds the operands of every convolution.
   if (follows && options.kernelbench_compatible && options.device != runner::Device::cuda)
     for (const Node& node : verifier.task().graph.nodes)
       if (plan::is_convolution(node.op)) out.tf32[verifier.task().graph.number_of(node)] = true;
   if (!worth_measuring(verifier.task().graph, options)) return out;
-  tell("measuring what rounding does to the outputs");
+  tell("measuring how rounding affects the outputs");
   const SpentOn phase("roundings", TimeAccount::Kind::phase);
   auto measured = verifier.roundings();
   if (measured) {
@@ -70,7 +70,7 @@ plan::ReferenceFacts look_at_reference(verifier::Verifier& verifier, const Optim
           plan::held_to_pytorch(*std::move(errors), verifier.task().graph, out.tf32));
   } else if (options.events) {
     options.events->on(
-        Notice{format("What rounding does to the outputs was not measured: {}.", measured.error().message)});
+        Notice{format("How rounding affects the outputs was not measured: {}.", measured.error().message)});
   }
   return out;
 }
@@ -111,7 +111,7 @@ Result<std::unique_ptr<RecordedRun>> open_record(const OptimizeOptions& options,
                                    .version = options.recording->version},
                                   options.events);
   if (record || !options.recording->resume.empty()) return record;
-  const std::string text = format("this run is not kept: {}", record.error().text());
+  const std::string text = format("this run is not recorded: {}", record.error().text());
   if (options.events) options.events->on(Warning{text});
   return std::unique_ptr<RecordedRun>();
 }
@@ -173,7 +173,7 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
   auto make = [&](std::unique_ptr<verifier::Verifier> verifier) {
     return make_verifier(options.brains, std::move(verifier), setup_of(options), session.get());
   };
-  // A run that goes on may need nobody to judge anything: its reference starts when it is asked.
+  // A resumed run may need no new verdicts: its reference starts on first use.
   std::optional<plan::ReferenceFacts> facts = record ? record->reference_facts(task->graph) : std::nullopt;
   if (!facts) {
     STITCH_TRY(std::unique_ptr<verifier::Verifier> verifier, open());

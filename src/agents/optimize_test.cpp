@@ -253,7 +253,7 @@ TEST_F(TheLoop, RefusesAPlanThatDoesNotHoldBeforeAnythingIsJudged) {
   other["regions"] = Json::array();
   EXPECT_NE(refused(other), "");
   options.numerics = Numerics::half;
-  EXPECT_EQ(refused(good), "the plan is of class default, not half");
+  EXPECT_EQ(refused(good), "the plan's numerics class is default, not half");
   EXPECT_FALSE(fs::exists(options.out));
 }
 
@@ -318,7 +318,7 @@ TEST_F(TheLoop, LosesOneStepToABugOfOurs) {
   auto run = this->run({"plain", "a", "b"}, {passes(4), passes(3), passes(3)});
   ASSERT_TRUE(run) << run.error().text();
   EXPECT_EQ(in_words(run->ledger), "plain better, a our bug, b better");
-  EXPECT_TRUE(reason(run->ledger.entries[1]).starts_with("a bug of ours: the script throws"));
+  EXPECT_TRUE(reason(run->ledger.entries[1]).starts_with("a bug in stitchcuda: the script throws"));
   EXPECT_EQ(shipped(), "b 1");
 }
 
@@ -338,7 +338,14 @@ TEST_F(TheLoop, DropsAStepThatTroubleComesBackWith) {
   EXPECT_EQ(verifier->renewed, 2);  // b has one of its own
   // Nothing judged it as what ships: the step's verdict stands, and says so.
   EXPECT_TRUE(run->verdict.passed());
-  EXPECT_EQ(run->verdict.notes, std::vector<std::string>{"judged as a step only: as the script says"});
+  EXPECT_EQ(run->verdict.notes, std::vector<std::string>{"quick checks only: as the script says"});
+}
+
+TEST_F(TheLoop, TriesNothingElseOncePyTorchCannotRunTheModel) {
+  auto run = this->run({"plain", "a", "b"}, {errs("forward"), errs("forward"), passes(3)});
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().message, "PyTorch itself can't run the model on this device: as the script says");
+  EXPECT_EQ(verifier->asked.size(), 2u);  // once more with a new reference
 }
 
 TEST_F(TheLoop, IsAnErrorWithoutAnyProgram) {

@@ -1,4 +1,4 @@
-// What a program's folder needs of its task to stand alone.
+// The parts of a task that a standalone program folder needs.
 #pragma once
 
 #include "import/task.h"
@@ -6,7 +6,7 @@
 
 namespace stitch::agents {
 
-// The model's text with what it imports, for model_new.py, and the constants that no constructor makes.
+// Adds the model's source with its imports, for model_new.py, and constants that no constructor creates.
 Result<void> add_task(PackageContents& contents, const Task& task);
 
 }  // namespace stitch::agents

@@ -1,4 +1,4 @@
-// A step that failed in one region is taken for the others.
+// A step that failed in one region is applied to the others.
 #pragma once
 
 #include <optional>
@@ -9,11 +9,10 @@
 
 namespace stitch::agents {
 
-// The region to blame for the last try, if the Verifier found one; else empty.
+// The region that made the last try fail, if the Verifier found one; else empty.
 std::string wrong_region_of(const Ledger& ledger);
 
-// `after` with what changed together with this region as it was `before`. Nothing where that is no change at
-// all, or all of it.
+// `after`, with the change that contains this region undone. Nothing if that undoes all changes or none.
 std::optional<plan::Plan> without_region(const Graph& graph, const plan::Plan& before,
                                          const plan::Plan& after, const std::string& region);
 

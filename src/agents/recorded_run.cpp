@@ -52,7 +52,7 @@ Result<std::unique_ptr<RecordedRun>> RecordedRun::open(const Recording& recordin
   STITCH_TRY(store::Run found, store.find(recording.resume));
   if (found.start.graph != start.graph)
     return user_error("run_changed", format("the model has changed since the run {} began", found.id),
-                      "start a new run of it");
+                      "start a new run");
   STITCH_TRY(store::Run run, store.resume(found.id));
   std::unique_ptr<RecordedRun> out(new RecordedRun(std::move(store), std::move(run), recording, next));
   STITCH_CHECK(out->load());
@@ -96,7 +96,7 @@ Result<void> RecordedRun::load_answer(const store::StoredEvent& event) {
     STITCH_TRY(std::string text, store_.blob(hash));
     STITCH_TRY(Json document, parse_json(text));
     STITCH_TRY(verifier::Verdict verdict, verifier::read_verdict(document));
-    // The build cache may have been emptied since: then whoever uses the program compiles it.
+    // The build cache may have been emptied since: then the program is compiled on first use.
     std::error_code ec;
     if (!fs::exists(verdict.library, ec)) verdict.library.clear();
     answer = std::move(verdict);
@@ -139,7 +139,7 @@ void RecordedRun::attach(const plan::Context& context, Brains& brains, OptimizeO
       if (auto last = memory.last()) until = *last;
     Json begin_with = run_facts(context);
     begin_with["memory"] = until;
-    // What the run is about: whoever learns from it asks whether it is in a benchmark.
+    // The run's graph: training data from runs is checked against benchmarks.
     const std::string graph = print_graph(context.graph);
     begin_with["graph"] = store::blob_hash(graph);
     append("begin", line_text(begin_with), {graph});
@@ -285,7 +285,7 @@ void RecordedRun::remember(const Event& event, int64_t sequence) {
 void RecordedRun::give_up(const Error& error) {
   if (broken_) return;
   broken_ = true;
-  const std::string text = format("the run is no longer kept: {}", error.text());
+  const std::string text = format("the run is no longer recorded: {}", error.text());
   if (next_) next_->on(Warning{text});
 }
 

@@ -1,6 +1,5 @@
-// A run that is written down as it happens, and can go on from what was written down. It stands around the
-// brains (answers that were given before are not asked for again) and hears every event. A store that fails
-// costs the record and nothing else.
+// A run that is recorded while it happens, and can be resumed from its record. It wraps the brains (recorded
+// answers are not requested again) and receives every event. If the store fails, only the record is lost.
 #pragma once
 
 #include <deque>
@@ -19,22 +18,22 @@ namespace stitch::agents {
 
 class RecordedRun final : public EventSink, public Replay {
  public:
-  // A new run, or the one that `recording` names. `next` hears every event, too, before it is written down.
+  // A new run, or the one that `recording` names. `next` receives every event before it is recorded.
   static Result<std::unique_ptr<RecordedRun>> open(const Recording& recording, const store::RunStart& start,
                                                    EventSink* next);
-  ~RecordedRun() override;  // a run without an end failed
-  // Puts itself around the brains and into the options of a run that began at `begin`. All of them outlive
-  // it. `open`: in place of a Verifier that is not there yet.
+  ~RecordedRun() override;  // a run that was not finished has failed
+  // Wraps the brains and sets the options of a run that began at `begin`. All of them outlive it. `open`:
+  // opens the Verifier when it is first needed.
   void attach(const plan::Context& context, Brains& brains, OptimizeOptions& options, Clock::time_point begin,
               OpenVerifier open = {});
-  // How it ended; before, it counts as running, or killed.
+  // Records the end; until then the run counts as running, or killed.
   void finish(const Result<Optimized>& result);
 
   const std::string& id() const { return run_.id; }
-  // What PyTorch was seen to do when the run began: nothing for a new one.
+  // What PyTorch was observed to do when the run began: nothing for a new one.
   std::optional<plan::ReferenceFacts> reference_facts(const Graph& graph) const;
 
-  // The LLMs' transcript, a line of JSON an exchange: what there is of a resumed run, and more of it.
+  // The LLM transcript, one line of JSON per exchange, including a resumed run's earlier exchanges.
   const std::vector<std::string>& conversation() const { return conversation_; }
   void add_to_conversation(std::string_view line);
 
@@ -48,10 +47,10 @@ class RecordedRun final : public EventSink, public Replay {
 
  private:
   RecordedRun(store::RunStore store, store::Run run, const Recording& recording, EventSink* next);
-  // What was written down before the run was killed.
+  // Loads what was recorded before the run was killed.
   Result<void> load();
   Result<void> load_answer(const store::StoredEvent& event);
-  // An event that stands there already is known by its identity, and not written again. Its number.
+  // Returns the event's number. An event that is already recorded, by its identity, is not written again.
   std::optional<int64_t> write(const EventRecord& record);
   std::optional<int64_t> append(const std::string& kind, const std::string& body,
                                 const std::vector<std::string>& blobs = {});
@@ -79,24 +78,24 @@ class RecordedRun final : public EventSink, public Replay {
   EventSink* next_;
   const plan::Context* context_ = nullptr;
   Observer observer_;
-  bool broken_ = false;  // the store failed: nothing is written any more
+  bool broken_ = false;  // the store failed: recording has stopped
   bool finished_ = false;
 
-  // Of a run that goes on.
+  // Of a resumed run.
   store::RunSummary before_;
   std::deque<KnownEvent> known_events_;
   std::map<std::string, std::deque<KnownAnswer>> answers_;
   std::vector<std::string> conversation_;
   std::optional<Tuned> tuned_;
-  std::shared_ptr<const Json> beginning_;  // what the run began with; null: it was killed before
+  std::shared_ptr<const Json> beginning_;  // the run's first event; null: killed before it
 
-  // The clock: before the first question that is new, that of the last answer.
+  // The clock: during replay, the time of the last recorded answer.
   bool live_ = true;
-  double gone_ = 0;  // seconds before it went live
+  double gone_ = 0;  // seconds before replay ended
   Clock::time_point live_since_ = Clock::now();
 
   // For the memory.
-  std::optional<plan::Plan> plan_, base_;  // of the step at hand
+  std::optional<plan::Plan> plan_, base_;  // of the current step
   std::map<std::string, int64_t> settings_;
   std::vector<Kept> kept_;
 };

@@ -252,7 +252,7 @@ TEST_F(ARecordedRun, GoesOnWithoutAStoreThatFails) {
   ASSERT_TRUE(optimized) << optimized.error().text();
   EXPECT_EQ(optimized->seconds_a_call, 3);
   ASSERT_EQ(heard.warnings.size(), 1u);  // once
-  EXPECT_TRUE(heard.warnings[0].starts_with("the run is no longer kept: ")) << heard.warnings[0];
+  EXPECT_TRUE(heard.warnings[0].starts_with("the run is no longer recorded: ")) << heard.warnings[0];
 }
 
 TEST_F(ARecordedRun, KeepsTheConversation) {

@@ -67,7 +67,7 @@ std::string notes_text(const LlmBrain& brain, const Graph& graph, const plan::Re
 
 std::string present_source(const plan::Region& region, const code::RegionRequest& request) {
   if (region.source) return region.source->text;
-  if (region.technique->takes_source()) return "none: nobody has written it yet\n";
+  if (region.technique->takes_source()) return "none: it has not been written yet\n";
   auto code = code::technique_of(region).write(request);
   return code ? code->source : code.error().message;
 }
@@ -96,10 +96,10 @@ std::string region_in_pytorch(const Graph& graph, const plan::Region& region) {
 
 std::string hardware_text(const GpuSpec& gpu) {
   return format(
-      "{} ({}): {} multiprocessors, {} of shared memory a block at most, {} registers a multiprocessor, L2 "
-      "{}, "
-      "{:.2f} TB/s copy bandwidth, FP32 {:.0f} TFLOP/s, fp16 tensor cores {:.0f} TFLOP/s, about {} a kernel "
-      "inside a CUDA graph",
+      "{} ({}): {} multiprocessors, at most {} of shared memory per block, {} registers per multiprocessor, "
+      "L2 {}, "
+      "{:.2f} TB/s copy bandwidth, FP32 {:.0f} TFLOP/s, fp16 tensor cores {:.0f} TFLOP/s, about {} per "
+      "kernel inside a CUDA graph",
       gpu.name, gpu.architecture.name, gpu.sms, bytes_text(static_cast<double>(gpu.shared_per_block)),
       gpu.registers_per_sm, bytes_text(gpu.l2), gpu.bandwidth * 1e-12, gpu.fp32 * 1e-12,
       gpu.tensor_fp16 * 1e-12, seconds_text(gpu.kernel_overhead));
@@ -149,7 +149,7 @@ Result<RegionBrief> brief_of(const Situation& now, const plan::Plan& plan, const
                              const Proposal& step, const LlmBrain& brain) {
   auto found = std::ranges::find(plan.regions, region, &plan::Region::name);
   if (found == plan.regions.end())
-    return user_error("plan", format("there is no region '{}' to write", shorten(printable(region), 60)));
+    return user_error("plan", format("no region '{}' to write", shorten(printable(region), 60)));
   STITCH_TRY(std::vector<code::RegionRequest> requests, code::requests_of(now.context, plan));
   const code::RegionRequest& request = requests[static_cast<size_t>(found - plan.regions.begin())];
   const Graph& graph = now.context.graph;
@@ -163,7 +163,7 @@ Result<RegionBrief> brief_of(const Situation& now, const plan::Plan& plan, const
       {"function_name", out.function},
       {"subgraph_pytorch", llm::quoted("the region in PyTorch", region_in_pytorch(graph, *found), "python")},
       {"subgraph_text", llm::quoted("the region's nodes", nodes)},
-      {"builtin_source", llm::quoted("what is there now", present, "cuda", 40000)},
+      {"builtin_source", llm::quoted("the current code", present, "cuda", 40000)},
       {"builtin_time", brief_time(now, plan, *found)},
       {"notes", notes_text(brain, graph, *found, now.context.gpu.architecture.name)},
       {"feedback", now.siblings.empty() ? "none\n" : feedback_text(now.siblings.back().feedback)},

@@ -1,4 +1,4 @@
-// What a Coder that is no technique has to know of a region: contract, meaning, what is there already.
+// What an LLM Coder must know about a region: contract, semantics, current code.
 #pragma once
 
 #include <string>
@@ -18,9 +18,9 @@ struct RegionBrief {
 Result<RegionBrief> brief_of(const Situation& now, const plan::Plan& plan, const std::string& region,
                              const Proposal& step, const LlmBrain& brain);
 
-// The region as PyTorch would compute it, a line a node.
+// The region as PyTorch code, one line per node.
 std::string region_in_pytorch(const Graph& graph, const plan::Region& region);
-// What the Verifier found, as quoted material: the gate, its evidence, the suggestion.
+// The Verifier's findings as quoted text: the gate, its evidence, the suggestion.
 std::string feedback_text(const Feedback& feedback);
 // Tries at this step with their scores, and the source of this region in the best of them.
 std::string siblings_text(const Situation& now, const std::string& region);

@@ -1,5 +1,5 @@
-// A Verifier that does not judge again what was judged before the run was killed. The real one is opened when
-// it is asked for the first time.
+// A Verifier that replays verdicts from before the run was killed. The real one is opened on the first new
+// request.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ using OpenVerifier = std::function<Result<std::unique_ptr<Verifier>>()>;
 
 std::unique_ptr<Verifier> remembered_verifier(OpenVerifier open, Replay& replay);
 
-// What is judged: every file of the program but its weights and its record, and how.
+// Identifies a request: every file of the program except its weights and record, and how it is judged.
 Result<std::string> judging_key(const fs::path& program, Judging judging);
 
 }  // namespace stitch::agents

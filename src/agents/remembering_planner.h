@@ -1,6 +1,6 @@
-// A Planner that knows what came of earlier runs. It begins with the best program that is remembered for the
-// graph; what was refused on this graph is not tried again, nor what was refused on regions of the kind; and
-// measured gains correct the predictions.
+// A Planner that uses the results of earlier runs. It starts with the best known program for the graph; steps
+// refused on this graph, or on regions of the same kind, are not tried again; and measured gains correct the
+// predictions.
 #pragma once
 
 #include "agents/events.h"
@@ -11,9 +11,9 @@ namespace stitch::agents {
 
 struct Remembering {
   store::RunStore* store = nullptr;
-  int64_t until = 0;  // observations after this one are not looked at: a resumed run knows what it knew
+  int64_t until = 0;  // later observations are ignored, so that a resumed run repeats its decisions
   std::string machine, version;
-  Judging judging = Judging::wholly;  // of the remembered program
+  Judging judging = Judging::wholly;  // of the known program
   EventSink* events = nullptr;
 };
 std::unique_ptr<Planner> remembering_planner(std::unique_ptr<Planner> planner, Remembering remembering);

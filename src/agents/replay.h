@@ -1,4 +1,4 @@
-// What the loop asks of a run that goes on where it was killed: answers that were given before.
+// Recorded answers for resuming a killed run.
 #pragma once
 
 #include <optional>
@@ -11,15 +11,15 @@ namespace stitch::agents {
 
 class Replay {
  public:
-  // What the Verifier said of a program: a verdict, or trouble of our own.
+  // A verdict, or an error that says nothing about the program.
   using Answer = Result<verifier::Verdict>;
 
   virtual ~Replay() = default;
-  // Seconds of the budget that are gone. While old answers are given, as many as had gone by then.
+  // Seconds of the budget used; during replay, the recorded time.
   virtual double elapsed() const = 0;
-  // What the tuner had found, if it had come to its end.
+  // The tuner's result, if it had finished.
   virtual std::optional<Tuned> tuned() const = 0;
-  // The next answer under this key that was not given yet; nothing: the Verifier has to be asked.
+  // The next unused answer under this key; nothing: the Verifier must judge.
   virtual std::optional<Answer> answer(const std::string& key) = 0;
   virtual void answered(const std::string& key, const Answer& answer) = 0;
 };

@@ -1,4 +1,4 @@
-// The three roles of the loop. Behind each stands a brain: the built-in engine, or whatever implements these.
+// The interfaces of the loop's three roles. A brain implements each: the built-in engine or a language model.
 #pragma once
 
 #include <functional>
@@ -21,36 +21,35 @@ namespace stitch::agents {
 enum class Judging : uint8_t {
   quickly,     // one seed, one distribution: for a step
   wholly,      // every gate
-  as_shipped,  // as what ships is judged, beside the baselines: nobody judges it again
+  as_shipped,  // as the final program, with baselines: not judged again before shipping
 };
 
-// A step that the Planner would like to see tried.
+// A step that the Planner proposes.
 struct Proposal {
   std::string step, why;
   plan::Plan plan;                          // of the whole program, after the step
-  std::map<std::string, int64_t> settings;  // of the program, where they are not its own
+  std::map<std::string, int64_t> settings;  // of the program, where they differ from its defaults
   double predicted_seconds = 0;             // a call
-  // Seconds, where the Planner knows more than the difference of two estimates: from a program that was
-  // measured.
+  // Seconds, if the Planner has a better prediction than the difference of two estimates: from a measured
+  // program.
   std::optional<double> predicted_gain = std::nullopt;
   Judging judging = Judging::quickly;
-  bool needed = false;      // tried to the end although the budget is spent: there may be nothing to ship
-  double budget_share = 1;  // of the budget, in which it may begin
-  std::vector<std::string> to_write;  // regions whose code the Coder is asked to write itself
-  std::string idea;                   // for those: how, where the Planner has one
-  std::vector<plan::Step> left_out;   // predicted to lose, so that the plan does without them
-  std::vector<plan::Step> not_tried;  // there was no time for a plan with them
+  bool needed = false;      // tried even if the budget is spent: otherwise there may be nothing to ship
+  double budget_share = 1;  // of the budget, within which it may start
+  std::vector<std::string> to_write;  // regions that the LLM Coder writes
+  std::string idea;                   // for those: the Planner's suggestion
+  std::vector<plan::Step> left_out;   // predicted to be slower, so not in the plan
+  std::vector<plan::Step> not_tried;  // no time left to plan them
 };
 
-// What a Coder made of a proposal: the program, and its plan with the sources of regions that it wrote
-// itself.
+// A Coder's program for a proposal, and its plan with the sources it wrote.
 struct Draft {
   plan::Plan plan;
   PackageContents contents;
   std::string author;  // empty: the built-in techniques
 };
 
-// A program that was found right, and what a call of it takes.
+// A program that passed, and its time per call.
 struct Program {
   plan::Plan plan;
   PackageContents contents;
@@ -60,22 +59,22 @@ struct Program {
   double predicted_seconds = 0;
 };
 
-// What the Verifier makes of a verdict, for the Coder's next try.
+// The Verifier's explanation of a verdict, for the Coder's next try.
 struct Feedback {
   Outcome outcome = Outcome::wrong;
-  std::optional<verifier::GateReport> report;  // with the evidence that matters: the failure, or the profile
-  std::string suggestion;                      // empty: the evidence has to speak for itself
+  std::optional<verifier::GateReport> report;  // with the relevant evidence: the failure, or the profile
+  std::string suggestion;                      // empty: evidence only
 };
 
-// An earlier try at the same step and what came of it. Tries are a tree: each revises another one, or none.
+// An earlier try at the same step and its outcome. Tries form a tree: each revises another one, or none.
 struct Sibling {
-  std::shared_ptr<const Draft> draft;  // null: nothing was written
-  int base = -1;                       // the sibling that it revised; -1: written from the proposal
-  double seconds = 0;                  // a call, measured or estimated; 0: it was not right
+  std::shared_ptr<const Draft> draft;  // null: no program was written
+  int base = -1;                       // the sibling it revised; -1: written from the proposal
+  double seconds = 0;                  // per call, measured or estimated; 0: it failed
   Feedback feedback;
 };
 
-// Tries a draft on the side, as a Coder that works with tools does. It counts for no step.
+// Verifies a draft for a Coder that works with tools. It doesn't count as a try of the step.
 class Workbench {
  public:
   virtual ~Workbench() = default;
@@ -83,51 +82,51 @@ class Workbench {
   virtual Result<Feedback> explain(const verifier::Verdict& verdict) = 0;
 };
 
-// What a brain knows when it is asked.
+// The input of every request to a brain.
 struct Situation {
   const Task& task;
   const plan::Context& context;  // what the task is planned for
   const Ledger& ledger;
   const Program* best = nullptr;           // null: none yet
-  const plan::Plan* plan = nullptr;        // proposed last; null: none yet
-  std::span<const Sibling> siblings = {};  // at this step, in order; the last one's feedback is the newest
-  // Of a revision: the sibling to start from, the fastest that was right, else the last. -1: there is none.
+  const plan::Plan* plan = nullptr;        // the last proposal's; null: none yet
+  std::span<const Sibling> siblings = {};  // at this step, in order; the last has the newest feedback
+  // For a revision: the sibling to start from, the fastest that passed, else the last. -1: none.
   int base = -1;
-  Workbench* bench = nullptr;  // of a Coder; null: there is none
+  Workbench* bench = nullptr;  // for a Coder; null: not available
   std::function<bool()> should_stop = {};
-  double seconds_left = 0;  // of the budget; at most zero when it is spent
+  double seconds_left = 0;  // of the budget; zero or less when it is spent
 };
 
 class Planner {
  public:
   virtual ~Planner() = default;
-  // The next step; nothing when its list is done. What became of the last one stands in the ledger.
+  // The next step; nothing when its list is done. The outcome of the last one is in the ledger.
   virtual Result<std::optional<Proposal>> propose(const Situation& situation) = 0;
-  // Makes a new list from the ledger; false: it knows nothing else to try.
+  // Makes a new list of steps from the ledger; false: there is nothing else to try.
   virtual Result<bool> replan(const Situation& situation) = 0;
-  // What it would have proposed had there been time, without thinking about it any further.
+  // The steps it would still have proposed, without further planning.
   virtual std::vector<plan::Step> remaining(const Situation& situation) = 0;
 };
 
 class Coder {
  public:
   virtual ~Coder() = default;
-  // The program of a plan that was checked.
+  // Writes the program of a checked plan.
   virtual Result<Draft> write(const Situation& situation, const Proposal& step) = 0;
-  // Another try, by its siblings and the feedback to them; nothing: it knows no better.
+  // Another try from its siblings and their feedback; nothing: it has no other.
   virtual Result<std::optional<Draft>> revise(const Situation& situation, const Proposal& step) = 0;
 };
 
 class Verifier {
  public:
   virtual ~Verifier() = default;
-  // An Error is no opinion of the program: trouble of our own, or an interruption (code "stopped").
+  // An Error says nothing about the program: a failure of the machine, or an interruption (code "stopped").
   virtual Result<verifier::Verdict> judge(const fs::path& program, Judging judging,
                                           const std::function<bool()>& should_stop) = 0;
   virtual Result<Feedback> explain(Outcome outcome, const verifier::Verdict& verdict) = 0;
-  // A new reference, after trouble with the one that is there.
+  // Starts a new reference process, after a failure of the current one.
   virtual Result<void> renew() = 0;
-  // Of a program that passed; it outlives neither this nor the next call.
+  // For a program that passed; valid until the next call, while the Verifier lives.
   virtual Result<std::unique_ptr<verifier::SettingsClock>> settings_clock(const fs::path& program) = 0;
 };
 

@@ -57,7 +57,7 @@ std::span<const Row> router_table() { return rows; }
 Action route(Outcome came_back, const Circumstances& circumstances) {
   for (const Row& row : rows)
     if (row.came_back == came_back && holds(row.when, circumstances)) return row.next;
-  throw Bug("nobody asks what comes after a step that was left out");
+  throw Bug("a step that was left out has no next action");
 }
 
 Outcome outcome_of(const verifier::GateReport& failure) {

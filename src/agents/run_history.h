@@ -1,5 +1,5 @@
-// A run as it is told afterwards: its steps in order, each with its attempts and with the step whose program
-// it started from. Read from the store's events.
+// A recorded run: its steps in order, each with its attempts and the step whose program it started from. Read
+// from the store's events.
 #pragma once
 
 #include <map>
@@ -16,8 +16,8 @@ namespace stitch::agents {
 struct PastAttempt {
   int number = 1;  // at its step
   std::string outcome;
-  std::map<std::string, std::string> sources;  // hashes by path; empty: none was written
-  std::string verdict;                         // hash; empty: there is none
+  std::map<std::string, std::string> sources;  // hashes by path; empty: none were written
+  std::string verdict;                         // hash; empty: none
   double elapsed = 0;                          // seconds into the run
 };
 
@@ -26,15 +26,16 @@ struct PastStep {
   std::string plan;  // hash of its document; empty: it was not tried
   double predicted_gain = 0;
   std::vector<PastAttempt> attempts;
-  std::shared_ptr<const Json> entry;  // of the ledger; null: killed in the middle of it
+  std::shared_ptr<const Json> entry;  // of the ledger; null: killed during the step
   int base = -1;                      // the step that was the best before it; -1: none
   bool kept = false;
 };
 
 struct PastRun {
-  std::string graph;  // hash of its text; empty: kept by a version that kept none
+  std::string graph;  // hash of its text; empty: recorded by a version without it
   std::vector<PastStep> steps;
-  std::vector<std::pair<std::string, std::string>> refused;  // steps that memory kept it from, and why
+  std::vector<std::pair<std::string, std::string>>
+      refused;  // steps not tried because of earlier runs, and why
   std::vector<std::string> warnings;
   std::vector<std::string> conversation;  // hashes of lines
   std::shared_ptr<const Json> tuning;     // null: none

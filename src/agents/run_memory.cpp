@@ -16,7 +16,7 @@ namespace stitch::agents {
 
 namespace {
 
-constexpr size_t most_regions = 200;  // of a step; more of them blame nobody
+constexpr size_t most_regions = 200;  // of a step; with more, a failure says nothing about one region
 
 store::Observation begun(const Observer& observer, const plan::Context& context, store::Scope scope,
                          std::string signature, int64_t number) {

@@ -1,5 +1,5 @@
-// What a run leaves for the next ones: observations of its steps, of the regions they changed, and of the
-// program that it shipped.
+// What a run records for later runs: observations of its steps, of the regions they changed, and of the
+// shipped program.
 #pragma once
 
 #include <string>
@@ -16,11 +16,11 @@ struct Observer {
   std::string origin, machine, version;
   bool measured = false;
 };
-// What times and failures hold for.
+// The machine that times and failures apply to.
 std::string machine_name(const GpuSpec& gpu, bool emulated);
 
-// Of a step that was tried; none where it says nothing about the step: interrupted, trouble of our own.
-// `number` is the first one's.
+// Observations of a tried step; none if the outcome says nothing about the step: interrupted, or a failure of
+// the machine. `number` is the first one's.
 std::vector<store::Observation> observe_step(const Observer& observer, const plan::Context& context,
                                              const plan::Plan& plan, const plan::Plan* base,
                                              const LedgerEntry& entry, int64_t number);
@@ -28,11 +28,11 @@ store::Observation observe_program(const Observer& observer, const plan::Context
                                    const plan::Plan& plan, const std::map<std::string, int64_t>& settings,
                                    double seconds, int64_t number);
 
-// Technique and offer, and the knobs that were chosen: as observations name them.
+// Technique with offer, and the chosen knobs, as named in observations.
 std::string technique_of(const plan::Region& region);
 std::string knobs_of(const plan::Region& region);
 
-// Was the step refused for what it is, not for how the run went? Slower counts where it was measured.
+// Was the step itself at fault, not the circumstances of the run? Slower counts if it was measured.
 bool is_refusal(const store::Observation& observation);
 
 }  // namespace stitch::agents

@@ -41,12 +41,12 @@ ProgramFacts facts_of(const OptimizeOptions& options, bool judged_fully) {
 std::string why_better(const ProgramFacts& there, const ProgramFacts& fresh) {
   if (!comparable(there, fresh)) return "";
   const std::string before = fact(there, "judged"), now = fact(fresh, "judged");
-  if (before == "fully" && now == "quickly") return "it passed every gate, and this one only the quick ones";
+  if (before == "fully" && now == "quickly") return "it passed every gate, this one only the quick ones";
   auto old_seconds = parse_number(fact(there, "seconds")), seconds = parse_number(fact(fresh, "seconds"));
   // Measured times of one program differ that much from run to run.
   const double noise = fact(fresh, "times") == "measured" ? 0.02 : 1e-9;
   if (before != now || !old_seconds || !seconds || *old_seconds >= (1 - noise) * *seconds) return "";
-  return format("it takes {} a call, this one {} ({})", seconds_text(*old_seconds), seconds_text(*seconds),
+  return format("it takes {} per call, this one {} ({})", seconds_text(*old_seconds), seconds_text(*seconds),
                 fact(fresh, "times"));
 }
 

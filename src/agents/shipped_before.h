@@ -1,4 +1,4 @@
-// A program that is in the output folder already, by what .stitchcuda says of it.
+// A program that is already in the output folder, by its .stitchcuda record.
 #pragma once
 
 #include <map>
@@ -10,13 +10,13 @@ namespace stitch::agents {
 
 using ProgramFacts = std::map<std::string, std::string>;
 
-// What a run with these options will say of its program, but for the time of a call.
+// The facts that a run with these options records about its program, except the time per call.
 ProgramFacts facts_of(const OptimizeOptions& options, bool judged_fully);
-// Why the one that is there is the better one; empty if it is not, or nobody can tell: another task, another
-// numerics class, another measure. Without a time, by how they were judged alone.
+// Why the existing program is better; empty if it isn't, or they can't be compared: another task, numerics
+// class or measure. Without times, only how they were verified counts.
 std::string why_better(const ProgramFacts& there, const ProgramFacts& fresh);
 
-// Before the work: the folder can be written, and nothing in it is sure to be better.
+// Checks before the work that the folder is writable and holds no better program.
 Result<void> check_place(const OptimizeOptions& options);
 
 }  // namespace stitch::agents

@@ -12,13 +12,13 @@ ProgramFacts program(const char* judged, const char* seconds) {
 
 TEST(ShippedBefore, AFullyJudgedProgramIsNotReplacedByAQuickOne) {
   EXPECT_EQ(why_better(program("fully", "2e-5"), program("quickly", "1e-5")),
-            "it passed every gate, and this one only the quick ones");
+            "it passed every gate, this one only the quick ones");
   EXPECT_EQ(why_better(program("quickly", "1e-5"), program("fully", "2e-5")), "");
 }
 
 TEST(ShippedBefore, AFasterProgramIsNotReplaced) {
   EXPECT_EQ(why_better(program("fully", "1e-5"), program("fully", "2e-5")),
-            "it takes 10 us a call, this one 20 us (measured)");
+            "it takes 10 us per call, this one 20 us (measured)");
   EXPECT_EQ(why_better(program("fully", "1.99e-5"), program("fully", "2e-5")), "") << "noise";
   EXPECT_EQ(why_better(program("fully", "3e-5"), program("fully", "2e-5")), "");
 }

@@ -20,10 +20,10 @@ std::string header_fact(const std::shared_ptr<const Json>& json, const char* key
 std::string speed_text(const Optimized& optimized, const OptimizeOptions& options) {
   const std::string own = seconds_text(optimized.seconds_a_call);
   if (!optimized.verdict.timing)
-    return format("{} a call: an estimate for {}, nothing was timed", own, options.gpu.name);
+    return format("{} per call: an estimate for {}, nothing was timed", own, options.gpu.name);
   const Json& timing = *optimized.verdict.timing;
   if (!timing.contains("speedup")) return format("{} a call, measured", own);
-  return format("{} a call, measured: {:.2f}x over PyTorch's best baseline ({})", own,
+  return format("{} per call, measured: {:.2f}x over PyTorch's best baseline ({})", own,
                 timing["speedup"].get<double>(), word(timing, "best_baseline"));
 }
 
@@ -71,7 +71,7 @@ std::vector<std::pair<std::string, std::string>> results_of(const Optimized& opt
   std::vector<std::pair<std::string, std::string>> out = {
       {"verdict", failure                  ? format("failed at {}: {}", failure->gate, failure->summary)
                   : optimized.judged_fully ? "passed every gate"
-                                           : "passed, judged quickly"},
+                                           : "passed the quick checks"},
       {"GPU", device == "emulated" ? format("judged on the emulated GPU, planned for {}", options.gpu.name)
                                    : device},
       {"numerics class", std::string(name(options.numerics))}};

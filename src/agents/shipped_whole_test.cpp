@@ -158,8 +158,8 @@ TEST_F(ShippedWhole, TakesItsRecordsAlongAndNoPlaces) {
   auto recorded = write_records(optimized, {}, task, options, {scratch->path()});
   ASSERT_TRUE(recorded) << recorded.error().text();
   const std::string readme = *read_file(folder / "README.md");
-  for (const char* text : {"passed every gate", "planned for H200", "worst relative error 1e-7", "us a call",
-                           "2026-01-01", "PyTorch 2.11"})
+  for (const char* text : {"passed every gate", "planned for H200", "worst relative error 1e-7",
+                           "us per call", "2026-01-01", "PyTorch 2.11"})
     EXPECT_NE(readme.find(text), std::string::npos) << text << "\n" << readme;
   EXPECT_EQ((*parse_json(*read_file(folder / "verdict.json")))["gates"][0]["evidence"]["from"], "own.py:3");
   for (const char* file : {"verdict.json", "ledger.json", "receipt.json"})

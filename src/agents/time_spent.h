@@ -1,4 +1,4 @@
-// Where a run's seconds went, as its document and its report have it.
+// Where a run's time went, for its JSON document and its report.
 #pragma once
 
 #include <string>

@@ -225,7 +225,7 @@ Result<Tuned> read_tuned(const Json& json) {
       out.dropped.push_back({word(one, "name"), one.at("value").get<int64_t>(), word(one, "reason")});
     return out;
   } catch (const std::exception& error) {
-    return work_error("tuning", format("this is no tuning: {}", error.what()));
+    return work_error("tuning", format("not a tuning record: {}", error.what()));
   }
 }
 

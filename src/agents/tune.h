@@ -1,5 +1,5 @@
-// The tuner: which values of a program's settings make a call of it shortest. Nothing is compiled: each value
-// is tried in the whole program, made anew with it, against the best so far.
+// The tuner: finds the fastest values of a program's settings. Nothing is compiled: each value is timed in
+// the whole program, created again with it, against the best so far.
 #pragma once
 
 #include <functional>
@@ -16,20 +16,19 @@
 
 namespace stitch::agents {
 
-// One decision: a setting, or the same one of regions that are alike.
+// One decision: a setting, or the same setting of similar regions.
 struct Tunable {
   std::vector<std::string> names;
-  std::string signature;        // what is decided about: technique, ops, types, layouts
-  std::vector<int64_t> values;  // that may be tried
-  int64_t value = 0;            // that the program has
-  double seconds = 0;           // of a call, estimated, of all these regions
+  std::string signature;        // key of the decision: technique, ops, types, layouts
+  std::vector<int64_t> values;  // to try
+  int64_t value = 0;            // the program's current value
+  double seconds = 0;           // estimated time of all these regions per call
 };
-// Heaviest first, without those that hardly count. `manifest` is that of the plan's program: its regions are
-// the plan's, in order.
+// Longest first, without negligible ones. `manifest` is of the plan's program: same regions, same order.
 std::vector<Tunable> tunables_of(const plan::Context& context, const plan::Plan& plan,
                                  const Manifest& manifest);
 
-// A value that was tried and didn't make it, and why: refused, wrong, hung, crashed, in words.
+// A value that failed, and why: refused, wrong, hung, crashed.
 struct DroppedValue {
   std::string name;
   int64_t value = 0;
@@ -37,12 +36,12 @@ struct DroppedValue {
 };
 
 struct Tuned {
-  runner::Settings settings;  // that differ from the program's own
-  double gain = 1;            // how many times as fast, by the clock
+  runner::Settings settings;  // that differ from the program's defaults
+  double gain = 1;            // measured speedup
   int tried = 0, kept = 0;    // values
   int known = 0;              // decisions that came from the cache
   std::vector<DroppedValue> dropped;
-  std::string ended;  // why it ended before everything was tried; empty: it did not
+  std::string ended;  // why it ended early; empty: everything was tried
 };
 Json to_json(const Tuned& tuned);
 Result<Tuned> read_tuned(const Json& json);
@@ -52,8 +51,8 @@ struct TuneOptions {
   std::function<bool()> should_stop;
   std::function<void(std::string_view)> on_progress;
 };
-// Decision by decision. A value stays if it wins by more than the spread of the rounds; what is known from
-// earlier runs is tried first, and alone if it holds.
+// Tunes one decision after another. A value is kept if it wins by more than the spread of the rounds; values
+// from earlier runs are tried first, and alone if they win.
 Tuned tune(const std::vector<Tunable>& tunables, verifier::SettingsClock& clock, const TuningCache& cache,
            const TuneOptions& options);
 

@@ -1,5 +1,5 @@
-// What the tuner found before, by GPU, library versions and what was decided about: a small file each.
-// Advice: whoever takes it tries it in the program at hand.
+// Results of earlier tuning, by GPU, library versions and decision: one small file each. They are hints: the
+// tuner times them again in the current program.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace stitch::agents {
 
 class TuningCache {
  public:
-  // `machine`: what times hold for. In cache_folder()/tuning unless told.
+  // `machine`: what the times apply to. Default folder: cache_folder()/tuning.
   explicit TuningCache(std::string machine, fs::path folder = {});
 
   std::optional<int64_t> find(const std::string& signature) const;
-  // Whole or not at all; without it something is tried again, and nothing worse.
+  // Atomic; a failed write only costs another trial.
   void remember(const std::string& signature, int64_t value, double gain) const;
 
  private:

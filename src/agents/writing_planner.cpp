@@ -50,7 +50,7 @@ class WritingPlanner final : public Planner {
   }
 
  private:
-  // Nobody is there to write: asking again costs time and gives nothing.
+  // No LLM is available: another request would only cost time.
   static bool unanswered(const Situation& now) {
     return !now.ledger.entries.empty() && now.ledger.entries.back().outcome == Outcome::away;
   }

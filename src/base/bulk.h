@@ -10,7 +10,7 @@ namespace stitch {
 void copy_bulk(std::span<const std::byte> from, std::byte* to);
 bool equal_bulk(std::span<const std::byte> a, std::span<const std::byte> b);
 
-// Owned bytes that nobody filled before they were copied to.
+// Owned bytes, left uninitialised until data is copied in.
 struct BulkBytes {
   std::shared_ptr<const std::byte[]> owner;
   std::span<const std::byte> bytes;

@@ -15,7 +15,7 @@ auto contained(Work&& work) -> decltype(work()) {
   try {
     return std::forward<Work>(work)();
   } catch (const std::exception& bug) {
-    return work_error("bug", format("a bug of ours: {}", bug.what()));
+    return work_error("bug", format("a bug in stitchcuda: {}", bug.what()));
   }
 }
 

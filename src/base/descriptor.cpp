@@ -68,7 +68,7 @@ Result<Letterbox> Letterbox::create(const fs::path& path) {
   std::memcpy(address.sun_path, name.data(), name.size());
   Descriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (socket.get() < 0 || ::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
-    return work_error("socket", format("cannot make the socket {}: {}", name, std::strerror(errno)));
+    return work_error("socket", format("cannot create the socket {}: {}", name, std::strerror(errno)));
   return Letterbox(std::move(socket));
 }
 
@@ -76,8 +76,8 @@ Result<Descriptor> Letterbox::take() {
   char byte = 0;
   Descriptor out;
   if (receive_with_descriptor(socket_.get(), {&byte, 1}, out) < 0)
-    return work_error("socket", format("no descriptor came: {}", std::strerror(errno)));
-  if (out.get() < 0) return work_error("socket", "a message came without a descriptor");
+    return work_error("socket", format("no file descriptor received: {}", std::strerror(errno)));
+  if (out.get() < 0) return work_error("socket", "received a message without a file descriptor");
   return out;
 }
 

@@ -34,7 +34,7 @@ ssize_t send_with_descriptor(int socket, std::string_view bytes, int descriptor)
 // As ::read; what came with the bytes goes to `descriptor`.
 ssize_t receive_with_descriptor(int socket, std::span<char> buffer, Descriptor& descriptor);
 
-// A path where another process leaves a descriptor in one datagram, for this one to take later: nobody waits
+// A path where another process leaves a descriptor in one datagram, for this one to take later: neither waits
 // for the other.
 class Letterbox {
  public:

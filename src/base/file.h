@@ -59,7 +59,7 @@ class ScratchFolder {
 
 // SPACE-PID-START: tells a process from every other one of this machine, also from a later one of its number.
 std::string this_process();
-// Known to be: of another machine's, or another container's, nobody knows.
+// Only if that is certain: a process of another machine or container can't be checked.
 bool is_gone(std::string_view process);
 
 // Removes scratch folders below `base` whose owner, told by its process number and the time it started, is

@@ -34,7 +34,7 @@ Result<FileLock> FileLock::open(const std::string& name) {
   int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (descriptor < 0)
     return work_error("lock", format("cannot open {}: {}", file.string(), std::strerror(errno)),
-                      "set STITCHCUDA_CACHE to a folder that can be written");
+                      "set STITCHCUDA_CACHE to a writable folder");
   return FileLock(descriptor);
 }
 

@@ -16,9 +16,9 @@ class FileLock {
  public:
   enum class Kind : uint8_t { alone, beside_others };
   static Result<FileLock> wait(const std::string& name, Kind kind = Kind::alone);
-  // Nothing if somebody is in the way.
+  // Nothing if another process holds it.
   static Result<std::optional<FileLock>> if_free(const std::string& name, Kind kind = Kind::alone);
-  // Who has it, for those who wait; in the file until somebody writes something else.
+  // A description of the holder, for waiting processes; stays in the file until it is overwritten.
   void note(std::string_view holder) const;
   static std::string noted(const std::string& name);
   FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}

@@ -24,7 +24,7 @@ class StopPolitely {
 };
 bool stop_requested();
 
-// While one of these lives, whoever waits for a child process (base/process.h) asks `wanted` a few times a
+// While one of these lives, waiting for a child process (base/process.h) calls `wanted` a few times a
 // second; once it says so the child is ended, and waiting for it is an Error of code "stopped". For a server
 // whose client gave a request up. At most one at a time: it counts for every thread.
 class EndChildrenWhen {
@@ -34,7 +34,7 @@ class EndChildrenWhen {
   EndChildrenWhen& operator=(const EndChildrenWhen&) = delete;
   ~EndChildrenWhen();
 };
-bool children_are_watched();  // somebody has such an object
+bool children_are_watched();  // such an object exists
 bool children_should_end();
 
 }  // namespace stitch

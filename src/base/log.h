@@ -1,4 +1,4 @@
-// A record of everything that is done, for whoever asked for one: --log FILE. Without one nothing happens.
+// A log of everything that is done, with --log FILE. Without it nothing is written.
 #pragma once
 
 #include <functional>

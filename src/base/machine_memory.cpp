@@ -47,7 +47,7 @@ Result<void> check_free_space(const fs::path& folder, int64_t least) {
   if (ec || space.available >= static_cast<uintmax_t>(least)) return {};
   Error error = work_error(
       "disk",
-      format("no space left on device: {} are free there, about {} are needed",
+      format("no space left on device: {} free, about {} needed",
              bytes_text(static_cast<double>(space.available)), bytes_text(static_cast<double>(least))),
       "free some disk space, or name another place (TMPDIR moves scratch files)");
   error.blame = Error::Blame::user;

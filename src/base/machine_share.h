@@ -1,4 +1,4 @@
-// Parts of something that this machine has only so much of: whoever wants more than is left waits.
+// Shares of a limited resource of this machine: a process that needs more than is left waits.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace stitch {
 
 class MachineShare {
  public:
-  // Waits until `wanted` of `all` parts of the thing called `name` are nobody else's.
+  // Waits until `wanted` of `all` parts of the resource `name` are free.
   static Result<MachineShare> take(const std::string& name, int wanted, int all);
   size_t parts() const { return locks_.size(); }
 

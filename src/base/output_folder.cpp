@@ -39,7 +39,7 @@ Result<std::string> fingerprint(const fs::path& file) {
 struct Contents {
   std::vector<std::string> files;    // ours, as we wrote them
   std::vector<std::string> edited;   // ours, changed since
-  std::vector<std::string> foreign;  // somebody else's
+  std::vector<std::string> foreign;  // not written by stitchcuda
   std::vector<std::string> caches;   // Python's, which it makes again
 };
 
@@ -84,19 +84,19 @@ Result<void> check_writable_above(const fs::path& target) {
   std::error_code ec;
   while (!fs::exists(above, ec) && above.has_relative_path()) above = above.parent_path();
   if (!fs::is_directory(above, ec))
-    return at(target.string(),
-              user_error("file", format("{} is a file, not a folder", above.string()), "name another place"));
+    return at(target.string(), user_error("file", format("{} is a file, not a folder", above.string()),
+                                          "name another folder"));
   if (::access(above.c_str(), W_OK | X_OK) != 0)
     return at(target.string(),
               user_error("file", format("cannot write into {}: {}", above.string(), std::strerror(errno)),
-                         "name a place that you may write to"));
+                         "name a folder with write permission"));
   return {};
 }
 
 Error in_the_way(const fs::path& target, std::string what) {
   return at(target.string(), user_error("exists", std::move(what),
-                                        "name another folder, or add --force: it keeps files that are not "
-                                        "ours, and saves edited ones as NAME.edited"));
+                                        "name another folder, or add --force: it keeps files of yours, and "
+                                        "saves edited ones as NAME.edited"));
 }
 
 // NAME.edited, or the next name that is free.
@@ -158,12 +158,12 @@ Result<void> OutputFolder::check(const fs::path& target, Overwrite overwrite) {
     return at(target.string(), user_error("exists", "is a file, not a folder", "name another folder"));
   if (::access(clean.c_str(), R_OK | W_OK | X_OK) != 0)
     return at(target.string(), user_error("file", format("cannot write into it: {}", std::strerror(errno)),
-                                          "name a folder that you may write to"));
+                                          "name a folder with write permission"));
   if (fs::is_empty(clean, ec)) return {};
   const fs::path here = fs::current_path(ec).lexically_relative(clean);
   if (!here.empty() && *here.begin() != "..")
-    return at(target.string(), user_error("exists", "is the folder you are in, and a new one takes its place",
-                                          "name another folder, or run this from outside of it"));
+    return at(target.string(), user_error("exists", "is the current folder, and would be replaced",
+                                          "name another folder, or run this from outside"));
   if (overwrite == Overwrite::force) return {};
   std::optional<FolderRecord> record = read_record(clean);
   if (!record) return in_the_way(target, "is not empty, and not a folder that stitchcuda wrote");
@@ -217,7 +217,7 @@ Result<std::vector<std::string>> OutputFolder::keep_what_others_wrote() {
     saved.push_back(format("{} is now {}", name, other));
     return carry(target_ / name, draft_ / other);
   };
-  // An old region that nobody includes any more would be compiled if it kept its name.
+  // An old region that is no longer included would still be compiled under its name.
   for (const std::string& name : found.edited) STITCH_CHECK(save(name));
   for (const auto* list : {&found.foreign, &found.caches})
     for (const std::string& name : *list) {
@@ -312,8 +312,9 @@ Result<void> check_output_file(const fs::path& file, Overwrite overwrite) {
     return at(file.string(), user_error("exists", "is a folder, not a file", "name a file"));
   if (overwrite == Overwrite::force || !fs::is_regular_file(file, ec) || fs::is_empty(file, ec)) return {};
   if (as_we_left_it(file)) return {};
-  return at(file.string(), user_error("exists", "is there already, and is not as stitchcuda wrote it",
-                                      "name another file, or add --force to replace it"));
+  return at(file.string(),
+            user_error("exists", "already exists, and was not written by stitchcuda or was edited since",
+                       "name another file, or add --force to replace it"));
 }
 
 // Where it can't be remembered, the next run asks for --force.

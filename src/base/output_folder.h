@@ -1,4 +1,4 @@
-// A folder that a user named for our output. What somebody else put there is never lost: a record of what we
+// The output folder that the user named. Files of others in it are never lost: a record of what we
 // wrote lies in it, and only files that are still as we wrote them are replaced.
 #pragma once
 
@@ -38,7 +38,7 @@ class OutputFolder {
   ~OutputFolder();
   const fs::path& path() const { return draft_; }
   void note(const std::string& fact, const std::string& value) { record_.facts[fact] = value; }
-  // One rename: whoever is killed leaves the old folder whole, or the new one. What came into the way since
+  // One rename: a killed process leaves the old folder whole, or the new one. What appeared there since
   // create() makes it publish beside the target.
   Result<Published> publish();
 

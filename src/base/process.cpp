@@ -64,12 +64,11 @@ Result<Child> Child::start(const Command& command) {
   static std::once_flag once;
   std::call_once(once, [] { ::signal(SIGPIPE, SIG_IGN); });
   auto program = find_program(command.words[0]);
-  if (!program)
-    return user_error("program", format("no program named '{}' on this machine", command.words[0]));
+  if (!program) return user_error("program", format("program '{}' not found on the PATH", command.words[0]));
 
   Pipe in, out, err;
   if (!in.open() || !out.open() || !err.open())
-    return work_error("process", format("cannot make a pipe: {}", std::strerror(errno)));
+    return work_error("process", format("cannot create a pipe: {}", std::strerror(errno)));
 
   std::vector<std::string> words = command.words;
   std::vector<std::string> variables = environment_with(command.extra_environment);
@@ -174,7 +173,7 @@ Result<std::string> Child::read_line() {
       if (left <= 0) {
         timed_out_ = true;
         ::kill(-pid_, SIGKILL);
-        return work_error("timeout", "the child process ran past its time limit");
+        return work_error("timeout", "the child process exceeded its time limit");
       }
       wait_ms = static_cast<int>(std::min<long long>(left, 1 << 30));
     }

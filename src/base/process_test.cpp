@@ -60,7 +60,7 @@ TEST(Process, AChildThatIsGoneIsAnError) {
 TEST(Process, AMissingProgramIsTheUsersMistake) {
   auto child = Child::start({{"no-such-program-here"}, {}, {}});
   ASSERT_FALSE(child);
-  EXPECT_EQ(child.error().text(), "no program named 'no-such-program-here' on this machine");
+  EXPECT_EQ(child.error().text(), "program 'no-such-program-here' not found on the PATH");
 }
 
 TEST(Process, MuchOnStderrDoesNotBlock) {

@@ -141,7 +141,7 @@ void Progress::draw() {
     return;
   }
   Terminal now = terminal_;
-  // Whoever watches may have resized it.
+  // The terminal may have been resized.
   if (now.interactive && &out_ == &std::cerr) now.width = terminal_of(STDERR_FILENO).width;
   std::vector<std::string> lines = {progress_line(state_, now)};
   if (!terminal_.interactive) {

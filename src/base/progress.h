@@ -1,4 +1,4 @@
-// One line that says what is going on, and more below it where somebody has more to say. On a terminal they
+// One line with the current activity, and optional lines below it. On a terminal they
 // are redrawn in place, and gone at the end; elsewhere the plain line alone appears at most every 10 seconds;
 // when quiet, nothing does.
 #pragma once
@@ -21,7 +21,7 @@ struct ProgressState {
   std::string label;   // what is being done: "importing"
   std::string detail;  // to what: "9_ResNet18.py"
   int64_t done = 0;
-  int64_t total = 0;  // 0: nobody knows, so a spinner instead of a bar
+  int64_t total = 0;  // 0: unknown, so a spinner instead of a bar
   double seconds = 0;
   int frame = 0;  // which picture of the spinner
 };

@@ -10,7 +10,7 @@ struct Terminal {
   bool interactive = false;  // a person is watching: lines may be redrawn
   bool colour = false;
   bool utf8 = true;
-  int width = 120;  // columns; outputs that nobody resizes get 120
+  int width = 120;  // columns; 120 if the output is not a terminal
 };
 
 // NO_COLOR and TERM=dumb turn colours off; COLUMNS overrides the width.

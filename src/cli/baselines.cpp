@@ -37,7 +37,7 @@ Result<std::vector<Samples>> measure(const std::string& task, const BaselinesCom
     all.push_back(prepared ? *std::move(prepared)
                            : Samples{.side = kind, .unavailable = prepared.error().message});
   }
-  progress.detail("waiting for others to finish their timing");
+  progress.detail("waiting for other processes to finish timing");
   STITCH_TRY(device::GpuLock alone, device::GpuLock::take());
   for (int round = 0; round < rounds; ++round)
     for (Samples& samples : all) {
@@ -58,8 +58,8 @@ Result<std::vector<std::string>> baselines_named(const std::string& names) {
   std::vector<std::string> list = split(names, ',');
   for (const std::string& one : list)
     if (std::ranges::find(all_baselines, one) == all_baselines.end())
-      return user_error("baselines", format("there is no baseline '{}'", one),
-                        "some of: " + join(all_baselines, ", ") + "; or all, or none");
+      return user_error("baselines", format("unknown baseline '{}'", one),
+                        "one or more of: " + join(all_baselines, ", ") + "; or all, or none");
   return list;
 }
 

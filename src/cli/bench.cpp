@@ -47,15 +47,15 @@ Result<std::vector<agents::BenchTask>> tasks_of(const std::vector<std::string>& 
     } else if (fs::exists(path, ec) && fs::path(path).extension() == ".py") {
       add(path);
     } else {
-      return at(path, user_error("no_file", "no such .py task or folder of tasks"));
+      return at(path, user_error("no_file", "no such file or folder"));
     }
   }
   std::vector<std::string> names;
   for (const agents::BenchTask& task : out) names.push_back(task.name);
   std::ranges::sort(names);
   if (auto twice = std::ranges::adjacent_find(names); twice != names.end())
-    return user_error("tasks", format("two tasks are called '{}'", *twice),
-                      "results are kept by folder and file name: run them into different folders");
+    return user_error("tasks", format("two tasks are named '{}'", *twice),
+                      "results are stored by folder and file name: use different output folders");
   return out;
 }
 
@@ -205,7 +205,7 @@ Result<std::unique_ptr<serve::FanOut>> start_workers(const BenchCommand& command
 constexpr const char* pages[] = {"summary.json", "index.html"};
 
 // A run goes on in its folder, beside whatever else is there: nothing is removed. Another folder with
-// something in it, or pages that somebody edited, take --force.
+// something in it, or edited pages, need --force.
 Result<void> check_place(const fs::path& out, Overwrite overwrite) {
   std::error_code ec;
   if (!fs::exists(out / "tasks.jsonl", ec)) return OutputFolder::check(out, overwrite);
@@ -214,7 +214,7 @@ Result<void> check_place(const fs::path& out, Overwrite overwrite) {
   if (overwrite == Overwrite::force) return {};
   for (const std::string& file : edited_files(out))
     return at((out / file).string(), user_error("exists", "was edited since stitchcuda wrote it",
-                                                "move it away, or add --force to replace it"));
+                                                "move it, or add --force to replace it"));
   return {};
 }
 

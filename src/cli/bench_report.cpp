@@ -151,7 +151,8 @@ std::string options_html(const std::vector<std::pair<std::string, std::string>>&
 }
 
 std::string task_bar(const Json& summary, const std::vector<std::string>& header) {
-  std::vector<std::pair<std::string, std::string>> groups = {{"", "all"}}, columns = {{"-1", "as they ran"}};
+  std::vector<std::pair<std::string, std::string>> groups = {{"", "all"}},
+                                                   columns = {{"-1", "order of running"}};
   for (const auto& [name, score] : summary.at("groups").items()) groups.emplace_back(name, name);
   for (size_t i = 0; i < header.size(); ++i) columns.emplace_back(std::to_string(i), header[i]);
   return format(
@@ -212,7 +213,7 @@ std::string labels_text(const Json& score) {
     if (labels.contains(label))
       parts.push_back(format("{} {} ({:.0f} %)", labels[label]["count"].dump(), label,
                              100 * labels[label]["rate"].get<double>()));
-  return parts.empty() ? "" : "Who did the work: " + join(parts, ", ");
+  return parts.empty() ? "" : "Authors: " + join(parts, ", ");
 }
 
 }  // namespace

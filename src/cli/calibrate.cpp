@@ -26,7 +26,7 @@ Result<std::vector<CostSample>> read_samples(const CalibrateCommand& command) {
   for (const std::string& run : command.runs) {
     const fs::path file = fs::is_directory(run) ? fs::path(run) / "tasks.jsonl" : fs::path(run);
     if (!fs::exists(file))
-      return user_error("not_found", format("there are no records in {}", printable(run)),
+      return user_error("not_found", format("no records in {}", printable(run)),
                         "name a folder that stitchcuda bench wrote, or its tasks.jsonl");
     for (const auto& [key, record] : agents::read_records(file)) {
       for (const Json& each : record->value("cost", Json::array())) {
@@ -38,7 +38,7 @@ Result<std::vector<CostSample>> read_samples(const CalibrateCommand& command) {
     }
   }
   if (out.empty())
-    return user_error("no_samples", "none of these runs has measured regions",
+    return user_error("no_samples", "no measured regions in these runs",
                       "run stitchcuda bench on a GPU, without --no-timing");
   return out;
 }

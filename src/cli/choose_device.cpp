@@ -10,10 +10,10 @@ Result<runner::Device> choose_device(const std::string& name) {
   bool here = driver && !driver->gpus.empty();
   if (name == "auto") return here ? runner::Device::cuda : runner::Device::emulated;
   if (name != "cuda")
-    return user_error("device", format("there is no device '{}'", name), "one of: auto, cuda, emulated");
+    return user_error("device", format("unknown device '{}'", name), "one of: auto, cuda, emulated");
   if (!here)
     return user_error("no_gpu",
-                      "this machine has no GPU to use" + (driver ? "" : ": " + driver.error().message),
+                      "no usable GPU on this machine" + (driver ? "" : ": " + driver.error().message),
                       "use --device emulated");
   return runner::Device::cuda;
 }

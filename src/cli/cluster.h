@@ -20,7 +20,7 @@ struct ClusterFlags {
 };
 void add_cluster(CLI::App& command, ClusterFlags& cluster);
 
-// Server and token are whoever's who serves.
+// Server address and token are set by the serving command.
 Result<serve::FleetOptions> fleet_options(const ClusterFlags& cluster, bool gpu, const std::string& python,
                                           const fs::path& logs);
 // The device that workers are told to use: it need not be here.

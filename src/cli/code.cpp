@@ -26,7 +26,7 @@ Result<void> check_steps(const std::vector<std::string>& names) {
   for (const plan::StepRule& rule : plan::all_steps()) known.emplace_back(rule.name);
   for (const std::string& name : names)
     if (std::ranges::find(known, name) == known.end())
-      return user_error("step", format("there is no step '{}'", name), "one of: " + join(known, ", "));
+      return user_error("step", format("unknown step '{}'", name), "one of: " + join(known, ", "));
   return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/text.h"
 #include "cli/commands.h"
 
 namespace stitch {
@@ -40,9 +41,7 @@ void add_what_all_have(CLI::App& command, Options& options) {
   if (CLI::Option* numerics = command.get_option_no_throw("--numerics"))
     numerics->description(
         "how much rounding error is allowed: strict, default, tf32 or half (default: default)");
-  command
-      .add_option("--log", options.log,
-                  "append everything that is said and done to this file, with times; keys are left out")
+  command.add_option("--log", options.log, "append a log with times to this file; keys are left out")
       ->type_name("FILE");
 }
 
@@ -66,6 +65,13 @@ std::vector<std::string> command_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
   return names;
+}
+
+Error unknown_command(const CLI::App& app, const std::string& word) {
+  const std::vector<std::string> names = command_names(app);
+  const auto near = nearest(word, names);
+  return user_error("unknown_command", format("unknown command '{}'", printable(word)),
+                    near ? format("did you mean {}?", *near) : "one of: " + join(names, ", "));
 }
 
 std::vector<std::string_view> choices_of(std::string_view command, std::string_view flag) {

@@ -6,14 +6,17 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "cli/flags.h"
 
 namespace stitch {
 
-// `app` and `options` live as long as anybody parses with them.
+// `app` and `options` must outlive parsing.
 void add_command_line(CLI::App& app, Options& options);
 
 std::vector<std::string> command_names(const CLI::App& app);
+// With the nearest command as a suggestion.
+Error unknown_command(const CLI::App& app, const std::string& word);
 
 // What a flag takes, in the order of the help; nothing: anything, or a path.
 std::vector<std::string_view> choices_of(std::string_view command, std::string_view flag);
@@ -24,7 +27,7 @@ struct NumericsLine {
 };
 const std::vector<NumericsLine>& numerics_lines();
 constexpr std::string_view numerics_note =
-    "Errors are relative L2 errors against float64, PyTorch's on the same inputs. Baselines run with the "
-    "same freedom.";
+    "Errors are relative L2 errors against float64, PyTorch's on the same inputs. Baselines run in the same "
+    "class.";
 
 }  // namespace stitch

@@ -129,7 +129,7 @@ TEST(Completion, OffersWhatThereIs) {
     }
   EXPECT_GE(offered, 25);
   EXPECT_EQ(run_words({"completion", "tcsh"}).err,
-            "error: there is no completion for 'tcsh'\nfix: one of: bash, zsh, fish\n");
+            "error: no completion for the shell 'tcsh'\nfix: one of: bash, zsh, fish\n");
 }
 
 std::string completed_by_bash(const fs::path& script, const std::string& line) {
@@ -206,7 +206,7 @@ TEST_F(CommandLine, TheManualPageIsTroff) {
   }
   const CommandRan unknown = run_words({"man", "optimise"});
   EXPECT_EQ(unknown.code, 2);
-  EXPECT_EQ(unknown.err, "error: there is no command 'optimise'\nfix: did you mean optimize?\n");
+  EXPECT_EQ(unknown.err, "error: unknown command 'optimise'\nfix: did you mean optimize?\n");
 }
 
 TEST_F(CommandLine, DefaultsComeFromTheEnvironmentTheProjectAndTheUser) {
@@ -258,15 +258,15 @@ TEST_F(CommandLine, SettingsThatAreWrongNameTheirLine) {
     return ran.err;
   };
   EXPECT_EQ(said("[optimise]\nbudget = 3\n"),
-            "error: stitchcuda.toml:1: there is no section [optimise]\nfix: did you mean optimize?\n");
-  EXPECT_EQ(
-      said("[optimize]\n\nbudgett = 3\n"),
-      "error: stitchcuda.toml:3: there is no setting 'budgett' in [optimize]\nfix: did you mean budget?\n");
-  EXPECT_EQ(said("numerics = \"half\"\n").substr(0, 63),
-            "error: stitchcuda.toml:1: 'numerics' stands in no section\nfix: ");
-  EXPECT_EQ(said("[defaults]\nforce = true\n").substr(0, 67),
-            "error: stitchcuda.toml:2: there is no setting 'force' in [defaults]");
-  EXPECT_EQ(said("[show]\ngpu = {a = 1}\n").substr(0, 46), "error: stitchcuda.toml:2: show.gpu must be a t");
+            "error: stitchcuda.toml:1: unknown section [optimise]\nfix: did you mean optimize?\n");
+  EXPECT_EQ(said("[optimize]\n\nbudgett = 3\n"),
+            "error: stitchcuda.toml:3: unknown setting 'budgett' in [optimize]\nfix: did you mean budget?\n");
+  EXPECT_TRUE(said("numerics = \"half\"\n")
+                  .starts_with("error: stitchcuda.toml:1: 'numerics' is outside of any section\nfix: "));
+  EXPECT_TRUE(said("[defaults]\nforce = true\n")
+                  .starts_with("error: stitchcuda.toml:2: unknown setting 'force' in [defaults]\n"));
+  EXPECT_TRUE(said("[show]\ngpu = {a = 1}\n")
+                  .starts_with("error: stitchcuda.toml:2: show.gpu must be a string, a number, "));
   EXPECT_TRUE(said("[show\n").starts_with("error: stitchcuda.toml:1: not valid TOML: "));
   EXPECT_EQ(run_words({"--version"}).code, 0) << "help and the like work all the same";
   EXPECT_EQ(run_words({"man"}).code, 0);

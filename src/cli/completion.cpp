@@ -252,7 +252,7 @@ Result<int> run_completion(const CompletionCommand& command, Console& console) {
   else if (command.shell == "fish")
     console.out << fish_completion(app);
   else
-    return user_error("shell", format("there is no completion for '{}'", printable(command.shell)),
+    return user_error("shell", format("no completion for the shell '{}'", printable(command.shell)),
                       "one of: bash, zsh, fish");
   return 0;
 }

@@ -86,11 +86,8 @@ Result<int> run_config(const ConfigCommand& command, Console& console) {
   Options options;
   add_command_line(app, options);
   const std::vector<std::string> names = command_names(app);
-  if (!command.command.empty() && std::ranges::find(names, command.command) == names.end()) {
-    auto near = nearest(command.command, names);
-    return user_error("unknown_command", format("there is no command '{}'", printable(command.command)),
-                      near ? format("did you mean {}?", *near) : "one of: " + join(names, ", "));
-  }
+  if (!command.command.empty() && std::ranges::find(names, command.command) == names.end())
+    return unknown_command(app, command.command);
   STITCH_TRY(const Settings settings, load_settings(app, llm::process_environment()));
   const std::vector<ConfigRow> rows = rows_of(app, settings, command.command);
   if (console.json) {

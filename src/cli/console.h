@@ -1,4 +1,4 @@
-// Where a command speaks: its output, its complaints, and how each is shown.
+// A command's output streams, and how each is displayed.
 #pragma once
 
 #include <ostream>

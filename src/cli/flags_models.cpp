@@ -15,13 +15,13 @@ void add_import(CLI::App& app, Options& options) {
       ->required();
   command
       .add_option("-o,--out", import.out,
-                  "the graph folder to write; with several models, the folder for theirs")
+                  "the graph folder to write; with several models, the folder that holds theirs")
       ->type_name("FOLDER");
   command.add_option("--class", import.model_class, "the class to import, instead of Model")
       ->type_name("NAME");
   add_mode(command, import.mode);
   command.add_option("--seed", import.seed, "seed of weights and inputs (default: 42)")->type_name("NUMBER");
-  command.add_flag("--all", import.all, "MODEL are folders: import every .py file below them");
+  command.add_flag("--all", import.all, "treat MODEL as folders: import every .py file below them");
   command.add_flag("!--no-weights", import.weights, "write the graph alone, without weights.safetensors");
   command.add_option("--jobs", import.jobs, "how many models to import at once (default: one per core)")
       ->type_name("NUMBER")
@@ -45,8 +45,8 @@ void add_show(CLI::App& app, Options& options) {
   command.add_option("MODEL", show.model, "a .py file, a graph folder, or a graph.txt")->required();
   command.add_option("--gpu", show.gpu, "the GPU to estimate for (default: this machine's GPU, else H200)")
       ->type_name("NAME");
-  command.add_option("--html", show.html, "write a page with the graph as a picture")->type_name("FILE");
-  command.add_flag("--text", show.text, "print the graph itself, as graph.txt holds it");
+  command.add_option("--html", show.html, "write an HTML page with the graph")->type_name("FILE");
+  command.add_flag("--text", show.text, "print the graph itself, in the format of graph.txt");
   command.add_flag("--ops", show.ops, "list every node, not only the heaviest");
   command.add_option("--class", show.model_class, "the class to import, instead of Model")->type_name("NAME");
   add_mode(command, show.mode);
@@ -64,11 +64,11 @@ void add_plan(CLI::App& app, Options& options) {
   CLI::App& command = *app.add_subcommand(
       "plan", "Show how a model would be computed: regions, techniques, steps, estimates");
   command.add_option("MODEL", plan.model, "a .py file, a graph folder, or a graph.txt");
-  command.add_option("-o,--out", plan.out, "write the plan as a document, to be edited and used with --plan")
+  command.add_option("-o,--out", plan.out, "write the plan as JSON, to edit and pass to --plan")
       ->type_name("FILE");
   command.add_option("--plan", plan.plan, "check and show this plan instead of making one")
       ->type_name("FILE");
-  command.add_option("--coder-weights", plan.coder_weights, "take the compact Coder's choices (see train)")
+  command.add_option("--coder-weights", plan.coder_weights, "use the compact Coder's choices (see train)")
       ->type_name("FILE");
   command.add_flag("--schema", plan.schema, "print the JSON Schema of plan documents");
   command.add_option("--gpu", plan.gpu, "the GPU to plan for (default: this machine's GPU, else H200)")
@@ -78,7 +78,7 @@ void add_plan(CLI::App& app, Options& options) {
                   "numerics class: strict, default, tf32 or half (default: default)")
       ->type_name("CLASS");
   add_compatible(command, plan.compatible);
-  command.add_option("--html", plan.html, "write a page with the graph as a picture, its regions framed")
+  command.add_option("--html", plan.html, "write an HTML page with the graph and its regions")
       ->type_name("FILE");
   command.add_option("--class", plan.model_class, "the class to import, instead of Model")->type_name("NAME");
   command.add_option("--python", plan.python, "the Python to use for a .py file")->type_name("PATH");
@@ -95,7 +95,7 @@ void add_code(CLI::App& app, Options& options) {
   CLI::App& command = *app.add_subcommand("code", "Write a CUDA program for a model");
   command.add_option("MODEL", code.model, "a .py file or a graph folder")->required();
   command.add_option("-o,--out", code.out, "the program's folder")->type_name("FOLDER")->required();
-  command.add_option("--plan", code.plan, "write the program of this plan instead of making one")
+  command.add_option("--plan", code.plan, "write the program for this plan instead of making a plan")
       ->type_name("FILE");
   command.add_flag("--plain", code.plain, "one simple kernel per node: no fusion, no libraries");
   command.add_flag("--rounding", code.rounding, "also store fp16 between convolutions: verify the result");
@@ -131,7 +131,7 @@ void add_package(CLI::App& app, Options& options) {
   command.add_option("--class", package.model_class, "the task's class, instead of Model")->type_name("NAME");
   command
       .add_option("--weights", package.weights,
-                  "the model's weights, a safetensors file (default: the program's weights.safetensors)")
+                  "a safetensors file with the model's weights (default: the program's weights.safetensors)")
       ->type_name("FILE");
   command.add_option("--gpu", package.gpu, "the GPU that CMake builds for (default: the program's)")
       ->type_name("NAME");

@@ -32,25 +32,25 @@ void add_brains(CLI::App& command, OptimizeCommand& optimize) {
       .add_flag("--whole-program", optimize.whole_program,
                 "an LLM Coder writes the whole forward pass as one source")
       ->group(group);
-  command.add_option("--max-tokens", optimize.max_tokens, "tokens that all models may use together")
+  command.add_option("--max-tokens", optimize.max_tokens, "token limit over all models")
       ->type_name("NUMBER")
       ->check(CLI::PositiveNumber)
       ->group(group);
-  command.add_option("--max-dollars", optimize.max_dollars, "dollars that all models may cost together")
+  command.add_option("--max-dollars", optimize.max_dollars, "cost limit over all models, in dollars")
       ->type_name("NUMBER")
       ->check(CLI::PositiveNumber)
       ->group(group);
   auto file = [&](const char* flag, std::string& path, const char* about, const char* type) {
     command.add_option(flag, path, about)->type_name(type)->group(group);
   };
-  file("--config", optimize.config, "profiles (default: ./stitchcuda.toml, then the user's config.toml)",
-       "FILE");
+  file("--config", optimize.config,
+       "file with LLM profiles (default: ./stitchcuda.toml, then the user's config.toml)", "FILE");
   file("--record", optimize.record, "append every request and answer to this file; keys are left out",
        "FILE");
   file("--replay", optimize.replay, "answer from a file that --record wrote instead of calling a model",
        "FILE");
-  file("--prompts", optimize.prompts, "prompts of your own (see stitchcuda prompts)", "FOLDER");
-  file("--notes", optimize.notes, "notes of your own (see stitchcuda notes)", "FOLDER");
+  file("--prompts", optimize.prompts, "a folder of your own prompts (see stitchcuda prompts)", "FOLDER");
+  file("--notes", optimize.notes, "a folder of your own notes (see stitchcuda notes)", "FOLDER");
 }
 
 }  // namespace
@@ -107,7 +107,7 @@ void add_optimize(CLI::App& app, Options& options) {
       "--no-tune", optimize.no_tune,
       "skip tuning settings on the GPU after the steps (tuning takes at most a third of the budget)");
   command.add_flag("--exit-slower", optimize.exit_slower,
-                   "exit with 1 if the program is no faster than the best PyTorch (needs a GPU)");
+                   "exit with 1 if the program isn't faster than the best PyTorch baseline (needs a GPU)");
   command.add_flag("--no-memory", optimize.no_memory, "ignore what earlier runs found");
   add_store(command, optimize.store);
   command.add_option("--class", optimize.model_class, "the class to import, instead of Model")
@@ -129,7 +129,7 @@ void add_bench(CLI::App& app, Options& options) {
   command.add_option("TASKS", bench.paths, "folders of .py tasks, or the tasks themselves")->required();
   command
       .add_option("-o,--out", bench.out,
-                  "the folder of results; an interrupted run resumes there, other tasks' results are kept")
+                  "the results folder; resumes an interrupted run, keeps other tasks' results")
       ->type_name("FOLDER")
       ->required();
   command.add_option("--device", bench.device, "cuda or emulated (default: cuda if there is a GPU)")
@@ -149,7 +149,7 @@ void add_bench(CLI::App& app, Options& options) {
       ->type_name("FILE");
   command
       .add_option("--jobs", bench.jobs,
-                  "how many tasks to run at once; timing takes turns (default: one per four cores)")
+                  "how many tasks to run at once; only one is timed at a time (default: one per four cores)")
       ->type_name("NUMBER")
       ->check(CLI::Range(1, 256));
   command
@@ -209,7 +209,9 @@ void add_runs(CLI::App& app, Options& options) {
   CLI::App& command = *app.add_subcommand("runs", "List, show, compare, resume and export runs of optimize");
   command.add_option("ACTION", runs.action, "list, show, diff, resume, export, page or remove")->required();
   command.add_option("RUN", runs.runs, "a run's id, or a unique prefix of it");
-  command.add_option("-o,--out", runs.out, "export: the folder to write (default: run-ID); page: the file")
+  command
+      .add_option("-o,--out", runs.out,
+                  "export: the folder to write (default: run-ID); page: the file to write")
       ->type_name("PATH");
   command.add_option("--most", runs.most, "how many runs to list; 0: all of them (default: 30)")
       ->type_name("NUMBER")

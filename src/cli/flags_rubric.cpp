@@ -16,14 +16,14 @@ void add_rubric(CLI::App& app, Options& options) {
   command.add_option("PROGRAM", rubric.program, "a program folder, a .cu file, or a .py file with ModelNew")
       ->required();
   text("--task", rubric.task, "what it must compute: a .py file or a graph folder", "MODEL")->required();
-  text("--before", rubric.before, "the program that was changed; with --feedback", "PROGRAM");
-  text("--feedback", rubric.feedback, "what was asked for: a text, or JSON with bottleneck and suggestion",
-       "FILE");
+  text("--before", rubric.before, "the program before the change; with --feedback", "PROGRAM");
+  text("--feedback", rubric.feedback,
+       "the feedback that led to the change: text, or JSON with bottleneck and suggestion", "FILE");
   text("--judge", rubric.judge, "builtin, or llm:PROFILE[/MODEL] (default: builtin)", "JUDGE");
   text("--reward", rubric.reward,
        "combined, paper, milestones, rule or rubric (default: combined; see docs/rubric.md)", "NAME");
   text("--verdict", rubric.verdict, "a verdict that verify -o wrote, instead of verifying now", "FILE");
-  text("--before-verdict", rubric.before_verdict, "the same of the program before", "FILE");
+  text("--before-verdict", rubric.before_verdict, "verdict of the program before the change", "FILE");
   command.add_flag("!--no-verify", rubric.verify, "score the code alone: nothing is built or run");
   text("--numerics", rubric.numerics, "numerics class: strict, default, tf32 or half (default: default)",
        "CLASS");
@@ -32,12 +32,12 @@ void add_rubric(CLI::App& app, Options& options) {
       "--baselines", rubric.baselines,
       "PyTorch baselines to time: eager,eager-graph,compile,compile-graph; all; none (default: all on a GPU)",
       "LIST");
-  text("--gpu", rubric.gpu,
-       "the GPU that operators' times are estimated for (default: this machine's, else H200)", "NAME");
+  text("--gpu", rubric.gpu, "the GPU to estimate operator times for (default: this machine's GPU, else H200)",
+       "NAME");
   command.add_flag("--quick", rubric.quick, "verify with one seed and one set of weights");
-  text("--config", rubric.config, "profiles (default: ./stitchcuda.toml, then the user's config.toml)",
-       "FILE");
-  text("--prompts", rubric.prompts, "prompts of your own (see stitchcuda prompts)", "FOLDER");
+  text("--config", rubric.config,
+       "file with LLM profiles (default: ./stitchcuda.toml, then the user's config.toml)", "FILE");
+  text("--prompts", rubric.prompts, "a folder of your own prompts (see stitchcuda prompts)", "FOLDER");
   text("--class", rubric.model_class, "the task's class, instead of Model", "NAME");
   text("--python", rubric.python, "the Python to use for the task", "PATH");
   add_mode(command, rubric.mode);

@@ -26,14 +26,12 @@ void add_serve(CLI::App& app, Options& options) {
       "serve", "Serve rewards to RL engines over HTTP: candidates in, verdicts and rewards out");
   text_flag(command, "--tasks", serve.tasks, "the folder of the tasks' .py files", "DIR")->required();
   text_flag(command, "--host", serve.host,
-            "the address to listen at; others than this machine need a token "
-            "(default: 127.0.0.1)",
-            "HOST");
-  number(command, "--port", serve.port, "the port to listen at; 0: any that is free (default: 8130)", "PORT",
-         0, 65535);
+            "the address to listen on; non-local addresses need a token (default: 127.0.0.1)", "HOST");
+  number(command, "--port", serve.port, "the port to listen on; 0: any free port (default: 8130)", "PORT", 0,
+         65535);
   text_flag(command, "--token-env", serve.token_env, "the environment variable that holds the token", "NAME");
   text_flag(command, "--state", serve.state,
-            "where answers are kept (default: serve/ beside the store of runs)", "DIR");
+            "the folder of stored answers (default: serve/ beside the database of runs)", "DIR");
   text_flag(command, "--reward", serve.reward,
             "combined, paper, milestones, rule or rubric (default: combined; see docs/rubric.md)", "NAME");
   text_flag(command, "--device", serve.device, "cuda or emulated (default: cuda if there is a GPU)", "NAME");
@@ -46,23 +44,23 @@ void add_serve(CLI::App& app, Options& options) {
   command.add_flag("--quick", serve.quick, "verify with one seed and one set of weights");
   command.add_flag("!--no-timing", serve.timing, "verify without timing");
   command.add_flag("--share-processes", serve.shared_processes,
-                   "hold candidates one after the other in the same processes, which start CUDA once; needs "
-                   "--quick --no-timing");
+                   "run candidates one after another in the same processes, which initialise CUDA once; "
+                   "needs --quick --no-timing");
   add_compatible(command, serve.compatible);
   number(command, "--time-limit", serve.time_limit,
          "seconds allowed for one call of a candidate (default: 60)", "SECONDS", 1, 3600);
   number(command, "--jobs", serve.jobs,
-         "candidates judged at a time, or compiled where they are timed (default: one a core)", "NUMBER", 1,
+         "candidates judged at once; with timing, compiled at once (default: one per core)", "NUMBER", 1,
          1024);
-  command.add_flag("!--no-judge", serve.judge_here, "judge nothing here: workers on other machines do");
-  number(command, "--queue", serve.queue, "candidates that may wait; more get status 429 (default: 4096)",
-         "NUMBER", 1, 1000000);
+  command.add_flag("!--no-judge", serve.judge_here, "only queue; workers on other machines judge");
+  number(command, "--queue", serve.queue,
+         "candidates in the queue at most; more get status 429 (default: 4096)", "NUMBER", 1, 1000000);
   number(command, "--answer-within", serve.answer_within,
-         "seconds after which a client is asked to come again (default: 100)", "SECONDS", 1, 600);
-  number(command, "--max-body", serve.most_body, "MB of a request; more get status 413 (default: 8)", "MB", 1,
-         1024);
-  number(command, "--lease", serve.lease,
-         "seconds until the work of a silent worker is taken again (default: 60)", "SECONDS", 1, 3600);
+         "seconds before a client gets status 202 and must retry (default: 100)", "SECONDS", 1, 600);
+  number(command, "--max-body", serve.most_body,
+         "maximum size of a request in MB; larger ones get status 413 (default: 8)", "MB", 1, 1024);
+  number(command, "--lease", serve.lease, "seconds until a silent worker's lease expires (default: 60)",
+         "SECONDS", 1, 3600);
   text_flag(command, "--python", serve.python, "the Python to use for the tasks", "PATH");
   add_cluster(command, serve.cluster);
   add_mode(command, serve.mode);
@@ -76,17 +74,18 @@ void add_serve(CLI::App& app, Options& options) {
 
 void add_worker(CLI::App& app, Options& options) {
   WorkerCommand& worker = options.worker;
-  CLI::App& command = *app.add_subcommand("worker", "Judge for a service or a bench on another machine");
-  text_flag(command, "--server", worker.server, "its address", "URL")->required();
-  text_flag(command, "--token-env", worker.token_env, "the environment variable that holds its token",
-            "NAME");
+  CLI::App& command =
+      *app.add_subcommand("worker", "Work for a reward service or a bench on another machine");
+  text_flag(command, "--server", worker.server, "the server's URL", "URL")->required();
+  text_flag(command, "--token-env", worker.token_env,
+            "the environment variable that holds the server's token", "NAME");
   text_flag(command, "--device", worker.device, "cuda or emulated (default: cuda if there is a GPU)", "NAME");
-  number(command, "--jobs", worker.jobs, "at a time, where nothing is timed (default: one a core)", "NUMBER",
-         1, 1024);
-  number(command, "--idle", worker.idle, "end after so many seconds without work (default: never)", "SECONDS",
-         0, 1000000);
-  number(command, "--patience", worker.patience, "end when the server is away for so long (default: 120)",
-         "SECONDS", 1, 1000000);
+  number(command, "--jobs", worker.jobs, "jobs at once, where nothing is timed (default: one per core)",
+         "NUMBER", 1, 1024);
+  number(command, "--idle", worker.idle, "exit after this many seconds without work (default: never)",
+         "SECONDS", 0, 1000000);
+  number(command, "--patience", worker.patience,
+         "exit when the server is unreachable for this many seconds (default: 120)", "SECONDS", 1, 1000000);
   text_flag(command, "--python", worker.python, "the Python to use for the tasks", "PATH");
   add_json(command, options);
   command.footer(

@@ -15,9 +15,9 @@ void add_notes(CLI::App& app, Options& options) {
   command.add_option("-n", notes.most, "how many notes to print (default: 5)")
       ->type_name("NUMBER")
       ->check(CLI::Range(1, 1000));
-  command.add_flag("--list", notes.list, "name all notes");
+  command.add_flag("--list", notes.list, "list all notes");
   command.add_option("--show", notes.show, "print one note")->type_name("NAME");
-  command.add_option("--notes", notes.folder, "a folder of more notes, in the same form")
+  command.add_option("--notes", notes.folder, "a folder of additional notes in the same format")
       ->type_name("FOLDER");
   add_json(command, options);
   command.footer(
@@ -30,8 +30,7 @@ void add_prompts(CLI::App& app, Options& options) {
   CLI::App& command = *app.add_subcommand("prompts", "Show or check the prompts of LLM brains");
   command.add_option("ACTION", prompts.action, "list, show or check")->required();
   command.add_option("NAME", prompts.name, "show: a prompt; check: a folder of prompts");
-  command
-      .add_option("--prompts", prompts.folder, "a folder whose prompts take the place of the built-in ones")
+  command.add_option("--prompts", prompts.folder, "a folder of prompts that replace the built-in ones")
       ->type_name("FOLDER");
   add_json(command, options);
   command.footer(
@@ -47,31 +46,34 @@ void add_mcp(CLI::App& app, Options& options) {
                   "a folder that tools may read and write, besides the working directory; can be repeated")
       ->type_name("FOLDER");
   command.add_option("--python", mcp.python, "the Python to use for tasks")->type_name("PATH");
-  command.add_option("--notes", mcp.notes, "a folder of more notes")->type_name("FOLDER");
-  command.add_option("--prompts", mcp.prompts, "a folder whose prompts take the place of the built-in ones")
+  command.add_option("--notes", mcp.notes, "a folder of additional notes")->type_name("FOLDER");
+  command.add_option("--prompts", mcp.prompts, "a folder of prompts that replace the built-in ones")
       ->type_name("FOLDER");
   command.footer(
-      "stitchcuda mcp\nstitchcuda mcp --root ~/kernels\n(docs/mcp.md: how a coding agent is told of it)");
+      "stitchcuda mcp\nstitchcuda mcp --root ~/kernels\n(docs/mcp.md: how to configure a coding agent)");
 }
 
 void add_llm(CLI::App& app, Options& options) {
   LlmCommand& llm = options.llm;
-  CLI::App& command = *app.add_subcommand("llm", "List the LLM servers that are known, or ask one");
-  command
-      .add_option("ACTION", llm.action, "list: the profiles; ask: send a text, to see whether a server works")
+  CLI::App& command = *app.add_subcommand("llm", "List known LLM servers, or send one a prompt");
+  command.add_option("ACTION", llm.action, "list: the profiles; ask: send a prompt, to test a server")
       ->required();
-  command.add_option("PROFILE", llm.profile, "of ask: PROFILE or PROFILE/MODEL");
-  command.add_option("TEXT", llm.text, "of ask: what to say");
+  command.add_option("PROFILE", llm.profile, "ask: PROFILE or PROFILE/MODEL");
+  command.add_option("TEXT", llm.text, "ask: the prompt");
   command.add_option("--system", llm.system, "the system prompt")->type_name("TEXT");
-  command.add_flag("--stream", llm.stream, "print the answer as it comes");
-  command.add_option("--max-tokens", llm.max_tokens, "of the answer (default: the profile's)")
+  command.add_flag("--stream", llm.stream, "print the answer while it is generated");
+  command
+      .add_option("--max-tokens", llm.max_tokens,
+                  "maximum number of tokens in the answer (default: the profile's)")
       ->type_name("NUMBER")
       ->check(CLI::Range(1, 10000000));
   command
       .add_option("--config", llm.config,
                   "the file with [llm.NAME] profiles (default: stitchcuda.toml, then the one in ~/.config)")
       ->type_name("FILE");
-  command.add_option("--transcript", llm.transcript, "append the request and the answer as a line of JSON")
+  command
+      .add_option("--transcript", llm.transcript,
+                  "append the request and the answer to this file as a line of JSON")
       ->type_name("FILE");
   add_json(command, options);
   command.footer(
@@ -90,7 +92,7 @@ void add_config(CLI::App& app, Options& options) {
 }
 
 void add_completion(CLI::App& app, Options& options) {
-  CLI::App& command = *app.add_subcommand("completion", "Print a script that completes commands in a shell");
+  CLI::App& command = *app.add_subcommand("completion", "Print a shell completion script");
   command.add_option("SHELL", options.completion.shell, "bash, zsh or fish")->required();
   command.footer(
       "eval \"$(stitchcuda completion bash)\"\n"
@@ -100,7 +102,7 @@ void add_completion(CLI::App& app, Options& options) {
 
 void add_man(CLI::App& app, Options& options) {
   CLI::App& command = *app.add_subcommand("man", "Print the manual page");
-  command.add_option("COMMAND", options.man.command, "the page of one command");
+  command.add_option("COMMAND", options.man.command, "the command to describe (default: stitchcuda itself)");
   command.footer(
       "stitchcuda man | man -l -\nstitchcuda man optimize > ~/.local/share/man/man1/stitchcuda-optimize.1");
 }

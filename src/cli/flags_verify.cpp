@@ -20,7 +20,7 @@ void add_verify(CLI::App& app, Options& options) {
   command
       .add_option("--all", verify.all,
                   "judge many candidates: a folder of AUTHOR/TASK/SAMPLE.py, .cu or program folders, or a "
-                  ".jsonl manifest; goes on where it was stopped")
+                  ".jsonl manifest; resumes where it stopped")
       ->type_name("FOLDER")
       ->excludes(program)
       ->excludes(task)
@@ -31,7 +31,7 @@ void add_verify(CLI::App& app, Options& options) {
   command.add_option("--tasks", verify.tasks, "with --all: the folder of the tasks' .py files")
       ->type_name("DIR");
   command
-      .add_option("--jobs", verify.jobs, "with --all: how many are compiled at a time (default: one a core)")
+      .add_option("--jobs", verify.jobs, "with --all: candidates compiled at once (default: one per core)")
       ->type_name("NUMBER")
       ->check(CLI::Range(1, 1024));
   command
@@ -46,8 +46,9 @@ void add_verify(CLI::App& app, Options& options) {
       ->type_name("LIST");
   command.add_flag("--fresh-baselines", verify.fresh_baselines,
                    "measure baselines even if they are in the cache");
-  command.add_flag("--sanitizer", verify.sanitizer,
-                   "run compute-sanitizer's memcheck, racecheck and initcheck (GPU only)");
+  command.add_flag(
+      "--sanitizer", verify.sanitizer,
+      "run compute-sanitizer's memcheck, racecheck and initcheck; on the emulated GPU, AddressSanitizer");
   command.add_flag("--asan", verify.address_sanitizer, "run under AddressSanitizer (emulated GPU only)");
   command.add_flag("--quick", verify.quick,
                    "check with one seed and one set of weights: for work in progress");
@@ -62,7 +63,8 @@ void add_verify(CLI::App& app, Options& options) {
       .add_option("-o,--out", verify.out,
                   "write the verdict as JSON; with --all, the folder of results (default: NAME-results)")
       ->type_name("FILE");
-  command.add_option("--seed", verify.seed, "seed of an earlier verdict, to repeat it")->type_name("HEX");
+  command.add_option("--seed", verify.seed, "the seed of an earlier verdict, to reproduce it")
+      ->type_name("HEX");
   command
       .add_option("--time-limit", verify.time_limit,
                   "seconds allowed for one call of the program (default: 60)")
@@ -75,12 +77,13 @@ void add_verify(CLI::App& app, Options& options) {
       ->check(CLI::Range(1, 3600));
   command
       .add_option("--memory-limit", verify.memory_limit,
-                  "GB of the host's memory that the program may take (default: half of the machine's)")
+                  "the program's host memory limit in GB (default: half of the machine's)")
       ->type_name("GB")
       ->check(CLI::Range(0.1, 1e6));
   command
-      .add_option("--reference-time-limit", verify.reference_time_limit,
-                  "seconds allowed for one answer of PyTorch's; then nothing is judged (default: 1800)")
+      .add_option(
+          "--reference-time-limit", verify.reference_time_limit,
+          "seconds allowed for one PyTorch evaluation; beyond it the program is not judged (default: 1800)")
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 86400));
   command.add_option("--class", verify.model_class, "the task's class, instead of Model")->type_name("NAME");
@@ -149,34 +152,32 @@ void add_baselines(CLI::App& app, Options& options) {
 void add_profile(CLI::App& app, Options& options) {
   ProfileCommand& profile = options.profile;
   CLI::App& command = *app.add_subcommand(
-      "profile", "Show what a call does on the device, PyTorch's and a program's, and what limits it");
+      "profile", "Profile a forward pass of PyTorch and of a program, and name the bottleneck");
   command.add_option("TARGET", profile.target, "a program folder, a .cu file, or a model's .py file")
       ->required();
   command.add_option("--task", profile.task, "the program's model: a .py file or a graph folder")
       ->type_name("MODEL");
   command.add_option("--program", profile.program, "the model's program: a folder or a .cu file")
       ->type_name("PROGRAM");
-  command.add_option("--html", profile.html, "write a page with both timelines, to zoom and pan")
-      ->type_name("FILE");
+  command.add_option("--html", profile.html, "write an HTML page with both timelines")->type_name("FILE");
   command.add_option("--trace", profile.trace, "write a trace for chrome://tracing or Perfetto")
       ->type_name("FILE");
   command.add_flag("--counters", profile.counters,
-                   "read hardware counters of the hottest kernels; on the emulated GPU its own");
+                   "read hardware counters of the hottest kernels; on the emulated GPU, its own counters");
   command
       .add_option("--counters-by", profile.counters_by,
-                  "what reads them: ncu (Nsight Compute), cupti (CUPTI's range profiler), or any: ncu, and "
-                  "cupti where ncu is missing or may not (default: any)")
+                  "the tool that reads them: ncu (Nsight Compute), cupti (CUPTI's range profiler), or any: "
+                  "ncu, else cupti (default: any)")
       ->type_name("TOOL");
-  command
-      .add_option("--nsys", profile.nsys, "also write a report of Nsight Systems, where nsys is installed")
+  command.add_option("--nsys", profile.nsys, "also write an Nsight Systems report, if nsys is installed")
       ->type_name("FILE");
   command
       .add_option("--baseline", profile.baseline,
-                  "PyTorch's side: eager, eager-graph, compile, compile-graph or none (default: eager)")
+                  "the PyTorch baseline: eager, eager-graph, compile, compile-graph or none (default: eager)")
       ->type_name("NAME");
   command
       .add_option("--numerics", profile.numerics,
-                  "numerics class of PyTorch's side: strict, default, tf32 or half (default: default)")
+                  "numerics class of the PyTorch baseline: strict, default, tf32 or half (default: default)")
       ->type_name("CLASS");
   command.add_option("--device", profile.device, "cuda or emulated (default: cuda if there is a GPU)")
       ->type_name("NAME");

@@ -9,25 +9,25 @@ namespace stitch {
 void add_write(CLI::App& app, Options& options) {
   WriteCommand& write = options.write;
   CLI::App& command = *app.add_subcommand(
-      "write", "Let a language model write a whole candidate, judge it, and let it improve by the feedback");
+      "write", "Let a language model write a whole candidate, verify it and improve it from the feedback");
   command.add_option("MODEL", write.model, "a .py file with Model, get_inputs() and get_init_inputs()")
       ->required();
-  command.add_option("-o,--out", write.out, "the folder of the best candidate and of all tries")
+  command.add_option("-o,--out", write.out, "the output folder: the best candidate and all tries")
       ->type_name("FOLDER")
       ->required();
-  command.add_option("--coder", write.coder, "who writes: llm:PROFILE[/MODEL]")
+  command.add_option("--coder", write.coder, "the language model: llm:PROFILE[/MODEL]")
       ->type_name("BRAIN")
       ->required();
   command
       .add_option("--verifier", write.verifier,
-                  "who explains what the gates found: builtin, or llm:PROFILE[/MODEL] (default: builtin)")
+                  "who explains failed gates: builtin, or llm:PROFILE[/MODEL] (default: builtin)")
       ->type_name("BRAIN");
   command
       .add_option("--form", write.form,
-                  "model-new: Python with ModelNew, as KernelBench has it; program: one CUDA source with the "
+                  "model-new: Python with ModelNew, as in KernelBench; program: one CUDA source with the "
                   "program's C interface (default: model-new)")
       ->type_name("FORM");
-  command.add_option("--tries", write.tries, "answers that are judged at most (default: 4)")
+  command.add_option("--tries", write.tries, "maximum number of tries (default: 4)")
       ->type_name("NUMBER")
       ->check(CLI::Range(1, 1000));
   command.add_option("--budget", write.budget, "seconds after which no new try is started (default: 600)")
@@ -45,23 +45,24 @@ void add_write(CLI::App& app, Options& options) {
       .add_option("--baselines", write.baselines,
                   "PyTorch baselines to time: eager,eager-graph,compile,compile-graph; all; none")
       ->type_name("LIST");
-  command.add_flag("--no-timing", write.no_timing, "verify without timing; the first that is right is taken");
-  command.add_flag("--quick", write.quick, "check the best one with one seed and fewer gates");
-  command.add_option("--max-tokens", write.max_tokens, "tokens that all models may use together")
+  command.add_flag("--no-timing", write.no_timing,
+                   "verify without timing; keep the first candidate that passes");
+  command.add_flag("--quick", write.quick, "check the best candidate with one seed and fewer gates");
+  command.add_option("--max-tokens", write.max_tokens, "token limit over all models")
       ->type_name("NUMBER")
       ->check(CLI::PositiveNumber);
-  command.add_option("--max-dollars", write.max_dollars, "dollars that all models may cost together")
+  command.add_option("--max-dollars", write.max_dollars, "cost limit over all models, in dollars")
       ->type_name("NUMBER")
       ->check(CLI::PositiveNumber);
   auto file = [&](const char* flag, std::string& path, const char* about, const char* type) {
     command.add_option(flag, path, about)->type_name(type);
   };
-  file("--config", write.config, "profiles (default: ./stitchcuda.toml, then the user's config.toml)",
-       "FILE");
-  file("--record", write.record, "append every request and answer to this file, never a key", "FILE");
-  file("--replay", write.replay, "answer from such a file instead of asking anybody", "FILE");
-  file("--prompts", write.prompts, "prompts of your own (see stitchcuda prompts)", "FOLDER");
-  file("--notes", write.notes, "notes of your own (see stitchcuda notes)", "FOLDER");
+  file("--config", write.config,
+       "file with LLM profiles (default: ./stitchcuda.toml, then the user's config.toml)", "FILE");
+  file("--record", write.record, "append every request and answer to this file; keys are left out", "FILE");
+  file("--replay", write.replay, "answer from a file that --record wrote instead of calling a model", "FILE");
+  file("--prompts", write.prompts, "a folder of your own prompts (see stitchcuda prompts)", "FOLDER");
+  file("--notes", write.notes, "a folder of your own notes (see stitchcuda notes)", "FOLDER");
   command.add_option("--class", write.model_class, "the class to import, instead of Model")
       ->type_name("NAME");
   command.add_option("--python", write.python, "the Python to use for the task")->type_name("PATH");

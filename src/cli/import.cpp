@@ -36,7 +36,7 @@ Result<std::vector<ImportRequest>> requests_for(const ImportOptions& options) {
   if (!options.all) {
     bool several = options.paths.size() > 1;
     if (several && options.out.empty())
-      return user_error("out", "several models need a folder for their graphs", "name it with -o FOLDER");
+      return user_error("out", "several models need an output folder", "name it with -o FOLDER");
     for (const std::string& path : options.paths) {
       std::error_code ec;
       if (fs::is_directory(path, ec))
@@ -47,8 +47,7 @@ Result<std::vector<ImportRequest>> requests_for(const ImportOptions& options) {
     }
     return requests;
   }
-  if (options.out.empty())
-    return user_error("out", "--all needs a folder for the graphs", "name it with -o FOLDER");
+  if (options.out.empty()) return user_error("out", "--all needs an output folder", "name it with -o FOLDER");
   for (const std::string& folder : options.paths) {
     STITCH_TRY(std::vector<fs::path> tasks, find_tasks(folder));
     for (const fs::path& task : tasks)

@@ -66,13 +66,12 @@ constexpr std::string_view commented =
 Result<int> run_init(const InitCommand& command, Console& console) {
   std::error_code ec;
   if (fs::exists(fs::symlink_status(command.out, ec)))
-    return at(command.out, user_error("exists", "is there already, and stays as it is",
-                                      "move it away, or name another file with -o"));
+    return at(command.out, user_error("exists", "already exists", "move it, or name another file with -o"));
   STITCH_CHECK(write_file(command.out, commented));
   if (console.json)
     console.out << Json{{"file", command.out}}.dump(2) << '\n';
   else
-    console.out << command.out << ": every setting as a comment; take the # away from those you want\n";
+    console.out << command.out << ": every setting as a comment; uncomment those you want\n";
   return 0;
 }
 

@@ -107,7 +107,7 @@ TEST(LearnCommands, WithoutAGpuNothingIsRun) {
   const Answered said = ask_learning(
       {"train", "-o", (folder->path() / "coder").string(), "--synthetic", "2", "--reward", "measured"});
   EXPECT_EQ(said.exit_code, 2);
-  EXPECT_NE(said.err.find("nothing to learn from"), std::string::npos) << said.err;
+  EXPECT_NE(said.err.find("nothing to train on"), std::string::npos) << said.err;
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ Result<int> run_list(const llm::Config& config, Console& console) {
   for (const std::string& warning : config.warnings) console.err << "warning: " << printable(warning) << '\n';
   if (!llm::has_http())
     console.err
-        << "warning: built without HTTP support (cpp-httplib was not found): none of them can be asked\n";
+        << "warning: built without HTTP support (cpp-httplib was not found): none of them can be reached\n";
   return 0;
 }
 
@@ -133,7 +133,7 @@ Result<int> run_llm(const LlmCommand& command, Console& console) {
   STITCH_TRY(const llm::Config config, llm::load_config(command.config));
   if (command.action == "list") return run_list(config, console);
   if (command.action == "ask") return run_ask(command, config, console);
-  return user_error("flags", format("'{}' is nothing that llm does", printable(command.action)),
+  return user_error("flags", format("unknown action '{}'", printable(command.action)),
                     "stitchcuda llm list, or stitchcuda llm ask PROFILE TEXT");
 }
 

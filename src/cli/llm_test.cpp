@@ -63,13 +63,12 @@ TEST_F(LlmCommandTest, MistakesGetOneMessage) {
     return std::to_string(ran.code) + " " + ran.err;
   };
   EXPECT_EQ(said({"tell"}),
-            "2 error: 'tell' is nothing that llm does\nfix: stitchcuda llm list, or stitchcuda llm ask "
+            "2 error: unknown action 'tell'\nfix: stitchcuda llm list, or stitchcuda llm ask "
             "PROFILE TEXT\n");
   EXPECT_EQ(said({"ask", "near"}),
             "2 error: llm ask needs a profile and a text\nfix: stitchcuda llm ask ollama/qwen2.5-coder "
             "\"hello\"\n");
-  EXPECT_EQ(said({"ask", "nera", "hello"}),
-            "2 error: there is no LLM profile 'nera'\nfix: did you mean near?\n");
+  EXPECT_EQ(said({"ask", "nera", "hello"}), "2 error: unknown LLM profile 'nera'\nfix: did you mean near?\n");
   EXPECT_EQ(said({"ask", "ollama", "hello"}),
             "2 error: the profile ollama needs a model\nfix: llm:ollama/MODEL\n");
   EXPECT_EQ(said({"ask", "keyed", "hello"}),

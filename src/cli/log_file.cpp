@@ -131,7 +131,7 @@ Result<std::unique_ptr<LogFile>> LogFile::open(const fs::path& path, Console& co
   const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (descriptor < 0)
     return at(path.string(), user_error("log", format("cannot write the log: {}", std::strerror(errno)),
-                                        "name a file in a folder that you may write to"));
+                                        "name a file in a folder with write permission"));
   std::unique_ptr<LogFile> out(new LogFile(descriptor, console, secrets_of_environment()));
   out->write(format("stitchcuda {} {}", STITCH_VERSION, join(words, " ")));
   return out;

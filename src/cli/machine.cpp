@@ -188,7 +188,9 @@ bool examine_gpu(std::vector<Check>& out) {
   }
   for (const DetectedGpu& gpu : driver->gpus) {
     std::string known =
-        find_gpu(gpu.name) ? "" : ", not in our table: its rates are worked out from what the driver says";
+        find_gpu(gpu.name)
+            ? ""
+            : ", not in the built-in table: its rates are derived from what the driver reports";
     out.push_back(present(
         "CUDA", "GPU",
         format("{}, {}, {} SMs, compute capability {}{}", gpu.name,
@@ -230,7 +232,7 @@ void examine_cuda(std::vector<Check>& out) {
     auto parameters = read_file("/proc/driver/nvidia/params");
     if (parameters && parameters->find("RmProfilingAdminOnly: 1") != std::string::npos && ::geteuid() != 0) {
       check.state = missing;
-      check.cost = "the driver shows its counters to root only, so profiles have no hardware counters";
+      check.cost = "the driver restricts counters to root, so profiles have no hardware counters";
       check.fix = "run as root, or load the driver with NVreg_RestrictProfilingToAdminUsers=0";
     }
     out.push_back(std::move(check));
@@ -242,7 +244,7 @@ void examine_cuda(std::vector<Check>& out) {
     out.push_back(present("CUDA", "compute-sanitizer", sanitizer->string()));
   else
     out.push_back({"CUDA", "compute-sanitizer", missing, "",
-                   "races and bad accesses are looked for on the emulated device only",
+                   "races and invalid accesses are only checked on the emulated device",
                    "install the CUDA toolkit with compute-sanitizer"});
 }
 
@@ -316,14 +318,13 @@ void examine_compilers(std::vector<Check>& out) {
   }
   if (!any)
     out.push_back({"Building", "C++ compiler", needed, "",
-                   "nothing generated can be built, not even emulated",
+                   "no program can be built, not even for the emulated device",
                    "install g++ 12 or newer (apt-get install g++)"});
   if (auto cmake = find_program("cmake")) {
     auto text = output_of({cmake->string(), "--version"});
     out.push_back(present("Building", "cmake", text ? first_line(*text) : cmake->string()));
   } else {
-    out.push_back({"Building", "cmake", missing, "",
-                   "delivered programs can't be rebuilt from their folder here",
+    out.push_back({"Building", "cmake", missing, "", "generated programs can't be rebuilt with CMake here",
                    "install cmake 3.22 or newer"});
   }
 }
@@ -332,16 +333,16 @@ void examine_compilers(std::vector<Check>& out) {
 void examine_sandbox(std::vector<Check>& out) {
   const std::vector<sandbox::Wall>& walls = sandbox::walls();
   auto stands = [&](sandbox::Wall wall) { return std::ranges::find(walls, wall) != walls.end(); };
-  out.push_back(present("Sandbox", "walls", sandbox::describe_walls()));
+  out.push_back(present("Sandbox", "confinement", sandbox::describe_walls()));
   if (const std::vector<std::string> open = sandbox::unbounded(); !open.empty())
-    out.push_back(present("Sandbox", "not bounded", join(open, "; ")));
+    out.push_back(present("Sandbox", "not limited", join(open, "; ")));
   if (!sandbox::can_confine_tools())
     out.push_back(
         {"Sandbox", "tools", missing, "",
          "compute-sanitizer and ncu are not run on candidates: " + sandbox::why_tools_are_not_confined(),
          "install bubblewrap and allow user namespaces"});
   if (!sandbox::keeps_files_apart())
-    out.push_back({"Sandbox", "files", missing, "", "candidates can read what you can read",
+    out.push_back({"Sandbox", "files", missing, "", "candidates can read all files that you can read",
                    "install bubblewrap and allow user namespaces, or use a kernel with Landlock"});
   if (!stands(sandbox::Wall::seccomp))
     out.push_back({"Sandbox", "seccomp", missing, "", "system calls of candidates can't be filtered",

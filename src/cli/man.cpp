@@ -87,8 +87,8 @@ std::string what_all_share() {
                "the default of a flag: STITCHCUDA_NUMERICS for every command that has --numerics, "
                "STITCHCUDA_OPTIMIZE_BUDGET for optimize --budget") +
          entry("STITCHCUDA_PYTHON", "the Python that has PyTorch") +
-         entry("STITCHCUDA_CACHE", "where compiled kernels and measurements are kept") +
-         entry("STITCHCUDA_STORE", "the file that runs are kept in; none: they are not") +
+         entry("STITCHCUDA_CACHE", "the folder of compiled kernels and measurements") +
+         entry("STITCHCUDA_STORE", "the database of runs; none: runs are not recorded") +
          entry("STITCHCUDA_THREADS", "how many cores to use") + section("files") +
          entry("./stitchcuda.toml", "defaults of flags and profiles of language models, for this folder") +
          entry("~/.config/stitchcuda/config.toml", "the same, for this user") + ".PP\n" +
@@ -139,10 +139,7 @@ Result<int> run_man(const ManCommand& command, Console& console) {
       console.out << page_of(*one);
       return 0;
     }
-  const std::vector<std::string> names = command_names(app);
-  auto near = nearest(command.command, names);
-  return user_error("unknown_command", format("there is no command '{}'", printable(command.command)),
-                    near ? format("did you mean {}?", *near) : "one of: " + join(names, ", "));
+  return unknown_command(app, command.command);
 }
 
 }  // namespace stitch

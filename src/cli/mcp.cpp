@@ -80,9 +80,8 @@ Result<serve::McpOptions> mcp_options(const McpCommand& command) {
 Result<int> run_mcp(const McpCommand& command, Console& console) {
   STITCH_TRY(const serve::McpOptions options, mcp_options(command));
   if (::isatty(STDIN_FILENO))
-    console.err
-        << "stitchcuda speaks the Model Context Protocol here: one JSON message a line. It is meant to be "
-           "started by a coding agent (docs/mcp.md). Ctrl-D ends it.\n";
+    console.err << "stitchcuda speaks the Model Context Protocol here: one JSON message per line. A coding "
+                   "agent should start it (docs/mcp.md). Ctrl-D ends it.\n";
   console.out.flush();
   STITCH_TRY(const Channel channel, take_stdio());
   serve::serve_mcp(options, channel.in.get(), channel.out.get());

@@ -69,7 +69,7 @@ Result<serve::Answer> run_profile_tool(const serve::Workshop& workshop, const Js
 
 serve::Tool show_tool(serve::Shared workshop) {
   return {.name = "show",
-          .title = "What a model costs",
+          .title = "Analyse a model",
           .description =
               "A model's graph, FLOPs, bytes and peak memory, its heaviest ops, and the theoretical limit on"
               " a GPU: what no program can beat.",
@@ -90,13 +90,13 @@ serve::Tool show_tool(serve::Shared workshop) {
 
 serve::Tool doctor_tool() {
   return {.name = "doctor",
-          .title = "What this machine has",
+          .title = "Examine this machine",
           .description =
               "GPU, driver, CUDA toolkit, libraries, Python and PyTorch, compilers, sandbox: what is there, "
               "what is missing and what that costs.",
           .schema = serve::schema_of({}),
           .run = [](const Json&, serve::Call& call) -> Result<serve::Answer> {
-            call.progress("looking at the machine");
+            call.progress("examining the machine");
             const std::vector<Check> checks = examine_machine();
             return serve::Answer{
                 doctor_text(checks, Terminal{}), std::make_shared<const Json>(doctor_json(checks)), {}};

@@ -58,7 +58,7 @@ Result<int> show(const MemoryCommand& command, const store::Memory& memory, Cons
     return 0;
   }
   if (kinds.empty()) {
-    console.out << (command.what.empty() ? "Nothing is remembered yet.\n" : "Nothing is remembered of it.\n");
+    console.out << (command.what.empty() ? "Nothing is recorded yet.\n" : "Nothing is recorded for it.\n");
     return 0;
   }
   Table table({{.header = "of"},
@@ -109,14 +109,14 @@ Result<int> merge(const MemoryCommand& command, store::Memory& memory, Console& 
   if (console.json)
     console.out << document_text({{"added", merged->added}, {"known", merged->known}});
   else
-    console.out << format("{} added, {} known before\n",
+    console.out << format("{} added, {} already known\n",
                           counted(static_cast<int64_t>(merged->added), "observation"), merged->known);
   return 0;
 }
 
 Result<int> forget(const MemoryCommand& command, store::Memory& memory, Console& console) {
   if (command.what.empty() && !command.force)
-    return user_error("memory", "this would forget everything",
+    return user_error("memory", "this would delete everything that was remembered",
                       "name a graph or a kind of region, or add --force");
   STITCH_TRY(int64_t forgotten, memory.forget(command.what));
   if (console.json)
@@ -132,14 +132,14 @@ Result<int> run_memory(const MemoryCommand& command, Console& console) {
   const std::vector<std::string> actions = {"show", "export", "merge", "forget"};
   if (std::ranges::find(actions, command.action) == actions.end()) {
     auto near = nearest(command.action, actions);
-    return user_error("memory", format("there is no 'memory {}'", shorten(printable(command.action), 40)),
+    return user_error("memory", format("unknown action 'memory {}'", shorten(printable(command.action), 40)),
                       near ? format("did you mean {}?", *near) : "one of: " + join(actions, ", "));
   }
   if (command.action == "merge" && command.what.empty())
-    return user_error("memory", "no file is named", "stitchcuda memory merge FILE");
+    return user_error("memory", "FILE is required", "stitchcuda memory merge FILE");
   const fs::path file = store_file(command.store);
   if (file.empty())
-    return user_error("store_absent", "nothing is kept: the store is 'none'", "name one with --store");
+    return user_error("store_absent", "runs are not recorded: the store is 'none'", "name one with --store");
   const bool writes = command.action == "merge" || command.action == "forget";
   STITCH_TRY(store::RunStore store, store::RunStore::open(file, writes ? store::RunStore::Access::write
                                                                        : store::RunStore::Access::read));

@@ -11,32 +11,30 @@ namespace stitch {
 void add_compatible(CLI::App& command, std::string& with) {
   command
       .add_option("--compat", with,
-                  "kernelbench: also pass its own evaluator, which wants TF32 exactly where PyTorch uses it")
+                  "kernelbench: also pass its own evaluator, which needs TF32 exactly where PyTorch uses it")
       ->type_name("NAME");
 }
 
 Result<void> check_compatible(const std::string& with) {
   if (with.empty() || with == "kernelbench") return {};
-  return user_error("compat", format("'{}' is nothing to be compatible with", with), "kernelbench");
+  return user_error("compat", format("unknown --compat value '{}'", with), "--compat kernelbench");
 }
 
 Result<plan::ReferenceFacts> facts_for(const std::string& compatible, Numerics numerics) {
   STITCH_CHECK(check_compatible(compatible));
   if (!compatible.empty() && numerics != Numerics::standard)
     return user_error("compat", "KernelBench's evaluator compares with PyTorch's defaults",
-                      "leave --numerics out, or say --numerics default");
+                      "leave --numerics out, or use --numerics default");
   return plan::ReferenceFacts{.as_pytorch = !compatible.empty()};
 }
 
 void add_mode(CLI::App& command, Mode& mode) {
   auto* eval = command.add_flag_callback(
       "--eval", [&mode] { mode = Mode::eval; },
-      "the model in eval mode: no dropout, batch norm with its running statistics (default: as the file "
-      "leaves "
-      "it, usually in training mode)");
+      "use eval mode: no dropout, batch norm with running statistics (default: as the file leaves the model, "
+      "usually in training mode)");
   auto* train = command.add_flag_callback(
-      "--train", [&mode] { mode = Mode::train; },
-      "the model in training mode, even if the file calls eval()");
+      "--train", [&mode] { mode = Mode::train; }, "use training mode, even if the file calls eval()");
   eval->excludes(train);
 }
 

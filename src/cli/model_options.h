@@ -21,10 +21,10 @@ namespace stitch {
 class Progress;
 
 void add_mode(CLI::App& command, Mode& mode);
-// --compat: whose evaluator has to accept a program, too. Empty: nobody's.
+// --compat: another evaluator that must accept the program. Empty: none.
 void add_compatible(CLI::App& command, std::string& with);
 Result<void> check_compatible(const std::string& with);
-// What a plan then knows of PyTorch where nobody asks it.
+// What a plan then assumes about PyTorch, without running it.
 Result<plan::ReferenceFacts> facts_for(const std::string& compatible, Numerics numerics);
 
 // Each is said once: on stderr, or in the JSON document.

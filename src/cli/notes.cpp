@@ -20,7 +20,7 @@ Result<std::string> architecture_of(const std::string& gpu) {
   auto named = notes::architecture_named(gpu);
   if (!named)
     return user_error(
-        "gpu", format("'{}' is no GPU and no architecture that notes speak of", gpu),
+        "gpu", format("unknown GPU or architecture '{}'", gpu),
         "a GPU's name, " + join(notes::architectures(), ", ") + ", ampere, ada, hopper or blackwell");
   return named;
 }
@@ -105,7 +105,7 @@ Result<int> run_notes(const NotesCommand& command, Console& console) {
     return 0;
   }
   if (hits.empty()) {
-    console.err << "No note shares a word with that; stitchcuda notes --list names them all.\n";
+    console.err << "No note matches; stitchcuda notes --list shows them all.\n";
     return 0;
   }
   for (size_t i = 0; i < hits.size(); ++i) {

@@ -111,9 +111,7 @@ std::optional<agents::Recording> recording_of(const OptimizeCommand& command) {
                            .memory = !command.no_memory};
 }
 
-}  // namespace
-
-Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
+Result<agents::OptimizeOptions> optimize_options(const OptimizeCommand& command) {
   agents::OptimizeOptions options;
   options.model = command.model;
   options.out = command.out;
@@ -122,7 +120,7 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   if (!command.html.empty()) STITCH_CHECK(check_output_file(command.html, options.overwrite));
   STITCH_TRY(options.numerics, parse_numerics(command.numerics));
   STITCH_TRY(options.device, choose_device(command.device));
-  bool cuda = options.device == runner::Device::cuda;
+  const bool cuda = options.device == runner::Device::cuda;
   STITCH_TRY(options.gpu, choose_gpu(command.gpu));
   const std::string beside = cuda && !command.no_timing ? "all" : "none";
   STITCH_TRY(options.baselines, baselines_named(command.baselines == "auto" ? beside : command.baselines));
@@ -154,6 +152,60 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   options.kernelbench_compatible = facts.as_pytorch;
   options.tune = !command.no_tune;
   options.recording = recording_of(command);
+  return options;
+}
+
+// The document of --json, without the path of the report page, which is made from it.
+Json optimize_document(const OptimizeCommand& command, const agents::OptimizeOptions& options,
+                       const agents::Optimized& optimized, const Warnings& warnings) {
+  Json json = {{"program", ""},
+               {"gpu", options.gpu.name},
+               {"seconds", optimized.seconds},
+               {"own_seconds", optimized.own_seconds},
+               {"seconds_a_call", optimized.seconds_a_call},
+               {"floor_seconds", optimized.floor},
+               {"stopped", optimized.stopped},
+               {"ledger", to_json(optimized.ledger)},
+               {"verdict", to_json(optimized.verdict)}};
+  if (!optimized.published.folder.empty())
+    json.update(honesty_of(optimized.published.folder, optimized.verdict, {}));
+  add_place(json, "program", optimized.published, command.out);
+  warnings.add_to(json);
+  if (optimized.regions) json["regions"] = *optimized.regions;
+  if (optimized.cost) json["cost"] = *optimized.cost;
+  json["predicted_seconds"] = optimized.predicted_seconds;
+  if (optimized.llm) json["llm"] = *optimized.llm;
+  if (optimized.plain_profile) json["plain_profile"] = *optimized.plain_profile;
+  if (optimized.tuning) json["tuning"] = *optimized.tuning;
+  if (optimized.time) json["time"] = *optimized.time;
+  if (!optimized.run.empty()) json["run"] = optimized.run;
+  if (!optimized.verdict.library.empty()) json["library"] = optimized.verdict.library.string();
+  if (Json cut_off = cut_off_json(optimized, command.budget); !cut_off.is_null())
+    json["cut_off"] = std::move(cut_off);
+  return json;
+}
+
+void print_result(const OptimizeCommand& command, const agents::OptimizeOptions& options,
+                  const agents::Optimized& optimized, const Json& json, Console& console) {
+  console.out << table(optimized.ledger, console.out_terminal) << '\n'
+              << table(optimized.verdict, console.out_terminal) << '\n';
+  if (options.device != runner::Device::cuda) console.out << "Times are estimates: this run had no GPU.\n";
+  if (json.contains("cut_off")) console.out << cut_off_text(json["cut_off"]);
+  if (optimized.llm) console.out << llm_account_text(*optimized.llm);
+  if (optimized.stopped) console.out << "Interrupted: saved the best program; quick checks only.\n";
+  const std::string program = place_of(optimized.published, command.out);
+  console.out << said_of(optimized.published, command.out)
+              << format("{}: done in {}{}\n", program, seconds_text(optimized.seconds),
+                        optimized.run.empty() ? "" : format(" (stitchcuda runs show {})", optimized.run))
+              << (optimized.time ? format("  {}\n", agents::time_text(*optimized.time)) : "")
+              << summary_text(json, {command.model, program, json["report"].get<std::string>()},
+                              console.out_terminal);
+}
+
+}  // namespace
+
+Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
+  STITCH_TRY(agents::OptimizeOptions options, optimize_options(command));
   StopPolitely polite;
   options.should_stop = stop_requested;
   Warnings warnings(console);
@@ -167,49 +219,14 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
     optimized = agents::optimize(options);
   }
   if (!optimized) return std::move(optimized).error();
-  Json json = {{"program", ""},
-               {"gpu", options.gpu.name},
-               {"seconds", optimized->seconds},
-               {"own_seconds", optimized->own_seconds},
-               {"seconds_a_call", optimized->seconds_a_call},
-               {"floor_seconds", optimized->floor},
-               {"stopped", optimized->stopped},
-               {"ledger", to_json(optimized->ledger)},
-               {"verdict", to_json(optimized->verdict)}};
-  if (!optimized->published.folder.empty())
-    json.update(honesty_of(optimized->published.folder, optimized->verdict, {}));
-  add_place(json, "program", optimized->published, command.out);
-  warnings.add_to(json);
-  if (optimized->regions) json["regions"] = *optimized->regions;
-  if (optimized->cost) json["cost"] = *optimized->cost;
-  json["predicted_seconds"] = optimized->predicted_seconds;
-  if (optimized->llm) json["llm"] = *optimized->llm;
-  if (optimized->plain_profile) json["plain_profile"] = *optimized->plain_profile;
-  if (optimized->tuning) json["tuning"] = *optimized->tuning;
-  if (optimized->time) json["time"] = *optimized->time;
-  if (!optimized->run.empty()) json["run"] = optimized->run;
-  if (!optimized->verdict.library.empty()) json["library"] = optimized->verdict.library.string();
-  const Json cut_off = cut_off_json(*optimized, command.budget);
-  if (!cut_off.is_null()) json["cut_off"] = cut_off;
+  Json json = optimize_document(command, options, *optimized, warnings);
   STITCH_TRY(const std::string report, write_page(command, optimized->published, json));
   json["report"] = report;
   const Standing standing = standing_of(json);
-  if (console.json) {
+  if (console.json)
     console.out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
-  } else {
-    console.out << table(optimized->ledger, console.out_terminal) << '\n'
-                << table(optimized->verdict, console.out_terminal) << '\n';
-    if (!cuda) console.out << "Times are estimates: this run had no GPU.\n";
-    if (!cut_off.is_null()) console.out << cut_off_text(cut_off);
-    if (optimized->llm) console.out << llm_account_text(*optimized->llm);
-    if (optimized->stopped) console.out << "Interrupted: saved the best program; quick checks only.\n";
-    const std::string program = place_of(optimized->published, command.out);
-    console.out << said_of(optimized->published, command.out)
-                << format("{}: done in {}{}\n", program, seconds_text(optimized->seconds),
-                          optimized->run.empty() ? "" : format(" (stitchcuda runs show {})", optimized->run))
-                << (optimized->time ? format("  {}\n", agents::time_text(*optimized->time)) : "")
-                << summary_text(json, {command.model, program, report}, console.out_terminal);
-  }
+  else
+    print_result(command, options, *optimized, json, console);
   if (command.exit_slower && (standing.best <= 0 || standing.slower())) return 1;
   return optimized->verdict.passed() ? 0 : 1;
 }

@@ -139,7 +139,7 @@ std::string timeline_part(const Json& run) {
 
 namespace {
 
-// A library's kernels carry no region's name, and are listed by themselves where nobody knows whose they are.
+// Library kernels carry no region name, and are listed separately if their region is unknown.
 std::string library_part(const Json& run) {
   const Json* profile = evidence_of(run.at("verdict"), "profile");
   if (!profile || profile->contains("region_times")) return "";
@@ -265,8 +265,8 @@ std::string time_part(const Json& run) {
   };
   return "<h2>Optimisation time</h2>\n" + table("phases", "phase") +
          "<details><summary>Waiting and details</summary>" +
-         table("waiting", "waiting, within the phases or beside them") +
-         table("details", "what the phases were made of") + "</details>\n";
+         table("waiting", "waiting, within or between the phases") + table("details", "parts of the phases") +
+         "</details>\n";
 }
 
 std::string baselines_part(const Json& run) {
@@ -284,10 +284,6 @@ std::string baselines_part(const Json& run) {
              ? ""
              : "<h2>Against PyTorch</h2>" + html_table({"baseline", "per call", "speedup", "note"}, rows);
 }
-
-}  // namespace
-
-namespace {
 
 // PyTorch, the plain program and the final one, each as long as it takes.
 std::string before_and_after(const Json& run) {
@@ -336,7 +332,7 @@ std::string legend(const Json& run) {
       {"theoretical limit",
        "a time that no program for this graph can beat, from memory bandwidth and peak arithmetic"},
       {"region", "part of the model's graph that is computed by one kernel or library call"},
-      {"technique", "how a region is computed; stitchcuda plan lists what else there is"},
+      {"technique", "how a region is computed; stitchcuda plan lists the alternatives"},
       {"step", "one change to the plan: kept only if the whole program got faster and passed its checks"},
       {"numerics class",
        "how much rounding error is allowed, as a multiple of PyTorch's own against float64"},

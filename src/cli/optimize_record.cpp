@@ -75,11 +75,10 @@ Result<OptimizeCommand> read_command(const std::string& record) {
       if (auto found = json.find(key); found != json.end()) found->get_to(value);
     });
   } catch (const std::exception& error) {
-    return work_error("store_damaged",
-                      format("what the run was started with can't be read: {}", error.what()));
+    return work_error("store_damaged", format("the run's settings can't be read: {}", error.what()));
   }
   if (auto mode = parse_mode(word(json, "mode"))) out.mode = *mode;
-  if (out.model.empty()) return work_error("store_damaged", "the run does not say which model it was of");
+  if (out.model.empty()) return work_error("store_damaged", "the run has no model recorded");
   return out;
 }
 

@@ -1,4 +1,4 @@
-// What a person sees while optimize works: the steps with what became of them, the attempt at hand, the best
+// The live view of optimize: the steps with their outcomes, the current attempt, the best
 // time against the baselines, the budget, the last lines of the log. Below the progress line on a terminal;
 // elsewhere the progress line has to do.
 #pragma once
@@ -19,12 +19,12 @@ struct ViewState {
   struct Step {
     std::string name, said;  // why it was dropped, or what is being done
     enum class Fate : uint8_t { at_hand, kept, dropped } fate = Fate::at_hand;
-    double before = 0, after = 0;  // seconds a call
+    double before = 0, after = 0;  // seconds per call
     int attempt = 0;
   };
   std::vector<Step> steps;
   int attempts = 0;
-  double best = 0;  // seconds a call
+  double best = 0;  // seconds per call
   std::vector<std::pair<std::string, double>> baselines;
   std::deque<std::string> log;
   double budget = 0, elapsed = 0;  // seconds
@@ -52,7 +52,7 @@ class StepCount {
   int at_ = 0;  // counted from 1
   double begin_ = -1, last_begin_ = 0;
 };
-// The built-in Planner's list, with tuning and the final verification; empty: nobody knows the list
+// The built-in Planner's list, with tuning and the final verification; empty: the list is not known
 // beforehand.
 std::vector<std::string> expected_steps(bool builtin, bool one_by_one, bool tuned);
 inline constexpr std::string_view final_step = "final verification";

@@ -35,10 +35,12 @@ Result<void> check_task_file(const std::string& path) {
                                "name a file with Model, get_inputs() and get_init_inputs()"));
   if (fs::is_directory(file, ec)) {
     if (fs::exists(file / graph_file, ec))
-      return not_a_task("is a graph folder, and this needs the .py task that it was imported from",
-                        format("name that; of a graph folder: stitchcuda code {} -o FOLDER, then stitchcuda "
-                               "verify FOLDER --task {}",
-                               path, path));
+      return not_a_task(
+          "is a graph folder: this command needs the .py task it was imported from",
+          format(
+              "name that file; or use the graph folder with: stitchcuda code {} -o FOLDER, then stitchcuda "
+              "verify FOLDER --task {}",
+              path, path));
     if (fs::exists(file / "program.cu", ec))
       return not_a_task(
           "is a program folder, not a .py task",
@@ -50,7 +52,7 @@ Result<void> check_task_file(const std::string& path) {
   if (file.extension() == ".txt")
     return not_a_task("is a text file, not a .py task",
                       format("name the .py task; to see a graph: stitchcuda show {}", path));
-  return not_a_task("is no .py task", "name a file with Model, get_inputs() and get_init_inputs()");
+  return not_a_task("is not a .py task", "name a file with Model, get_inputs() and get_init_inputs()");
 }
 
 }  // namespace stitch

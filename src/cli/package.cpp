@@ -42,7 +42,7 @@ Result<int> run_package(const PackageCommand& command, Console& console) {
   PackageContents contents{.manifest = package.manifest};
   std::error_code ec;
   if (!fs::is_directory(command.program, ec))
-    return at(command.program, user_error("package", "a single file is no program folder",
+    return at(command.program, user_error("package", "expected a program folder, got a file",
                                           "put it into a folder as program.cu"));
   STITCH_TRY(TaskFacts facts, read_task_facts(package.folder));
   if (auto same = check_mode(command.mode, facts, "this program"); !same)
@@ -61,7 +61,7 @@ Result<int> run_package(const PackageCommand& command, Console& console) {
     STITCH_CHECK(
         add_weights(contents, std::make_shared<const Safetensors>(*std::move(held)), ShipWeights::always));
   else if (!command.weights.empty())
-    return at(command.weights, user_error("no_file", "there is no such file"));
+    return at(command.weights, user_error("no_file", "no such file"));
   if (!command.task.empty()) {
     STITCH_CHECK(add_task(contents, command.task, command.model_class, facts));
   }

@@ -12,7 +12,7 @@ namespace stitch {
 struct PackageCommand {
   std::string program, task, out;
   std::string weights;  // a safetensors file; empty: the one in the program's folder, if there is one
-  bool force = false;   // over what is in the way of the output
+  bool force = false;   // overwrite existing output
   std::string model_class;
   Mode mode = Mode::as_written;
   std::string gpu;

@@ -98,11 +98,11 @@ Json facts(const Report& report) {
   const GraphCost& cost = report.cost;
   double matrix = cost.total.flops > 0 ? cost.total.matrix_flops / cost.total.flops : 0;
   return Json::array(
-      {fact("Parameters", count_text(static_cast<double>(cost.parameters)), "tied ones counted once"),
+      {fact("Parameters", count_text(static_cast<double>(cost.parameters)), "tied weights counted once"),
        fact("FLOPs", si(cost.total.flops), format("{:.1f} % in matrix products", matrix * 100)),
-       fact("At the borders", bytes_text(cost.boundary_bytes),
+       fact("Minimum traffic", bytes_text(cost.boundary_bytes),
             "inputs, parameters, buffers and outputs, once each"),
-       fact("Each op alone", bytes_text(cost.total.bytes), "every operand and result through memory"),
+       fact("Unfused traffic", bytes_text(cost.total.bytes), "every operand and result through memory"),
        fact("Peak memory", bytes_text(static_cast<double>(cost.peak_bytes)),
             "ops in order, results freed after use"),
        fact("Nodes", std::to_string(report.graph.nodes.size()),

@@ -13,7 +13,7 @@ struct PlanCommand {
   std::string model;
   std::string numerics = "default";
   std::string compatible;  // kernelbench
-  std::string gpu;  // empty: the one in this machine, or else an H200
+  std::string gpu;         // empty: the one in this machine, or else an H200
   std::string model_class;
   Mode mode = Mode::as_written;
   std::string python;
@@ -22,7 +22,7 @@ struct PlanCommand {
   std::string plan;           // a document to read instead of planning
   std::string coder_weights;  // of the compact Coder; empty: none
   bool schema = false;
-  bool force = false;  // over what is in the way of the output
+  bool force = false;  // overwrite existing output
 };
 
 Result<int> run_plan(const PlanCommand& command, Console& console);

@@ -12,7 +12,7 @@ Result<Json> load_plan_file(const std::string& path) {
   std::error_code ec;
   const auto bytes = fs::file_size(path, ec);
   if (!ec && bytes > plan::most_plan_bytes)
-    return at(path, user_error("plan", format("{} are no plan: at most {} are read",
+    return at(path, user_error("plan", format("file too large for a plan: {} (limit: {})",
                                               bytes_text(static_cast<double>(bytes)),
                                               bytes_text(static_cast<double>(plan::most_plan_bytes)))));
   STITCH_TRY(std::string text, read_file(path));

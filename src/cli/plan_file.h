@@ -1,4 +1,4 @@
-// A plan that somebody wrote: --plan FILE of plan, code and optimize.
+// A plan document from a file: --plan FILE of plan, code and optimize.
 #pragma once
 
 #include <string>

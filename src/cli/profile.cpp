@@ -30,17 +30,17 @@ Result<Asked> asked(const ProfileCommand& command) {
   const bool graph = target.extension() == ".txt" || fs::exists(target / "graph.txt", ignored);
   const bool model = Task::is_python(target) || (graph && !fs::exists(target / "program.cu", ignored));
   if (model && !command.task.empty())
-    return user_error("profile", format("'{}' is a model, and --task names another", command.target),
+    return user_error("profile", format("'{}' is a model: --task is for programs", command.target),
                       "stitchcuda profile PROGRAM --task MODEL");
   if (!model && !command.program.empty())
-    return user_error("profile", format("'{}' is a program, and --program names another", command.target),
+    return user_error("profile", format("'{}' is a program: --program is for models", command.target),
                       "stitchcuda profile MODEL --program PROGRAM");
   out.model = model ? target : fs::path(command.task);
   out.program = model ? fs::path(command.program) : target;
   if (!out.program.empty())
     STITCH_CHECK(load_package(out.program));  // before the import, which may take a minute
   if (!out.model.empty() && !fs::exists(out.model, ignored))
-    return user_error("no_file", format("there is no file '{}'", out.model.string()));
+    return user_error("no_file", format("no such file: '{}'", out.model.string()));
   return out;
 }
 
@@ -79,7 +79,8 @@ Result<int> run_profile(const ProfileCommand& command, Console& console) {
   for (const std::string& file : {command.html, command.trace})
     if (!file.empty()) STITCH_CHECK(check_output_file(file, overwrite));
   STITCH_TRY(std::vector<std::string> kinds, baselines_named(command.baseline));
-  if (kinds.size() > 1) return user_error("baselines", "a timeline is of one baseline", "eager, for example");
+  if (kinds.size() > 1)
+    return user_error("baselines", "--baseline takes a single baseline", "--baseline eager, for example");
   STITCH_CHECK(parse_numerics(command.numerics));
   STITCH_TRY(const profile::CounterTool counter_tool, profile::parse_counter_tool(command.counters_by));
   STITCH_TRY(const Asked what, asked(command));

@@ -74,7 +74,7 @@ TEST(ProfilePage, HoldsEverythingAndEscapesIt) {
 TEST(ProfileText, NamesBothSides) {
   const std::string text = profile_text(samples::profiled(true), {});
   for (const char* expected : {"PyTorch (eager): 70 kernels", "program (resnet18): 40 kernels", "bottleneck",
-                               "launch-bound", "counters: this user may not"})
+                               "launch-bound", "counters: no permission"})
     EXPECT_NE(text.find(expected), std::string::npos) << expected << "\n" << text;
 }
 

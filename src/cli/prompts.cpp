@@ -73,7 +73,7 @@ Result<int> run_prompts(const PromptsCommand& command, Console& console) {
       return user_error("usage", "a folder is required", "stitchcuda prompts check FOLDER");
     STITCH_TRY(const auto all, prompts::with_folder(command.name));
     if (std::ranges::all_of(all, [](const prompts::Prompt& prompt) { return prompt.file.empty(); }))
-      return at(command.name, user_error("prompts", "there are no prompts in this folder",
+      return at(command.name, user_error("prompts", "no prompts in this folder",
                                          "files such as coder_answer.md: stitchcuda prompts list"));
     report_check(all, command.name, console);
     return 0;
@@ -93,8 +93,7 @@ Result<int> run_prompts(const PromptsCommand& command, Console& console) {
     show_prompt(prompt, console);
     return 0;
   }
-  return user_error("prompts", format("prompts can't be asked to '{}'", command.action),
-                    "list, show or check");
+  return user_error("prompts", format("unknown action '{}'", command.action), "list, show or check");
 }
 
 }  // namespace stitch

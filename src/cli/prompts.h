@@ -1,4 +1,4 @@
-// stitchcuda prompts: what LLM brains are told, and whether a folder of other prompts would do.
+// stitchcuda prompts: shows the prompts of LLM brains, and checks a folder of others.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace stitch {
 struct PromptsCommand {
   std::string action;  // list, show, check
   std::string name;    // of a prompt; check: a folder
-  std::string folder;  // whose prompts take the place of the built-in ones
+  std::string folder;  // whose prompts replace the built-in ones
 };
 
 Result<int> run_prompts(const PromptsCommand& command, Console& console);

@@ -34,10 +34,10 @@ std::string conclusion(const verifier::ReceiptCheck& check, const Terminal& term
 Result<int> run_receipt(const ReceiptCommand& command, Console& console) {
   if (command.action == "key") return print_key(console);
   if (command.action != "check")
-    return user_error("receipt", format("a receipt can't be asked to '{}'", command.action),
+    return user_error("receipt", format("unknown action '{}'", command.action),
                       "stitchcuda receipt check FILE");
   if (command.receipt.empty())
-    return user_error("receipt", "no receipt is named", "stitchcuda receipt check FILE");
+    return user_error("receipt", "RECEIPT is required", "stitchcuda receipt check FILE");
   verifier::ReceiptOptions options{.receipt = command.receipt,
                                    .program = command.program,
                                    .task = command.task,

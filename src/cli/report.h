@@ -1,4 +1,4 @@
-// Everything `show` says about a graph, worked out once: the tables, the JSON and the page read from here.
+// Everything `show` reports about a graph, computed once for the tables, the JSON and the page.
 #pragma once
 
 #include <memory>

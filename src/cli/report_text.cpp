@@ -116,11 +116,10 @@ std::string totals(const Report& report, const Terminal& terminal) {
     table.add_row({std::move(what), std::move(value), Cell(std::move(note), Style::dim)});
   };
   double matrix = cost.total.flops > 0 ? cost.total.matrix_flops / cost.total.flops : 0;
-  row("parameters", count_text(static_cast<double>(cost.parameters)), "tied ones once");
+  row("parameters", count_text(static_cast<double>(cost.parameters)), "tied weights counted once");
   row("FLOPs", si(cost.total.flops), format("{:.1f} % in matrix products", matrix * 100));
-  row("bytes, each op alone", bytes_text(cost.total.bytes), "every operand and result through memory");
-  row("bytes, at the borders", bytes_text(cost.boundary_bytes),
-      "inputs, parameters, buffers, outputs, once each");
+  row("bytes, unfused", bytes_text(cost.total.bytes), "every operand and result through memory");
+  row("bytes, minimum", bytes_text(cost.boundary_bytes), "inputs, parameters, buffers, outputs, once each");
   std::string fits = static_cast<double>(cost.peak_bytes) <= gpu.memory
                          ? format("of {} on {}", bytes_text(gpu.memory), gpu.name)
                          : format("more than the {} of {}", bytes_text(gpu.memory), gpu.name);

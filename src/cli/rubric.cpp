@@ -148,9 +148,9 @@ std::string scores_text(const rubric::Scores& scores, const rubric::Reward& rewa
 Result<int> run_rubric(const RubricCommand& command, Console& console) {
   if (command.before.empty() != command.feedback.empty())
     return user_error("rubric", "--before and --feedback go together",
-                      "give the program before the change and what was asked for, or none of both");
+                      "give both the program before the change and the feedback, or neither");
   if (command.judge != "builtin" && !command.judge.starts_with("llm:"))
-    return user_error("judge", format("there is no judge '{}'", command.judge),
+    return user_error("judge", format("unknown judge '{}'", command.judge),
                       "builtin, or llm:PROFILE[/MODEL]");
   STITCH_TRY(rubric::RewardKind kind, rubric::parse_reward(command.reward));
   STITCH_TRY(std::vector<rubric::Source> sources, rubric::read_sources(command.program));

@@ -1,4 +1,4 @@
-// stitchcuda rubric: how good is this program as an attempt, and what is it worth as a reward?
+// stitchcuda rubric: scores a program by the rubric, and computes its reward.
 #pragma once
 
 #include <string>

@@ -63,19 +63,6 @@ int report_bug(const char* what, Console& console) {
   return 3;
 }
 
-Error with_suggestion(std::string code, std::string message, const std::string& word,
-                      const std::vector<std::string>& candidates, const std::string& otherwise) {
-  auto near = nearest(word, candidates);
-  return user_error(std::move(code), std::move(message),
-                    near ? format("did you mean {}?", *near) : otherwise);
-}
-
-Error unknown_command(const CLI::App& app, const std::string& word) {
-  std::vector<std::string> names = command_names(app);
-  return with_suggestion("unknown_command", format("there is no command '{}'", word), word, names,
-                         "one of: " + join(names, ", "));
-}
-
 Error bad_flags(const CLI::App& app, const CLI::ParseError& error) {
   auto chosen = app.get_subcommands();
   const CLI::App& command = chosen.empty() ? app : *chosen.back();
@@ -90,7 +77,9 @@ Error bad_flags(const CLI::App& app, const CLI::ParseError& error) {
     for (const CLI::Option* option : command.get_options())
       for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
     std::ranges::reverse(flags);  // so that --help, which comes first, wins no ties
-    return with_suggestion("unknown_flag", format("there is no flag '{}'", word), word, flags, see);
+    const auto near = nearest(word, flags);
+    return user_error("unknown_flag", format("unknown flag '{}'", word),
+                      near ? format("did you mean {}?", *near) : see);
   }
   return user_error("flags", error.what(), see);
 }
@@ -159,7 +148,7 @@ Result<int> parse_and_run(std::vector<std::string> words, Console& console) {
   }
   if (app.get_subcommands().empty()) {
     if (!console.json) console.err << help_text(app, console.err_terminal) << '\n';
-    return user_error("no_command", "no command is named", "one of: " + join(command_names(app), ", "));
+    return user_error("no_command", "no command given", "one of: " + join(command_names(app), ", "));
   }
   return run_chosen(app, options, words, console);
 }

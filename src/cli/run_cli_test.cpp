@@ -91,19 +91,19 @@ TEST(RunCli, NoCommandIsAMistake) {
   EXPECT_EQ(ran.out, "");
   const std::vector<std::string> names = listed_commands();
   EXPECT_GE(names.size(), 24u);
-  EXPECT_TRUE(ran.err.ends_with("error: no command is named\nfix: one of: " + join(names, ", ") + "\n"))
+  EXPECT_TRUE(ran.err.ends_with("error: no command given\nfix: one of: " + join(names, ", ") + "\n"))
       << ran.err;
 }
 
 TEST(RunCli, AMisspeltCommand) {
   Ran ran = run({"shwo", "model.py"});
   EXPECT_EQ(ran.code, 2);
-  EXPECT_EQ(ran.err, "error: there is no command 'shwo'\nfix: did you mean show?\n");
+  EXPECT_EQ(ran.err, "error: unknown command 'shwo'\nfix: did you mean show?\n");
 }
 
 TEST(RunCli, MisusedFlags) {
   EXPECT_EQ(run({"show", "model.py", "--htlm"}).err,
-            "error: there is no flag '--htlm'\nfix: did you mean --html?\n");
+            "error: unknown flag '--htlm'\nfix: did you mean --html?\n");
   EXPECT_EQ(run({"show", "a", "b"}).err,
             "error: unexpected argument 'b'\nfix: see: stitchcuda show --help\n");
   EXPECT_EQ(run({"show"}).err, "error: MODEL is required\nfix: see: stitchcuda show --help\n");

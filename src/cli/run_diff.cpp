@@ -81,8 +81,7 @@ void print(const Side& a, const Side& b, Console& console) {
   if (!steps.empty()) console.out << steps.render(terminal) << '\n';
   const auto files = diff_sources(a.sources, b.sources);
   if (files.empty())
-    console.out << (a.sources.empty() ? "There is no program to compare.\n"
-                                      : "Their programs are the same.\n");
+    console.out << (a.sources.empty() ? "No programs to compare.\n" : "The programs are identical.\n");
   for (const auto& [path, lines] : files) {
     const DiffSize size = size_of(lines);
     console.out << styled(printable(path), Style::bold, terminal)

@@ -9,7 +9,7 @@
 
 namespace stitch {
 
-// Each attempt's sources, plan and verdict as files: for other tools, and for whoever wants to look.
+// Each attempt's sources, plan and verdict as files, for other tools and for inspection.
 Result<int> export_run(const RunsCommand& command, const store::RunStore& store, const store::Run& run,
                        Console& console) {
   STITCH_TRY(agents::PastRun past, agents::read_history(store, run));
@@ -35,7 +35,7 @@ Result<int> export_run(const RunsCommand& command, const store::RunStore& store,
       const fs::path at = place / format("attempt{}-{}", attempt.number, ++number);
       STITCH_TRY(auto sources, sources_of(store, attempt));
       for (const auto& [path, text] : sources) {
-        // A path in the store is ours, unless somebody made the store.
+        // Paths in the store are untrusted: the file may come from elsewhere.
         if (fs::path(path).is_absolute() || path.find("..") != std::string::npos) continue;
         STITCH_CHECK(write(at / "sources" / path, text));
       }

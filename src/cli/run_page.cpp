@@ -147,7 +147,7 @@ class Page {
                                                       : ""},
                       {printable(summary), "long"}});
     }
-    return html_table({"gate", "result", "what was seen"}, rows);
+    return html_table({"gate", "result", "evidence"}, rows);
   }
 
   Result<Json> document(const std::string& hash) const {

@@ -108,7 +108,7 @@ Result<int> show_run(const store::RunStore& store, const store::Run& run, Consol
   for (const std::string& warning : past.warnings)
     console.out << styled("warning:", Style::warning, terminal) << ' ' << printable(warning) << '\n';
   if (run.state == store::RunState::killed || run.state == store::RunState::stopped)
-    console.out << format("To go on: stitchcuda runs resume {}\n", run.id);
+    console.out << format("To resume: stitchcuda runs resume {}\n", run.id);
   return 0;
 }
 

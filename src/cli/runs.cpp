@@ -49,7 +49,7 @@ Result<int> list(const RunsCommand& command, store::RunStore& store, Console& co
                    {run.start.numerics, Style::dim},
                    {machine_of(run.start), Style::dim}});
   if (runs.empty()) {
-    console.out << "No runs yet: stitchcuda optimize makes them.\n";
+    console.out << "No runs yet: stitchcuda optimize records them.\n";
     return 0;
   }
   console.out << table.render(console.out_terminal);
@@ -89,7 +89,7 @@ Result<const Action*> action_of(const RunsCommand& command) {
     if (command.action != action.name) continue;
     if (command.runs.size() == action.runs) return &action;
     return user_error("runs",
-                      action.runs == 0   ? "list takes no run"
+                      action.runs == 0   ? "list takes no run id"
                       : action.runs == 1 ? format("{} takes one run", action.name)
                                          : "diff takes two runs",
                       format("stitchcuda runs {}{}", action.name,
@@ -98,7 +98,7 @@ Result<const Action*> action_of(const RunsCommand& command) {
                                                 : " ID ID, as runs list shows them"));
   }
   auto near = nearest(command.action, names);
-  return user_error("runs", format("there is no 'runs {}'", shorten(printable(command.action), 40)),
+  return user_error("runs", format("unknown action 'runs {}'", shorten(printable(command.action), 40)),
                     near ? format("did you mean {}?", *near) : "one of: " + join(names, ", "));
 }
 
@@ -113,7 +113,7 @@ Result<int> run_runs(const RunsCommand& command, Console& console) {
   STITCH_TRY(const Action* action, action_of(command));
   const fs::path file = store_file(command.store);
   if (file.empty())
-    return user_error("store_absent", "runs are not kept: the store is 'none'", "name one with --store");
+    return user_error("store_absent", "runs are not recorded: the store is 'none'", "name one with --store");
   STITCH_TRY(store::RunStore store,
              store::RunStore::open(
                  file, action->writes ? store::RunStore::Access::write : store::RunStore::Access::read));

@@ -37,7 +37,7 @@ class Runs : public testing::Test {
     ASSERT_TRUE(opened) << opened.error().text();
     id = add_sample_run(*opened);
     SampleRun other(*opened, "lenet5");
-    other.step("plain", "one simple kernel a node: always right");
+    other.step("plain", "one simple kernel per node: the correct starting point");
     other.attempt("plain", 1, "better", "// plain\n");
     other.end("plain", true, 0, 3e-3);
     other.finish(store::RunState::stopped);
@@ -81,7 +81,7 @@ TEST_F(Runs, AreShownStepByStep) {
   EXPECT_EQ(json.at("steps").size(), 4u);
   EXPECT_EQ(json.at("steps")[3].at("base"), 1);  // on "libraries", not on what failed
   EXPECT_EQ(json.at("steps")[1].at("attempts").size(), 2u);
-  EXPECT_NE(run({"runs", "show", second}).out.find("To go on: stitchcuda runs resume"), std::string::npos);
+  EXPECT_NE(run({"runs", "show", second}).out.find("To resume: stitchcuda runs resume"), std::string::npos);
 }
 
 TEST_F(Runs, AreCompared) {
@@ -127,17 +127,17 @@ TEST_F(Runs, MistakesHaveOneClearMessage) {
     EXPECT_EQ(ran.code, code);
     return split(ran.err, '\n')[0];
   };
-  EXPECT_EQ(message({"runs", "lst"}, 2), "error: there is no 'runs lst'");
+  EXPECT_EQ(message({"runs", "lst"}, 2), "error: unknown action 'runs lst'");
   EXPECT_EQ(message({"runs", "show"}, 2), "error: show takes one run");
-  EXPECT_EQ(message({"runs", "list", id}, 2), "error: list takes no run");
+  EXPECT_EQ(message({"runs", "list", id}, 2), "error: list takes no run id");
   EXPECT_EQ(message({"runs", "show", "no\x1b[31m"}, 2), "error: there is no run 'no?[31m'");
   EXPECT_EQ(message({"runs", "resume", id}, 2),
-            format("error: the run {} came to its end: there is nothing to resume", id));
-  EXPECT_EQ(message({"memory", "merge"}, 2), "error: no file is named");
-  EXPECT_EQ(message({"memory", "forget"}, 2), "error: this would forget everything");
-  EXPECT_EQ(message({"memory", "recall"}, 2), "error: there is no 'memory recall'");
+            format("error: the run {} is finished: nothing to resume", id));
+  EXPECT_EQ(message({"memory", "merge"}, 2), "error: FILE is required");
+  EXPECT_EQ(message({"memory", "forget"}, 2), "error: this would delete everything that was remembered");
+  EXPECT_EQ(message({"memory", "recall"}, 2), "error: unknown action 'memory recall'");
   file = scratch->path() / "none.db";
-  EXPECT_EQ(message({"runs", "list"}, 2), format("error: {}: there is no store here yet", file.string()));
+  EXPECT_EQ(message({"runs", "list"}, 2), format("error: {}: no database of runs here yet", file.string()));
 }
 
 TEST_F(Runs, WhatWasStartedCanBeStartedAgain) {
@@ -169,8 +169,8 @@ TEST_F(Runs, MemoryIsShownExportedAndMerged) {
   const std::string out = scratch->path() / "memory.jsonl";
   EXPECT_EQ(run({"memory", "export", "-o", out}).code, 0);
   EXPECT_EQ(run({"memory", "forget", "conv"}).out, "1 observation forgotten\n");
-  EXPECT_EQ(run({"memory", "show"}).out, "Nothing is remembered yet.\n");
-  EXPECT_EQ(run({"memory", "merge", out}).out, "1 observation added, 0 known before\n");
+  EXPECT_EQ(run({"memory", "show"}).out, "Nothing is recorded yet.\n");
+  EXPECT_EQ(run({"memory", "merge", out}).out, "1 observation added, 0 already known\n");
 }
 
 }  // namespace

@@ -60,8 +60,7 @@ Result<serve::Judging> judging_of(const ServeCommand& command) {
   out.timing = command.timing;
   out.shared_processes = command.shared_processes;
   if (out.shared_processes && (!out.quick || out.timing))
-    return user_error("share_processes",
-                      "candidates share processes only where nothing but a reward depends on it",
+    return user_error("share_processes", "--share-processes is for rewards without timing",
                       "add --quick --no-timing, or leave --share-processes out");
   out.time_limit = command.time_limit;
   out.mode = command.mode;
@@ -85,12 +84,12 @@ Result<serve::ServiceOptions> service_options(const ServeCommand& command) {
   out.lease_seconds = command.lease;
   STITCH_TRY(out.token, serve::token_in(command.token_env));
   if (!command.cluster.on.empty() && (out.token.empty() || serve::is_loopback(command.host)))
-    return user_error("on", "workers on other machines have to reach this one, with a token",
+    return user_error("on", "--on needs an address that other machines can reach, and a token",
                       "--host 0.0.0.0 --token-env STITCHCUDA_TOKEN");
   if (out.token.empty() && !serve::is_loopback(command.host))
     return user_error("token",
-                      format("{} can be reached from other machines, so a token is needed", command.host),
-                      "put one into an environment variable and name it: --token-env STITCHCUDA_TOKEN");
+                      format("{} is reachable from other machines, so a token is required", command.host),
+                      "put one into an environment variable and pass its name: --token-env STITCHCUDA_TOKEN");
   out.http.host = command.host;
   out.http.port = command.port;
   out.http.limits.body = static_cast<size_t>(command.most_body) << 20;
@@ -98,7 +97,7 @@ Result<serve::ServiceOptions> service_options(const ServeCommand& command) {
 }
 
 std::string doing(const Json& status) {
-  return format("{} waiting, {} being judged, {} kept, {:.1f} verdicts a minute",
+  return format("{} waiting, {} being judged, {} stored, {:.1f} verdicts per minute",
                 status["queue"]["waiting"].get<int64_t>(), status["queue"]["judging"].get<int64_t>(),
                 status["answers_kept"].get<int64_t>(), status["verdicts_a_minute"].get<double>());
 }
@@ -112,7 +111,7 @@ Result<int> run_serve(const ServeCommand& command, Console& console) {
   StopPolitely polite;
   std::optional<verifier::TorchLender> lender;
   if (options.judge_here) {
-    if (!console.json) console.err << "Importing PyTorch, once for all …" << std::endl;
+    if (!console.json) console.err << "Importing PyTorch …" << std::endl;
     // Before there are threads: it sets a variable. Without it every task imports its own.
     if (auto lent = verifier::TorchLender::start(command.python)) lender.emplace(*std::move(lent));
   }
@@ -136,10 +135,11 @@ Result<int> run_serve(const ServeCommand& command, Console& console) {
     console.out << format("Serving {} at {} (device {}, reward {}). Ctrl-C ends it.\n",
                           counted(status["tasks"].get<int64_t>(), "task"), url,
                           word(status["judging"], "device"), word(status["judging"], "reward"))
-                << format("Answers are kept in {}: {} so far.", printable(state.string()),
+                << format("Answers are stored in {}: {} so far.", printable(state.string()),
                           status["answers_kept"].get<int64_t>());
     if (service->left_from_before() > 0)
-      console.out << format(" {} of an earlier process are judged now.", service->left_from_before());
+      console.out << format(" {} left over from an earlier process are judged now.",
+                            service->left_from_before());
     console.out << std::endl;
   }
   std::unique_ptr<serve::Fleet> fleet;
@@ -159,7 +159,7 @@ Result<int> run_serve(const ServeCommand& command, Console& console) {
       std::this_thread::sleep_for(std::chrono::milliseconds(500));
       progress.detail(doing(service->status()));
     }
-    progress.detail("finishing what is being judged; Ctrl-C again ends it at once");
+    progress.detail("finishing the candidates being judged; press Ctrl-C again to stop at once");
     service.reset();
   }
   return 0;

@@ -24,7 +24,7 @@ struct ServeCommand {
   bool quick = false;
   bool timing = true;
   bool shared_processes = false;
-  int jobs = 0;  // 0: one a core
+  int jobs = 0;  // 0: one per core
   int time_limit = 60;
   int queue = 4096;
   int answer_within = 100;
@@ -41,8 +41,8 @@ struct WorkerCommand {
   std::string server;
   std::string token_env;
   std::string device = "auto";
-  int jobs = 0;  // 0: 1 on a GPU, else one a core
-  int idle = 0;  // seconds; 0: it stays
+  int jobs = 0;  // 0: 1 on a GPU, else one per core
+  int idle = 0;  // seconds; 0: never exits
   int patience = 120;
   std::string python;
 };

@@ -68,15 +68,14 @@ Result<void> check(const CLI::App& app, const std::string& path, const FileSetti
   if (setting.section != of_every_command && !find_command(app, setting.section)) {
     std::vector<std::string> known = command_names(app);
     known.insert(known.begin(), {std::string(of_every_command), "llm"});
-    return unknown_in_file(place, format("there is no section [{}]", setting.section), setting.section,
-                           known);
+    return unknown_in_file(place, format("unknown section [{}]", setting.section), setting.section, known);
   }
   if (setting.key.empty()) return {};
   const std::vector<std::string> flags = settable_flags(app, setting.section);
   if (std::ranges::find(flags, setting.key) != flags.end()) return {};
   return unknown_in_file(format("{}:{}", path, setting.line),
-                         format("there is no setting '{}' in [{}]", setting.key, setting.section),
-                         setting.key, flags);
+                         format("unknown setting '{}' in [{}]", setting.key, setting.section), setting.key,
+                         flags);
 }
 
 Result<void> take_file(Settings& out, const CLI::App& app, const std::string& path, const char* scope) {
@@ -89,7 +88,7 @@ Result<void> take_file(Settings& out, const CLI::App& app, const std::string& pa
     // Profiles of language models have a reader that says so itself.
     for (const std::string& line : split(text, '\n'))
       if (line.starts_with('[') && !line.starts_with("[llm")) {
-        out.warnings.push_back(format("{} is not read: {}", path, parse_settings(path, "").error().message));
+        out.warnings.push_back(format("ignored {}: {}", path, parse_settings(path, "").error().message));
         break;
       }
     return {};
@@ -112,7 +111,7 @@ std::optional<bool> switched(const std::string& value) {
   return std::nullopt;
 }
 
-// Would the parser take these values? On an object that nobody else uses.
+// Would the parser accept these values? Tried on a throwaway object.
 Result<std::vector<std::string>> words_for(CLI::Option& option, const Setting& setting) {
   const std::string flag = "--" + setting.flag;
   if (option.get_items_expected_max() == 0) {
@@ -180,7 +179,7 @@ Result<std::vector<std::string>> with_settings(std::vector<std::string> words, c
     std::vector<std::string> backwards(words.rbegin(), words.rend());
     app.parse(backwards);
   } catch (const CLI::Error&) {
-    return words;  // help, or a mistake: whoever parses them in earnest says so
+    return words;  // help, or a mistake: reported by the real parse
   }
   const auto chosen = app.get_subcommands();
   if (chosen.empty() || place == words.end()) return words;

@@ -34,7 +34,7 @@ struct Settings {
   std::vector<SettingsFile> files;
   std::vector<std::string> warnings;  // a file that can't be read for want of toml++
 
-  // Null: nobody says anything.
+  // Null: not set.
   const Setting* find(std::string_view command, std::string_view flag) const;
 };
 

@@ -40,7 +40,7 @@ Result<std::vector<FileSetting>> settings_in(const std::string& path, const toml
     if (name == "llm") continue;  // llm/config_file.cpp reads it
     if (!node.is_table())
       return at(format("{}:{}", path, line_of(section.source())),
-                user_error("config", format("'{}' stands in no section", name),
+                user_error("config", format("'{}' is outside of any section", name),
                            "put it below [defaults] or the name of a command: [optimize]"));
     if (node.as_table()->empty())
       out.push_back({name, "", {}, line_of(section.source()), line_of(section.source())});
@@ -49,7 +49,7 @@ Result<std::vector<FileSetting>> settings_in(const std::string& path, const toml
       if (!values)
         return at(
             format("{}:{}", path, line_of(key.source())),
-            user_error("config", format("{}.{} must be a text, a number, true or false, or a list of them",
+            user_error("config", format("{}.{} must be a string, a number, true or false, or a list of them",
                                         name, printable(key.str()))));
       out.push_back(
           {name, printable(key.str()), *std::move(values), line_of(section.source()), line_of(key.source())});

@@ -13,7 +13,7 @@ struct ShowOptions {
   std::string model;
   std::string gpu;     // empty: the one in this machine, or else an H200
   std::string html;    // a page to write, instead of the tables
-  bool force = false;  // over what is in the way of the output
+  bool force = false;  // overwrite existing output
   bool text = false;
   bool ops = false;
   std::string model_class;

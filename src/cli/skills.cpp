@@ -28,7 +28,7 @@ Result<int> build_rows(const SkillsCommand& command, Console& console) {
   std::vector<learn::SkillRow> rows;
   for (const std::string& folder : command.what) {
     if (!fs::exists(fs::path(folder) / "tasks.jsonl"))
-      return user_error("not_found", format("there is no tasks.jsonl in {}", printable(folder)),
+      return user_error("not_found", format("no tasks.jsonl in {}", printable(folder)),
                         "name a folder that stitchcuda synth wrote");
     STITCH_TRY(const auto more, learn::rows_of_tasks(folder, gpu));
     rows.insert(rows.end(), more.begin(), more.end());
@@ -36,15 +36,15 @@ Result<int> build_rows(const SkillsCommand& command, Console& console) {
   if (command.runs) {
     const fs::path store = store_file(command.store);
     if (store.empty() || !fs::exists(store))
-      return user_error("not_found", "there is no database of runs",
+      return user_error("not_found", "no database of runs",
                         "run stitchcuda optimize, or name one with --store");
     STITCH_TRY(const store::RunStore opened, store::RunStore::open(store, store::RunStore::Access::read));
     STITCH_TRY(const auto more, learn::rows_of_runs(opened));
     rows.insert(rows.end(), more.begin(), more.end());
   }
   if (rows.empty())
-    return user_error("empty", "there is nothing to make rows of",
-                      "give folders of stitchcuda synth, or --runs");
+    return user_error("empty", "no input for rows",
+                      "name folders that stitchcuda synth wrote, or add --runs");
   std::string text;
   std::map<std::string, int> skills;
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -167,7 +167,7 @@ Result<int> check_leakage(const SkillsCommand& command, Console& console) {
   for (const learn::Leak& leak : found)
     console.out << format("{} is {:.2f} like {}\n", printable(leak.training), leak.similarity,
                           printable(leak.benchmark));
-  console.out << format("{} of {} training graphs against {} of the benchmark: {} leak{}\n",
+  console.out << format("{} of {} training graphs compared with {} benchmark graphs: {} leak{}\n",
                         training.size() - static_cast<size_t>(unknown), training.size(), benchmark.size(),
                         found.size(), found.size() == 1 ? "" : "s");
   return found.empty() ? 0 : 1;
@@ -178,7 +178,7 @@ Result<int> check_leakage(const SkillsCommand& command, Console& console) {
 Result<int> run_skills(const SkillsCommand& command, Console& console) {
   if (command.action == "build") return build_rows(command, console);
   if (command.action != "stats" && command.action != "check")
-    return user_error("usage", format("there is no action '{}'", printable(command.action)),
+    return user_error("usage", format("unknown action '{}'", printable(command.action)),
                       "one of: build, stats, check");
   if (command.what.size() != 1)
     return user_error("usage", format("skills {} takes one file of rows", command.action),

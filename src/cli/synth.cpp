@@ -63,7 +63,7 @@ std::string synthesis_text(const learn::SynthesisReport& report, const Terminal&
   std::string out = format("{} tasks of {} composed", report.kept, report.tried);
   for (const auto& [split, count] : report.splits) out += format(", {} {}", count, split);
   out += "\n" + table.render(terminal);
-  if (!report.in_pytorch) out += "PyTorch was not asked: the last two filters did nothing.\n";
+  if (!report.in_pytorch) out += "PyTorch was not used: the last two filters were skipped.\n";
   return out;
 }
 
@@ -75,7 +75,7 @@ Result<std::vector<std::string>> graph_files(const std::string& path) {
   if (fs::exists(fs::path(path) / graph_file, error))
     return std::vector{(fs::path(path) / graph_file).string()};
   if (!fs::is_directory(path, error))
-    return user_error("not_found", format("there is no {}", printable(path)),
+    return user_error("not_found", format("no such file or folder: {}", printable(path)),
                       "name a graph folder, a graph.txt, or a folder of graph folders");
   std::vector<std::string> out;
   for (fs::recursive_directory_iterator it(path, fs::directory_options::skip_permission_denied, error), end;
@@ -83,7 +83,7 @@ Result<std::vector<std::string>> graph_files(const std::string& path) {
     if (it->path().filename() == graph_file) out.push_back(it->path().string());
   std::ranges::sort(out);
   if (out.empty())
-    return user_error("not_found", format("there is no {} in {}", graph_file, printable(path)),
+    return user_error("not_found", format("no {} in {}", graph_file, printable(path)),
                       "stitchcuda synth and stitchcuda import write them");
   return out;
 }
@@ -91,7 +91,7 @@ Result<std::vector<std::string>> graph_files(const std::string& path) {
 Result<int> run_synth(const SynthCommand& command, Console& console) {
   if (!command.sketch.empty()) return print_sketches(command, console);
   if (command.out.empty()) return user_error("usage", "-o FOLDER is required", "name a folder for the tasks");
-  if (command.least >= command.most) return user_error("usage", "--least-time has to be below --most-time");
+  if (command.least >= command.most) return user_error("usage", "--least-time must be below --most-time");
   learn::SynthesisOptions options{.count = command.count, .seed = command.seed};
   STITCH_TRY(options.filters.gpu, choose_gpu(command.gpu));
   options.filters.least_seconds = command.least;

@@ -58,7 +58,7 @@ Result<learn::CoderTrainOptions> options_of(const TrainCommand& command) {
   else if (command.skill == "from-feedback")
     out.skill = learn::SkillChoice::from_feedback;
   else if (command.skill != "both")
-    return user_error("skill", format("there is no skill '{}'", printable(command.skill)),
+    return user_error("skill", format("unknown skill '{}'", printable(command.skill)),
                       "from-scratch, from-feedback or both");
   STITCH_TRY(out.reward, rubric::parse_reward(command.reward_kind));
   out.members = command.members;
@@ -96,7 +96,7 @@ Result<Json> measure_all(const TrainCommand& command, const TrainProblems& probl
                          const fs::path& file, Console& console) {
   STITCH_TRY(const runner::Device device, choose_device("auto"));
   if (device != runner::Device::cuda)
-    return user_error("device", "--reward run measures on a GPU, and there is none here",
+    return user_error("device", "--reward run needs a GPU, and this machine has none",
                       "use --reward model, or --reward measured with --timings from a machine with a GPU");
   std::vector<learn::RegionProblem> all = problems.all();
   if (command.disputed)
@@ -119,7 +119,8 @@ Result<Json> measure_all(const TrainCommand& command, const TrainProblems& probl
   for (size_t i = 0; i < std::min(most_notes, collected.troubles.size()); ++i)
     progress.say("note: " + printable(collected.troubles[i]));
   if (collected.by_events > 0)
-    progress.say(format("note: {} times are by CUDA events, for want of a profiler", collected.by_events));
+    progress.say(
+        format("note: {} times were taken with CUDA events, without a profiler", collected.by_events));
   return Json{{"regions", collected.problems},    {"known_before", collected.known},
               {"not_begun", collected.not_begun}, {"timed", collected.timed},
               {"failed", collected.failed},       {"by_events", collected.by_events},
@@ -155,11 +156,11 @@ Result<int> run_train(const TrainCommand& command, Console& console) {
   STITCH_TRY(const Numerics numerics, parse_numerics(command.numerics));
   STITCH_TRY(const learn::CoderTrainOptions options, options_of(command));
   if (command.reward != "model" && command.reward != "measured" && command.reward != "run")
-    return user_error("reward", format("there is no reward '{}'", printable(command.reward)),
+    return user_error("reward", format("unknown reward '{}'", printable(command.reward)),
                       "model (the cost model), measured (--timings alone) or run (on this machine's GPU)");
   STITCH_TRY(const std::optional<Calibration> given, calibration_in(command.calibration));
   if (command.measure_only && command.reward != "run")
-    return user_error("reward", "--measure-only goes with --reward run");
+    return user_error("reward", "--measure-only needs --reward run");
   StopPolitely polite;
   const fs::path out = command.out;
   const fs::path timings_file = command.timings.empty() ? out / "timings.jsonl" : fs::path(command.timings);
@@ -174,7 +175,7 @@ Result<int> run_train(const TrainCommand& command, Console& console) {
   std::error_code failed;
   fs::create_directories(out, failed);  // only now: what was asked for can be done
   if (!fs::is_directory(out))
-    return user_error("output", format("{} is no folder and none can be made there", printable(command.out)));
+    return user_error("output", format("{} is not a folder, and can't be created", printable(command.out)));
   Json document = {{"gpu", gpu.name},
                    {"tasks", problems.tasks},
                    {"regions",
@@ -262,10 +263,11 @@ Result<int> run_train(const TrainCommand& command, Console& console) {
     console.out << standings_text(set, comparison, console.out_terminal);
   if (trained->out_of_sample_regions > 0)
     console.out << format(
-        "On {} training regions, judged by members that had not seen them: {:.3f} of the built-in time{}.\n",
+        "On {} training regions, decided by networks that were not trained on them: {:.3f} of the built-in "
+        "time{}.\n",
         trained->out_of_sample_regions, trained->out_of_sample,
-        trained->out_of_sample < 1 ? "" : "; no gain, so it keeps to the built-in choices");
-  console.out << format("{} steps of {} members ({}). Weights: {}\nCurve: {}\n", trained->steps,
+        trained->out_of_sample < 1 ? "" : "; no gain, so the built-in choices are kept");
+  console.out << format("{} steps of {} networks ({}). Weights: {}\nCurve: {}\n", trained->steps,
                         trained->committee.members.size(), trained->ended, printable(policy_file.string()),
                         printable((out / "index.html").string()));
   return trained->ended == "stopped" ? 1 : 0;

@@ -76,7 +76,7 @@ std::string train_page(const Json& document, const std::vector<Json>& curve) {
   body += plot("KL to the warm-up policy", points_of(curve, "kl"));
   body += plot("entropy of a decision", points_of(curve, "entropy"));
   body += plot("share of clipped decisions", points_of(curve, "clipped"));
-  body += plot("answers dropped for want of a reward", points_of(curve, "dropped"));
+  body += plot("answers dropped: no reward", points_of(curve, "dropped"));
   return html_page("stitchcuda train", body, css);
 }
 

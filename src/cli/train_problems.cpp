@@ -37,14 +37,13 @@ Result<std::vector<NamedTask>> named_tasks(const TrainCommand& command) {
   for (const std::string& path : command.tasks) STITCH_CHECK(add_graphs(out, path, {}));
   for (int i = 0; i < command.synthetic; ++i)
     out.push_back({format("composed {} {}", command.synthetic_seed, i), {}, i, {}});
-  if (out.empty())
-    return user_error("empty", "there are no tasks", "name folders of graphs, or say --synthetic 200");
+  if (out.empty()) return user_error("empty", "no tasks", "name folders of graphs, or add --synthetic 200");
   for (NamedTask& each : out)
     each.split = command.fold < 0 ? learn::split_of(each.name) : learn::split_of(each.name, command.fold);
   for (const std::string& each : command.evaluate) {
     const size_t sign = each.find('=');
     if (sign == 0 || sign == each.npos || sign + 1 == each.size())
-      return user_error("evaluate", format("'{}' is no set of tasks", printable(each)),
+      return user_error("evaluate", format("'{}' is not of the form NAME=FOLDER", printable(each)),
                         "--evaluate NAME=FOLDER, such as level3=graphs/level3");
     STITCH_CHECK(add_graphs(out, each.substr(sign + 1), each.substr(0, sign)));
   }

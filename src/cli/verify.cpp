@@ -25,7 +25,7 @@ Result<std::optional<uint64_t>> seed_of(const std::string& text) {
   uint64_t seed = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed, 16);
   if (error != std::errc() || end != text.data() + text.size())
-    return user_error("seed", format("'{}' is no seed", text),
+    return user_error("seed", format("'{}' is not a seed", text),
                       "up to 16 hexadecimal digits, as a verdict shows them");
   return std::optional<uint64_t>(seed);
 }

@@ -1,4 +1,4 @@
-// stitchcuda verify: is this program right, and how fast is it? stitchcuda receipt check: is that still so?
+// stitchcuda verify: checks and times a program. stitchcuda receipt check: repeats a verified result.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ struct VerifyCommand {
   std::string seed;        // hexadecimal; empty: secret
   std::string receipt;
   std::string out;     // the verdict as a JSON file
-  bool force = false;  // over what is in the way of the output
+  bool force = false;  // overwrite existing output
   int time_limit = 60;
   int build_time_limit = 300;
   double memory_limit = 0;  // GB of the host's; 0: half of the machine's

@@ -103,7 +103,7 @@ Result<int> run_verify_all(const VerifyCommand& command, Console& console) {
     options.on_doing = [&](std::string_view text) { progress.detail(printable(text)); };
     options.on_earlier = [&](size_t verdicts) {
       progress.advance(static_cast<int64_t>(verdicts));
-      progress.say(format("{} of {} are judged already.", verdicts, candidates.size()));
+      progress.say(format("{} of {} are already judged.", verdicts, candidates.size()));
     };
     options.on_done = [&](const verifier::ListedCandidate& candidate, const Json& record) {
       progress.advance();

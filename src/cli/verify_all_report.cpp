@@ -68,9 +68,9 @@ std::string notes_on(const Json& summary) {
       "mean over tasks. fast_p: the share of samples that pass and are more than p times as fast as "
       "PyTorch's best baseline, mean over tasks. Candidates that were not judged, for a fault of this "
       "machine, count in no share; the next run judges them again.";
-  if (!run["timed"].get<bool>()) out += " Nothing was timed, so fast_p says nothing.";
+  if (!run["timed"].get<bool>()) out += " Nothing was timed, so fast_p has no meaning.";
   if (const auto left = run["not_reached"].get<int64_t>(); left > 0)
-    out += format(" {} candidates are still to do: start it again.", left);
+    out += format(" {} candidates are still to do: run the same command again.", left);
   return out;
 }
 
@@ -137,7 +137,7 @@ std::string verify_all_text(const Json& summary, const Terminal& terminal) {
       out += format("Hacks of {}: {}\n", printable(word(row, "author")), counted(row["hacks"]));
   }
   if (const Json& why = summary["all"]["not_judged_for"]; !why.empty())
-    out += format("Not judged, for faults of this machine: {}\n", printable(counted(why)));
+    out += format("Not judged because of errors on this machine: {}\n", printable(counted(why)));
   return out + notes_on(summary) + '\n';
 }
 

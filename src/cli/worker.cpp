@@ -54,7 +54,8 @@ Result<int> run_worker(const WorkerCommand& command, Console& console) {
     console.out << document_text(
         {{"worker", options.name}, {"done", counts->done}, {"counted", counts->counted}});
   else
-    console.out << format("{} handed in, {} counted.\n", counted(counts->done, "result"), counts->counted);
+    console.out << format("{} results sent, {} accepted.\n", counted(counts->done, "result"),
+                          counts->counted);
   return 0;
 }
 

@@ -125,7 +125,7 @@ Result<int> run_write(const WriteCommand& command, Console& console) {
     console.out << said_of(published, command.out)
                 << format("{}: {}\n", place_of(published, command.out),
                           written->best >= 0 ? agents::file_name(options.form) + " passed every gate"
-                                             : "no try passed the gates; they are kept in tries/");
+                                             : "no try passed the gates; all are in tries/");
   }
   return written->best >= 0 ? 0 : 1;
 }

@@ -1,4 +1,4 @@
-// The one table of techniques.
+// The table of all techniques.
 #pragma once
 
 #include "code/technique.h"

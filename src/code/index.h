@@ -1,6 +1,5 @@
-// Index arithmetic that generated kernels do: sums of loop variables times constants, with quotients and
-// remainders where a reshape splits what another joined. Kept in one canonical form, so that what cancels
-// on paper cancels here.
+// Index arithmetic of generated kernels: sums of loop variables times constants, with quotients and
+// remainders from reshapes. Kept in a canonical form, so that terms cancel.
 #pragma once
 
 #include <cstdint>
@@ -36,9 +35,9 @@ class Index {
   int64_t factor_of(std::string_view variable) const;
   bool appears(std::string_view variable) const;
   bool appears_only_linearly(std::string_view variable) const;
-  // Every value a multiple of `divisor`, whatever the variables are.
+  // A multiple of `divisor` for all values of the variables.
   bool divisible_by(int64_t divisor) const;
-  // Is there a quotient or a remainder in it; a term that counts downwards?
+  // Does it contain a quotient or remainder; a term with a negative factor?
   bool splits() const;
   bool descends() const;
   // Every variable, inside of quotients too.

@@ -1,4 +1,4 @@
-// Code with a comment behind each line.
+// Lines of code with trailing comments.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ class Lines {
  public:
   void add(std::string code, std::string comment = {});
   std::string text() const;
-  size_t widest() const;  // of its lines, comments and all
+  size_t widest() const;  // line width, comments included
 
  private:
   size_t code_width() const;  // of those that have comments

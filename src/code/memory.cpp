@@ -84,7 +84,7 @@ Layout lay_out(const std::vector<Lifetime>& lifetimes) {
     return true;
   };
   if (best.bytes > least) take(fullest_times_first(lifetimes, times));
-  // Whoever lies highest comes first, while that helps: a few times, since each takes the square of all.
+  // Repeatedly place the highest value first while that helps: a few times, since each pass is quadratic.
   constexpr int64_t most_work = 200'000'000;
   const int64_t size = std::max<int64_t>(std::ssize(lifetimes), 1);
   const int64_t tries = std::min<int64_t>(64, most_work / (size * size));

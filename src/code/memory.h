@@ -1,4 +1,4 @@
-// Where values lie between regions: those that never live at the same time share memory.
+// The arena: values between regions whose lifetimes don't overlap share memory.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ struct Lifetime {
 };
 
 struct Layout {
-  std::vector<int64_t> offsets;  // one a lifetime, multiples of 256
+  std::vector<int64_t> offsets;  // one per lifetime, multiples of 256
   int64_t bytes = 0;             // of the whole arena
 };
-// Each in the lowest gap that is free while it lives, in the best of a few orders; largest first is the
-// first.
+// First fit: each at the lowest offset that is free during its lifetime, in the best of a few orders, largest
+// first to begin with.
 Layout lay_out(const std::vector<Lifetime>& lifetimes);
 
 }  // namespace stitch::code

@@ -9,8 +9,8 @@
 
 namespace stitch::code {
 
-// "resnet18.py:83: x = self.conv1(x)", each line once, in the order of the region's nodes. Empty where the
-// graph doesn't know them.
+// "resnet18.py:83: x = self.conv1(x)", each line once, in the order of the region's nodes. Empty if the graph
+// has no source lines.
 std::vector<std::string> model_lines(const Graph& graph, const plan::Region& region);
 
 // The first of them, and how many more there are; empty: none.

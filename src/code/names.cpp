@@ -18,9 +18,12 @@ const std::set<std::string, std::less<>> reserved = {
     "short", "signed", "sizeof", "static", "struct", "switch", "template", "this", "throw", "true", "try",
     "typedef", "union", "unsigned", "using", "virtual", "void", "volatile", "while", "in", "out", "stream",
     "device", "params", "workspace", "arena", "weights", "graphs", "cublas", "cudnn", "stitch", "create",
-    "run", "enqueue", "inputs", "outputs", "parameters", "exp", "log", "sqrt", "sin", "cos", "tan", "abs",
-    "min", "max", "pow", "floor", "ceil", "round", "erf", "tanh", "settings", "beside", "launches",
+    "run", "enqueue", "inputs", "outputs", "parameters", "settings", "beside", "launches",
     "programmatic_launches",
+    // CUDA's functions of doubles, which a local value of the same name would hide.
+    "exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2",
+    "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "erfinv", "lgamma", "abs", "fabs",
+    "min", "max", "fmin", "fmax", "pow", "fmod", "floor", "ceil", "round", "rint", "trunc",
     // Functions of the C library: a kernel beside them would be an overload.
     "div", "index", "time", "clock", "read", "write", "open", "close", "link", "pipe", "select", "signal",
     "send", "bind", "accept", "connect", "exit", "system", "random", "rand", "remainder", "gamma", "fma",

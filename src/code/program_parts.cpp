@@ -201,10 +201,9 @@ class Gatherer {
         if (!packed.fill || std::ranges::count(packed.fill->arguments, place.pointer) == 0) continue;
         for (size_t r = 0; r < plan_.regions.size(); ++r)
           if (std::ranges::count(plan_.regions[r].writes, place.value) > 0 && parts_.constant[r]) return {};
-        return at(
-            request.name,
-            user_error("technique", format("{} packs '{}', which is made anew in every run",
-                                           request.region.technique->name(), graph_[place.value].name)));
+        return at(request.name, user_error("technique", format("{} packs '{}', which is not a constant",
+                                                               request.region.technique->name(),
+                                                               graph_[place.value].name)));
       }
     return {};
   }
@@ -343,7 +342,7 @@ class Gatherer {
         const bool writes = std::ranges::find(region.writes, id) != region.writes.end();
         if (writes) constant = parts_.constant[r];
         if (writes && constant && parts_.is_read_by_runs(parts_.residents.at(id).name)) {
-          lifetime = {lifetime.bytes, 0, end_of_runs};  // nobody else's memory, ever
+          lifetime = {lifetime.bytes, 0, end_of_runs};  // never shared
           break;
         }
         if (writes) lifetime.first = begin[r];
@@ -383,7 +382,7 @@ class Gatherer {
   Names names_;
   std::map<ValueId, std::string> result_names_;
   SharedKernels shared_;
-  bool sources_may_miss_ = false;  // somebody asks what to write
+  bool sources_may_miss_ = false;  // true for requests_of
   std::vector<int> begin_, end_;   // of the section that a region stands in, or itself
   std::vector<int> created_at_;    // by region: its place in the order of creation
   ProgramParts parts_;

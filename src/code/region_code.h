@@ -1,4 +1,4 @@
-// What a family of the Coder is asked, and what it answers: one region as CUDA source.
+// The input and output of a technique's code generation: one region as CUDA source.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ struct Place {
   std::string pointer;           // the C name of its pointer
   DType dtype;                   // as stored
   Shape shape;                   // as the graph has it
-  std::vector<int64_t> strides;  // in elements, one a dimension of `shape`
+  std::vector<int64_t> strides;  // in elements, one per dimension of `shape`
 };
 
 struct RegionRequest {
@@ -27,20 +27,20 @@ struct RegionRequest {
   std::vector<Place> reads;    // in the order of region.reads
   std::vector<Place> weights;  // parameters, buffers and constants it uses, row-major in their own dtype
   std::vector<Place> writes;   // in the order of region.writes
-  std::string cublas = "cublas", cudnn = "cudnn";  // handles that its members are created with
+  std::string cublas = "cublas", cudnn = "cudnn";  // library handles for its members
   const Graph& graph = context.graph;
   // The place of any of the above; null for values inside the region.
   const Place* find(ValueId value) const;
-  // For what the region makes of a place: "layer1_0_conv1_relu" and layer1_0_conv1_weight are
-  // "layer1_0_conv1_relu_weight".
+  // A name for data that the region derives from a place: "layer1_0_conv1_relu" and layer1_0_conv1_weight
+  // give "layer1_0_conv1_relu_weight".
   std::string own_name(const Place& place) const;
 };
 
-// Something that lives as long as the program: a cuBLASLt product, a cuDNN recurrence.
+// An object with the program's lifetime: a cuBLASLt product, a cuDNN recurrence.
 struct Member {
   std::string type, name;  // "stitch::Matmul", "fc1"
   std::string create;  // statements that run once, after weights are in place; `return` a status on failure
-  std::vector<std::string> weights;  // pointers of those that `create` takes: they stay in place
+  std::vector<std::string> weights;  // weight pointers that `create` takes: these weights must not move
 };
 
 // A function of the region's source, called once when the program is created.
@@ -48,32 +48,32 @@ struct PackCall {
   std::string function;
   std::vector<std::string> arguments;  // C names of weights and of packed memory; the stream follows
 };
-// Device memory that lives as long as the program: weights in another layout or dtype.
+// Device memory with the program's lifetime: weights in another layout or dtype.
 struct Packed {
   std::string name;  // the C name of its pointer
   std::string type;  // element type: "__half"
   int64_t element_bytes = 0;
   int64_t elements = 0;
-  std::optional<PackCall> fill;  // nothing: the region's own scratch, kept from run to run
-  std::string what = {};         // how it is packed, whatever the region; none: as its function does
-  bool changes = false;          // runs write it: no two regions share it
-  std::string same_as = {};      // memory that an earlier region packs just so
+  std::optional<PackCall> fill;  // nothing: the region's own scratch, preserved between runs
+  std::string what = {};     // key of the packing, independent of the region; empty: given by its function
+  bool changes = false;      // written by runs: never shared by regions
+  std::string same_as = {};  // memory of an earlier region with the same packing
 };
 Packed packed_memory(std::string name, DType type, int64_t elements, std::optional<PackCall> fill);
 
-// Memory that a run fills before the region runs, once for all regions that ask for the same: lists of the
-// sources of a scatter.
+// Memory that a run fills before the region, once for all regions that need the same: lists of the sources of
+// a scatter.
 struct Prepared {
   std::string name;  // the C name of its pointer, a char*
   int64_t bytes = 0;
-  std::string what;           // what is made of the arguments, whatever the region
+  std::string what;           // key of the contents, independent of the region
   PackCall make;              // its arguments: places, then the memory
-  bool made_earlier = false;  // by a region that runs before: for it alone the pass needs no call
+  bool made_earlier = false;  // by an earlier region: no call needed in the pass
 };
 
-// A number that is chosen before the program is created (stitch_set), and is a constant of it from then on.
+// A parameter that is set before the program is created (stitch_set) and constant from then on.
 struct Setting {
-  std::string name;             // as the manifest has it: "fc1_matmul.algorithm"
+  std::string name;             // in the manifest: "fc1_matmul.algorithm"
   std::string variable;         // its C name, for members' create and among the region's arguments
   std::string type;             // "stitch::Proposal", "int"
   std::vector<int64_t> values;  // that a tuner may try
@@ -84,7 +84,7 @@ struct RegionCode {
   std::string includes;     // of the region's file, besides its own header
   std::string declaration;  // StitchStatus enqueue_NAME(const float* x, …, cudaStream_t stream);
   std::string source;       // kernels and the definition of enqueue_NAME
-  bool verbatim = false;    // somebody else's source: its lines stay as they are
+  bool verbatim = false;    // user-written source: its lines are kept unchanged
   // What enqueue_NAME is called with, in order: C names of places, packed memory, members, settings,
   // "workspace".
   std::vector<std::string> arguments;
@@ -94,13 +94,13 @@ struct RegionCode {
   std::vector<Prepared> prepared;
   std::vector<Setting> settings;
   std::vector<std::string> libraries;  // of cublasLt, cudnn
-  // Bytes that its kernels read and write, one after the other, and how many kernels those are; for loops.
+  // Memory traffic and number of kernels, for loop techniques.
   double moved_bytes = 0;
   int kernels = 0;
 };
 
-// Adds the setting OWNER.WHAT, the plan's choice (a region's setting WHAT) its value unless that is none of
-// `values`. Returns its C name.
+// Adds the setting OWNER.WHAT. Its value is the plan's choice WHAT if that is among `values`, else
+// `otherwise`. Returns its C name.
 std::string add_setting(RegionCode& code, const plan::Region& region, const std::string& owner,
                         const std::string& what, std::string type, std::vector<int64_t> values,
                         int64_t otherwise);

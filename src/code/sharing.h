@@ -1,4 +1,4 @@
-// Regions that differ in names alone have one kernel: equal blocks of a network are compiled once.
+// Regions that differ only in names share one kernel: repeated blocks of a network are compiled once.
 #pragma once
 
 #include <map>
@@ -10,15 +10,15 @@
 
 namespace stitch::code {
 
-// What a region is without names: its technique, its nodes, and how its places lie. Families write regions
-// with the same structure alike.
+// A region without names: technique, nodes and the layout of its places. Techniques generate the same code
+// for the same structure.
 std::string structure_of(const RegionRequest& request);
 
 // Regions written so far, by their structure.
 class SharedKernels {
  public:
-  // The earlier region whose functions this one calls with pointers of its own; `code` then has no source.
-  // Nothing: its own functions, which later ones may call.
+  // The earlier region whose functions this one calls with its own pointers; `code` then has no source.
+  // Nothing: it has its own functions, which later regions may call.
   std::optional<size_t> find(const RegionRequest& request, size_t region, RegionCode& code);
 
  private:

@@ -1,4 +1,4 @@
-// A technique of the Coder's: what the Planner knows of it (plan/technique.h), and the code it writes.
+// A technique of the Coder: the Planner's interface (plan/technique.h) plus code generation.
 #pragma once
 
 #include "code/region_code.h"
@@ -8,7 +8,7 @@ namespace stitch::code {
 
 class Technique : public plan::Technique {
  public:
-  // The region was accepted. Errors say which storage it can't read or write.
+  // Precondition: the technique accepts the region. Errors say which storage it can't read or write.
   virtual Result<RegionCode> write(const RegionRequest& request) const = 0;
 };
 

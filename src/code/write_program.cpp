@@ -116,15 +116,15 @@ PlanNotes notes_of(const ProgramParts& parts) {
                              model_line(parts.graph, region)});
   }
   notes.host = parts.starts_kernels_itself()
-                   ? "Every run starts its kernels itself: they are too few for a CUDA graph."
+                   ? "Every run launches its kernels directly: they are too few for a CUDA graph."
                    : "The whole pass is one CUDA graph, captured at the first run and replayed.";
   if (const int branches = parts.branches(); branches > 1)
-    notes.host += format(" Up to {} branches of regions run side by side.", branches);
+    notes.host += format(" Up to {} branches of regions run concurrently.", branches);
   if (const auto constant = std::ranges::count(parts.constant, true))
     notes.host +=
         format(" {} of the regions read weights alone: they run once, in `stitch_create`.", constant);
   for (const auto& [r, technique] : parts.taken_over)
-    notes.host += format(" {} is by {}, because {} couldn't be written for it.", parts.region_names[r],
+    notes.host += format(" {} uses {}, because {} couldn't generate code for it.", parts.region_names[r],
                          technique->name(), parts.plan.regions[r].technique->name());
   return notes;
 }

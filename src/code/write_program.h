@@ -1,4 +1,4 @@
-// Plan in, program out: the regions by their families, and the scaffold that stitches them.
+// Plan in, program out: code for each region from its technique, and the scaffold around them.
 #pragma once
 
 #include "plan/context.h"
@@ -7,10 +7,10 @@
 
 namespace stitch::code {
 
-// Sources and manifest; the caller adds task and constants. The plan was checked.
+// Sources and manifest of a checked plan; the caller adds task and constants.
 Result<PackageContents> write_program(const plan::Context& context, const plan::Plan& plan);
 
-// The same program shipping with other values of its settings, by their names: one source changes.
+// Changes the default values of the program's settings, by name: only one source changes.
 void set_values(PackageContents& contents, const std::map<std::string, int64_t>& values);
 
 }  // namespace stitch::code

@@ -113,7 +113,7 @@ TEST(WriteProgram, AnotherTechniqueTakesOver) {
   ASSERT_TRUE(contents) << contents.error().text();
   const std::string& technique = contents->manifest.regions.at(1).technique;
   EXPECT_TRUE(technique.starts_with("matmul.") && technique != "matmul.split_half") << technique;
-  EXPECT_TRUE(has(contents->notes.host, "matmul.split_half couldn't be written")) << contents->notes.host;
+  EXPECT_TRUE(has(contents->notes.host, "matmul.split_half couldn't generate code")) << contents->notes.host;
 }
 
 // Layers of message passing: what groups the edges by their targets is made once a run; by a region alone,

@@ -41,7 +41,7 @@ std::string renamed(std::string text, const std::string& from, const std::string
 class Written final : public Technique {
  public:
   std::string_view name() const override { return "written"; }
-  std::string_view idea() const override { return "CUDA that somebody wrote for this region"; }
+  std::string_view idea() const override { return "user- or LLM-written CUDA"; }
   plan::Kind kind() const override { return plan::Kind::any; }
   plan::Entry entry() const override { return plan::Entry::given; }
   bool takes_source() const override { return true; }
@@ -50,19 +50,19 @@ class Written final : public Technique {
     auto refuse = [&](std::string why) -> Error {
       return work_error("technique", format("{}: {}", region.name, why));
     };
-    if (!region.source) return refuse("written takes regions that have a source");
+    if (!region.source) return refuse("the technique 'written' needs a source");
     const plan::Source& source = *region.source;
     if (source.function != identifier(source.function))
-      return refuse("the source's function has a name that C++ has not");
+      return refuse("the source's function name is not a C++ identifier");
     if (positions_of(source.text, source.function).empty())
       return refuse(format("the source doesn't define {}", source.function));
     constexpr int64_t most = int64_t{1} << 40;
     if (source.workspace_bytes < 0 || source.workspace_bytes > most)
-      return refuse(format("a workspace of 0 to {} bytes is expected", most));
+      return refuse(format("the workspace must have 0 to {} bytes", most));
     return {};
   }
 
-  // Nobody knows: as if it reached what the machine can do, until it is measured.
+  // Unknown: assumed to reach the GPU's peak until it is measured.
   plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
     return {context.gpu.tensor_fp16, 1, 1};
   }

@@ -1,5 +1,5 @@
-// written: a region whose CUDA somebody else wrote. The source stands in the plan, so that it is kept, judged
-// and shipped like the work of any other technique.
+// written: a region with user- or LLM-written CUDA. The source is part of the plan, so it is stored, verified
+// and shipped like any other technique's code.
 #pragma once
 
 #include "code/program_parts.h"
@@ -15,11 +15,11 @@ std::string required_function(const RegionRequest& request, int64_t workspace_by
 // Its name.
 std::string required_name(const RegionRequest& request);
 
-// How each parameter lies in memory, a line each: for people and prompts.
+// The memory layout of each parameter, one per line: for messages and prompts.
 std::string describe_places(const RegionRequest& request);
 
-// The plan with a region given to somebody's source; regions of the same structure are given to it too, and
-// call the same kernels. An error says why the source can't be one of the region.
+// The plan with this source for a region and for all regions of the same structure, which call the same
+// kernels. An error says why the source doesn't fit the region.
 Result<plan::Plan> with_source(const plan::Context& context, const plan::Plan& plan,
                                const std::string& region, plan::Source source);
 

@@ -50,7 +50,7 @@ Result<int> parse_compute_capability(std::string_view text) {
     if (major && minor && *major > 0 && *major < 100 && *minor >= 0 && *minor < 10)
       return static_cast<int>(*major * 10 + *minor);
   }
-  return user_error("capability", format("'{}' is no compute capability such as 9.0", text));
+  return user_error("capability", format("'{}' is not a compute capability such as 9.0", text));
 }
 
 Result<int> parse_architecture(std::string_view name) {
@@ -58,7 +58,7 @@ Result<int> parse_architecture(std::string_view name) {
   if (digits.ends_with('a') || digits.ends_with('f')) digits.remove_suffix(1);
   auto number = parse_integer(digits);
   if (number && digits.size() <= 3 && *number >= 10) return static_cast<int>(*number);
-  return user_error("architecture", format("'{}' is no architecture such as sm_90a", name));
+  return user_error("architecture", format("'{}' is not an architecture such as sm_90a", name));
 }
 
 Result<void> check_architecture(std::string_view needs, std::string_view architecture) {

@@ -125,7 +125,7 @@ class Compilation {
     const fs::path file = work_.scratch / (unit.key + "-object.o");
     Compiled compiled;
     {
-      // Whoever else builds on this machine: as many compilers as cores.
+      // Over all processes of this machine: as many compilers as cores.
       STITCH_TRY(MachineShare core, MachineShare::take("compilers", 1, core_count()));
       const SpentOn compiling("compile a unit");
       STITCH_TRY(compiled, toolchain_.compile(source, file, work_));
@@ -231,7 +231,7 @@ Result<Built> build(const BuildRequest& request, const std::function<void(std::s
   for (fs::path& path : absolute.sources) path = fs::absolute(path).lexically_normal();
   for (fs::path& path : absolute.shareable) path = fs::absolute(path).lexically_normal();
   for (fs::path& path : absolute.include_dirs) path = fs::absolute(path).lexically_normal();
-  // A unit names its sources; last, so that it hides nobody's headers.
+  // A unit names its sources; last, so that it hides no headers.
   if (!absolute.shareable.empty()) absolute.include_dirs.push_back(absolute.shareable[0].parent_path());
   auto built = build_absolute(absolute, on_progress);
   if (built) return built;

@@ -22,13 +22,13 @@ struct BuildRequest {
   // Those among them that may be compiled together: their names don't meet. They lie in one folder.
   std::vector<fs::path> shareable;
   // Translation units that those make, at least; 0: by the number of cores. Few cost less in all, for
-  // whoever builds many programs side by side.
+  // builds of many programs at once.
   int units = 0;
-  bool alone = false;  // the sources' folders are anybody's: compilers see only what the sources include
+  bool alone = false;  // the sources' folders are untrusted: compilers see only what the sources include
   std::vector<fs::path> include_dirs;  // theirs and the runtime header's
   Target target = Target::emulated;
   std::string architecture = "sm_90a";  // cuda; the GPU's that it will run on
-  std::string needs;                    // cuda: the least architecture, "sm_80"; empty: nobody said
+  std::string needs;                    // cuda: the minimum architecture, "sm_80"; empty: unknown
   std::vector<std::string> libraries;   // of cublasLt, cudnn
   bool address_sanitizer = false;       // emulated
   bool count_accesses = false;          // emulated: the launch log has what kernels did to memory

@@ -25,7 +25,7 @@ constexpr time_t look_every = 600, in_use = 3600;
 
 Error cannot(std::string_view doing, const fs::path& path, const std::error_code& code) {
   return at(path.string(), work_error("cache", format("cannot {}: {}", doing, code.message()),
-                                      "set STITCHCUDA_CACHE to a folder that can be written to"));
+                                      "set STITCHCUDA_CACHE to a writable folder"));
 }
 
 void touch(const fs::path& path) { ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0); }
@@ -96,7 +96,7 @@ Result<CacheEntry> BuildCache::publish(const std::string& key, const fs::path& f
     return give_up(written.error());
   fs::rename(draft, folder, failed);
   if (failed) {
-    // Somebody was first, or a damaged entry is in the way.
+    // Another process was first, or a damaged entry is in the way.
     if (auto theirs = find(key)) {
       fs::remove_all(draft, ignored);
       return *theirs;
@@ -164,7 +164,7 @@ void BuildCache::trim() const {
       if (item.used == 0) item.used = touched(place.path());  // a lock, or a draft that a kill left
       for (const auto& part : fs::directory_iterator(place.path(), ignored))
         item.bytes += static_cast<int64_t>(part.file_size(ignored));
-      // Nobody takes an hour for one object.
+      // Compiling one object never takes an hour.
       const bool leftover =
           place.path().extension() != note_suffix && !fs::exists(place.path() / record, ignored);
       if (leftover && now - item.used > in_use) {

@@ -1,5 +1,5 @@
 // Objects and libraries by the hash of everything that went into them. Entries appear whole or not at all,
-// whoever else builds at the same time and whenever somebody is killed; a damaged one counts as absent.
+// even with concurrent or killed builds; a damaged one counts as absent.
 #pragma once
 
 #include <cstdint>
@@ -24,14 +24,14 @@ class BuildCache {
   static Result<BuildCache> open(const fs::path& folder, int64_t size_limit = default_size_limit);
 
   std::optional<CacheEntry> find(const std::string& key) const;
-  // Moves `file` in, under `name`. Whoever was first wins.
+  // Moves `file` in, under `name`. An existing entry is kept.
   Result<CacheEntry> publish(const std::string& key, const fs::path& file, std::string_view name,
                              std::string_view notes) const;
   // A word about `key` that the next one replaces.
   void remember(const std::string& key, std::string_view note) const;
   std::optional<std::string> recall(const std::string& key) const;
   // The oldest go until the rest is below the limit. Looks at most every ten minutes, and leaves alone what
-  // was used in the last hour: somebody may be about to load it.
+  // was used in the last hour: another process may be about to load it.
   void trim() const;
 
   // Held while an entry is made, so that two who need the same thing don't both compile it.

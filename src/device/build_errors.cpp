@@ -120,13 +120,13 @@ Error build_failure(std::string_view output, std::string_view scratch, int exit_
   for (const char* sign :
        {"out of memory allocating", "virtual memory exhausted", "std::bad_alloc", "cannot allocate memory"})
     if (output.find(sign) != output.npos)
-      return user_error("build_failed", "the compiler ran out of the memory it may take",
-                        "look for templates or constants that grow without end");
+      return user_error("build_failed", "the compiler exceeded its memory limit",
+                        "look for unbounded templates or constants");
   const bool killed = output.find("Killed signal terminated program") != output.npos ||
                       output.find("died due to signal 9") != output.npos;
   if (killed || exit_code == 128 + SIGKILL)
     return user_error("build_killed", "the system killed the compiler, most likely for lack of memory",
-                      "look for templates or constants that grow without end");
+                      "look for unbounded templates or constants");
   if (exit_code > 128 && shortened_errors(output, scratch).empty())
     return user_error("build_failed", format("the compiler was killed by signal {} ({})", exit_code - 128,
                                              ::strsignal(exit_code - 128)));
@@ -136,8 +136,8 @@ Error build_failure(std::string_view output, std::string_view scratch, int exit_
 }
 
 Error build_took_too_long(double seconds) {
-  return user_error("build_failed", format("the compiler was still at work after {}", seconds_text(seconds)),
-                    "look for templates or loops unrolled without end");
+  return user_error("build_failed", format("the compiler was still running after {}", seconds_text(seconds)),
+                    "look for unbounded templates or unrolled loops");
 }
 
 }  // namespace stitch::device

@@ -153,7 +153,7 @@ Result<const SourceReader::File*> SourceReader::read(const fs::path& path) {
   if (found != files_.end()) return &found->second;
   std::error_code ignored;
   if (!fs::is_regular_file(path, ignored) || fs::file_size(path, ignored) > largest_source)
-    return at(path.string(), user_error("build_failed", "is no source file of reasonable size"));
+    return at(path.string(), user_error("build_failed", "is too large for a source file"));
   STITCH_TRY(std::string text, read_file(path));
   constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
   const std::string_view code =
@@ -197,8 +197,7 @@ Result<std::string> SourceReader::hash(const fs::path& source) {
   std::deque<std::pair<fs::path, std::string>> todo = {
       {fs::absolute(source).lexically_normal(), source.string()}};
   if (!inside(todo.front().first))
-    return at(source.string(),
-              user_error("build_failed", "is a link that leads out of the program's folder"));
+    return at(source.string(), user_error("build_failed", "is a link out of the program's folder"));
   while (!todo.empty()) {
     const auto [path, shown] = todo.front();
     todo.pop_front();
@@ -226,7 +225,7 @@ Result<std::string> SourceReader::hash(const fs::path& source) {
       if (!inside(target))
         return at(where,
                   user_error("build_failed",
-                             format("includes {}, which lies outside the program", quote(include.name)),
+                             format("includes {}, which is outside of the program", quote(include.name)),
                              "a program includes its own files and the compiler's headers only"));
       todo.emplace_back(target.lexically_normal(), target.lexically_normal().string());
     }

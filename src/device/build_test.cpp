@@ -170,7 +170,7 @@ TEST_P(Build, StopsACompilerThatIsOutOfTime) {
   time_limit_ = std::chrono::milliseconds(150);
   const std::string message =
       failure({write("a.cu", "#include <algorithm>\n#include <map>\n#include <string>\n")});
-  EXPECT_NE(message.find("the compiler was still at work after"), std::string::npos) << message;
+  EXPECT_NE(message.find("the compiler was still running after"), std::string::npos) << message;
 }
 
 TEST_P(Build, NoticesABrokenCacheEntry) {
@@ -270,7 +270,7 @@ TEST(BuildErrors, AreShortenedAndSaidOnce) {
                              ""),
             "in inline PTX: Unknown modifier '.bar'");
   EXPECT_NE(build_failure("cc1plus: out of memory allocating 65536 bytes", "", 1)
-                .message.find("ran out of the memory"),
+                .message.find("exceeded its memory limit"),
             std::string::npos);
 }
 

@@ -10,8 +10,9 @@ namespace {
 constexpr int version = 1;
 
 Error wrong(const std::string& where, std::string what) {
-  return at("calibration: " + where, user_error("calibration", std::move(what),
-                                                "make it again: stitchcuda calibrate BENCH_FOLDER -o FILE"));
+  return at("calibration: " + where,
+            user_error("calibration", std::move(what),
+                       "create it again: stitchcuda calibrate BENCH_FOLDER -o FILE"));
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ struct Calibration {
   std::string made;  // the day, and from what: for people
   std::map<std::string, Calibrated, std::less<>> techniques;
 
-  // A way that nobody measured is taken for the technique's others, and a technique for all of them: else
+  // An unmeasured way gets its technique's calibration, an unmeasured technique that of all techniques: else
   // what was never tried would look cheaper than what was. Null: nothing was measured.
   const Calibrated* find(std::string_view way) const;
 };

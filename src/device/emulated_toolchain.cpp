@@ -26,8 +26,8 @@ Result<fs::path> find_tool() {
     if (auto program = find_program(place.string())) return *program;
   return work_error(
       "no_compiler",
-      format("the program stitch-compile-emulated is not beside this one ({})", places[0].string()),
-      "build or install StitchCUDA again, whole");
+      format("stitch-compile-emulated was not found beside stitchcuda ({})", places[0].string()),
+      "reinstall StitchCUDA");
 }
 
 Result<std::string> hash_of_folder(const fs::path& folder) {

@@ -134,9 +134,10 @@ Result<Driver> detect_gpus(const char* driver_library) {
   DriverLibrary driver(driver_library);
   if (!driver.loaded()) return work_error("no_driver", "no NVIDIA driver (libcuda.so.1)");
   int code = driver.call("cuInit", 0u);
-  if (code == no_device) return work_error("no_gpu", "the NVIDIA driver is there, but sees no GPU");
+  if (code == no_device) return work_error("no_gpu", "the NVIDIA driver is installed, but finds no GPU");
   if (code != success)
-    return work_error("driver", format("the NVIDIA driver doesn't start: {}", error_name(driver, code)));
+    return work_error("driver",
+                      format("the NVIDIA driver fails to initialise: {}", error_name(driver, code)));
 
   Driver out;
   if (auto version = read_file("/sys/module/nvidia/version")) out.version = trim(*version);
@@ -149,7 +150,7 @@ Result<Driver> detect_gpus(const char* driver_library) {
     if (driver.call("cuDeviceGet", &device, i) != success) continue;
     out.gpus.push_back(describe(driver, device));
   }
-  if (out.gpus.empty()) return work_error("no_gpu", "the NVIDIA driver is there, but sees no GPU");
+  if (out.gpus.empty()) return work_error("no_gpu", "the NVIDIA driver is installed, but finds no GPU");
   return out;
 }
 

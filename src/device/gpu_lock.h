@@ -14,10 +14,10 @@ namespace stitch::device {
 
 class GpuLock {
  public:
-  // Alone: waits until nobody on this machine uses the GPU through us, and keeps newcomers out meanwhile. The
-  // kernel gives a lock back when its holder dies.
+  // Exclusive: waits until no stitchcuda process on this machine uses the GPU, and blocks new ones meanwhile.
+  // The kernel gives a lock back when its holder dies.
   static Result<GpuLock> take();
-  // Beside others who share it, for as long as one request takes: whoever waits for the clock waits for all
+  // Shared, for the duration of one request: a process that waits for exclusive use waits for all
   // of them. Nothing to wait for if this process has the GPU alone already.
   static Result<GpuLock> share();
   static bool is_held();   // by this process alone, or by this thread beside others

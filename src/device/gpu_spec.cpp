@@ -123,7 +123,7 @@ Result<GpuSpec> find_gpu(std::string_view name) {
   if (auto near = nearest(wanted, spellings))
     for (size_t i = 0; i < names.size(); ++i)
       if (spellings[i] == *near) fix = format("did you mean {}? Known: {}", names[i], join(names, ", "));
-  return user_error("unknown_gpu", format("no GPU named '{}' is known", name), fix);
+  return user_error("unknown_gpu", format("unknown GPU '{}'", name), fix);
 }
 
 }  // namespace stitch

@@ -33,7 +33,7 @@ struct GpuSpec {
   // As the data sheet has them.
   double data_sheet_bandwidth = 0;
   double data_sheet_fp16 = 0;
-  // Measured where somebody measured it, else the data sheet's. Tensor rates are dense, fp32 accumulation.
+  // Measured where available, else from the data sheet. Tensor rates are dense, fp32 accumulation.
   double bandwidth = 0;    // of a copy
   double tensor_fp16 = 0;  // of a large square product
   double tensor_tf32 = 0;
@@ -50,7 +50,7 @@ struct GpuSpec {
   double launch_overhead = 0;  // of a CUDA graph
   double kernel_overhead = 0;  // of each kernel inside a CUDA graph
 
-  // What techniques were measured to take on it; null: nobody has.
+  // Measured calibration of techniques; null: none.
   std::shared_ptr<const Calibration> calibration;
 
   enum class Source : uint8_t { data_sheet, measured, driver };

@@ -122,7 +122,7 @@ TEST(GpuSpec, AMisspeltNameGetsTheNearest) {
   auto gpu = find_gpu("H20");
   ASSERT_FALSE(gpu);
   EXPECT_EQ(gpu.error().exit_code(), 2);
-  EXPECT_EQ(gpu.error().message, "no GPU named 'H20' is known");
+  EXPECT_EQ(gpu.error().message, "unknown GPU 'H20'");
   EXPECT_TRUE(gpu.error().fix.starts_with("did you mean H200? Known: H200, H100 SXM,")) << gpu.error().fix;
   auto nonsense = find_gpu("a toaster of some kind");
   EXPECT_TRUE(nonsense.error().fix.starts_with("one of: H200,")) << nonsense.error().fix;

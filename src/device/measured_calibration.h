@@ -8,7 +8,7 @@
 
 namespace stitch {
 
-// Null: nobody measured this GPU.
+// Null: this GPU was not measured.
 const Calibration* measured_calibration(std::string_view gpu);
 
 }  // namespace stitch

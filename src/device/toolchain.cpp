@@ -38,7 +38,7 @@ Result<CompilerRun> run_compiler(std::vector<std::string> words, const Work& wor
   policy.memory_limit = compiler_memory();
   policy.file_limit = int64_t{2} << 30;
   policy.errors_to_output = true;
-  policy.background = true;  // somebody may be timing something
+  policy.background = true;  // another process may be timing
   Command unconfined{std::move(words), {{"LC_ALL", "C.UTF-8"}}, left};
   // nvcc names its temporary files by its process number, which in a namespace of its own is always the same.
   static std::atomic<int> runs = 0;
@@ -60,11 +60,11 @@ Result<CompilerRun> run_compiler(std::vector<std::string> words, const Work& wor
   if (finished.timed_out) return build_took_too_long(static_cast<double>(left.count()) / 1e3);
   out.output += end + finished.error_tail;
   out.exit_code = finished.exit_code;
-  // The walls themselves did not stand: nobody's source is to blame.
+  // The sandbox itself failed: not the source's fault.
   for (std::string_view wall : {"stitch-confine: ", "bwrap: "})
     if (out.exit_code != 0 && out.output.starts_with(wall))
       return work_error("sandbox", format("the compiler could not be confined: {}", trim(out.output)),
-                        "STITCHCUDA_WALLS names the walls to use: see `doctor`");
+                        "STITCHCUDA_WALLS selects the sandbox mechanisms: see stitchcuda doctor");
   return out;
 }
 

@@ -24,7 +24,7 @@ namespace {
 using Deadline = std::chrono::steady_clock::time_point;
 
 Error timed_out(const Url& url) {
-  return work_error("http_timeout", format("{} has not answered in time", url.origin()));
+  return work_error("http_timeout", format("{} did not answer in time", url.origin()));
 }
 
 // Until the socket is ready for it, or an Error.
@@ -44,7 +44,7 @@ Result<void> ready(int socket, short wanted, const Url& url, Deadline deadline) 
 Result<Descriptor> connect_to(const Url& url, Deadline deadline) {
   auto unreachable = [&](const char* why) {
     return work_error("http_unreachable", format("no connection to {}: {}", url.origin(), why),
-                      "is it running there?");
+                      "is the server running there?");
   };
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -94,7 +94,7 @@ std::string Url::origin() const {
 
 Result<Url> parse_address(std::string_view text) {
   auto wrong = [&] {
-    return user_error("url", format("'{}' is no http:// address", text), "http://HOST:PORT");
+    return user_error("url", format("'{}' is not an http:// address", text), "http://HOST:PORT");
   };
   constexpr std::string_view scheme = "http://";
   if (!text.starts_with(scheme)) return wrong();

@@ -126,7 +126,7 @@ size_t Reader::take(std::string_view bytes) {
   while (leading < head_.size() && (head_[leading] == '\r' || head_[leading] == '\n')) ++leading;
   const size_t end = head_.find("\r\n\r\n", std::max(leading, before < 3 ? leading : before - 3));
   if (end == std::string::npos) {
-    if (head_.size() > limits_.head) refuse(431, "the request's head is too long");
+    if (head_.size() > limits_.head) refuse(431, "the request's headers are too long");
     return taken;
   }
   const size_t used = end + 4 - before;
@@ -148,11 +148,11 @@ void Reader::read_head() {
 bool Reader::read_request_line(std::string_view line) {
   const std::vector<std::string> words = split(line, ' ');
   if (words.size() != 3 || !is_token(words[0]) || words[1].empty() || words[1][0] != '/') {
-    refuse(400, "this is no HTTP request");
+    refuse(400, "not an HTTP request");
     return false;
   }
   if (words[2] != "HTTP/1.1" && words[2] != "HTTP/1.0") {
-    refuse(505, "HTTP/1.1 is spoken here");
+    refuse(505, "only HTTP/1.1 is supported");
     return false;
   }
   request_.method = words[0];
@@ -167,7 +167,7 @@ bool Reader::read_status_line(std::string_view line) {
   const std::optional<size_t> status =
       line.size() >= 12 && line.starts_with("HTTP/1.") ? number_of(line.substr(9, 3), 10) : std::nullopt;
   if (!status || *status < 100 || *status > 599) {
-    refuse(400, "the answer is no HTTP");
+    refuse(400, "the answer is not HTTP");
     return false;
   }
   response_.status = static_cast<int>(*status);
@@ -200,7 +200,7 @@ bool Reader::find_length() {
   for (const auto& [name, value] : headers()) {
     if (name == "transfer-encoding") {
       if (lower(value) != "chunked" || chunked_) {
-        refuse(501, "only chunked bodies are understood");
+        refuse(501, "only chunked transfer encoding is supported");
         return false;
       }
       chunked_ = true;
@@ -216,7 +216,7 @@ bool Reader::find_length() {
     length = said;
   }
   if (chunked_ && length) {
-    refuse(400, "a body is either chunked or has a length");
+    refuse(400, "a body can't have both a length and chunks");
     return false;
   }
   declared_ = left_ = length.value_or(0);

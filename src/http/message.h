@@ -51,7 +51,7 @@ class Reader {
   enum class Kind : uint8_t { request, response };
   explicit Reader(Kind kind, Limits limits = {}) : kind_(kind), limits_(limits) {}
 
-  // How many of the bytes belong to this message. After the head it returns once, so that whoever reads may
+  // How many of the bytes belong to this message. After the head it returns once, so that the reader may
   // look at it before any of the body is kept.
   size_t take(std::string_view bytes);
   void end();  // the other side has closed: the end of a response without a length

@@ -83,7 +83,7 @@ Result<Descriptor> listen_at(const std::string& host, int port) {
   addrinfo* found = nullptr;
   if (const int failed = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found))
     return user_error("address",
-                      format("'{}' is no address of this machine: {}", host, ::gai_strerror(failed)),
+                      format("'{}' is not an address of this machine: {}", host, ::gai_strerror(failed)),
                       "127.0.0.1, 0.0.0.0 for all, or a name of this machine");
   std::unique_ptr<addrinfo, void (*)(addrinfo*)> owned(found, ::freeaddrinfo);
   int failure = 0;
@@ -96,8 +96,8 @@ Result<Descriptor> listen_at(const std::string& host, int port) {
       return out;
     failure = errno;
   }
-  return user_error("address", format("{}:{} can't be listened at: {}", host, port, std::strerror(failure)),
-                    failure == EADDRINUSE ? "another server is there: choose another --port"
+  return user_error("address", format("cannot listen on {}:{}: {}", host, port, std::strerror(failure)),
+                    failure == EADDRINUSE ? "another server uses this port: choose another --port"
                                           : "choose another --host or --port");
 }
 
@@ -384,7 +384,7 @@ Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options, Hand
                                               Doorkeeper doorkeeper) {
   STITCH_TRY(Descriptor listener, listen_at(options.host, options.port));
   Descriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (wake.get() < 0) return work_error("server", "this process has no descriptors left");
+  if (wake.get() < 0) return work_error("server", "no file descriptors left");
   return std::unique_ptr<Server>(std::make_unique<EventLoop>(
       options, std::move(handler), std::move(doorkeeper), std::move(listener), std::move(wake)));
 }

@@ -76,17 +76,16 @@ Result<Account::Hold> Account::hold(int64_t prompt_tokens, int64_t max_tokens,
     const int64_t left = *budget_.tokens - sum.usage.total() - held_tokens_;
     allowed = std::min(allowed, left - prompt_tokens);
     if (allowed < least)
-      return work_error(
-          "llm_budget",
-          format("the token budget is spent: {} of {} are left, the next request needs about {}",
-                 std::max<int64_t>(0, left), *budget_.tokens, prompt_tokens + least),
-          "a larger budget of tokens");
+      return work_error("llm_budget",
+                        format("the token budget is spent: {} of {} left, the next request needs about {}",
+                               std::max<int64_t>(0, left), *budget_.tokens, prompt_tokens + least),
+                        "raise --max-tokens");
   }
   double dollars = 0;
   if (budget_.dollars) {
     if (!price)
-      return user_error("llm_budget", "dollars are limited, but this model's price is unknown",
-                        "price = {input = …, output = …} in the profile, or a budget of tokens");
+      return user_error("llm_budget", "the cost is limited, but this model's price is unknown",
+                        "price = {input = …, output = …} in the profile, or --max-tokens");
     const double left = *budget_.dollars - sum.dollars - held_dollars_;
     const double prompt = dollars_for({.input = prompt_tokens}, *price);
     if (price->output > 0)
@@ -95,11 +94,10 @@ Result<Account::Hold> Account::hold(int64_t prompt_tokens, int64_t max_tokens,
     if (left < prompt || allowed < least)
       return work_error(
           "llm_budget",
-          format("the dollar budget is spent: ${:.4f} of ${:.2f} are left, the next request may "
-                 "cost ${:.4f}",
+          format("the dollar budget is spent: ${:.4f} of ${:.2f} left, the next request may cost ${:.4f}",
                  std::max(0.0, left), *budget_.dollars,
                  dollars_for({.input = prompt_tokens, .output = least}, *price)),
-          "a larger budget of dollars");
+          "raise --max-dollars");
     dollars = dollars_for({.input = prompt_tokens, .output = allowed}, *price);
   }
   const Hold out{.max_tokens = allowed, .tokens = prompt_tokens + allowed, .dollars = dollars};

@@ -44,7 +44,7 @@ TEST(Account, Dollars2) {
   const Error error = account.hold(1000, 5000, price).error();
   EXPECT_EQ(error.code, "llm_budget");
   EXPECT_EQ(error.message,
-            "the dollar budget is spent: $0.0002 of $0.01 are left, the next request may cost $0.0036");
+            "the dollar budget is spent: $0.0002 of $0.01 left, the next request may cost $0.0036");
   EXPECT_EQ(account.hold(1000, 5000, std::nullopt).error().code, "llm_budget");
   EXPECT_TRUE(account.hold(1000000, 5000, Price{}));  // a local server costs nothing
 }

@@ -71,8 +71,9 @@ TEST(AskJson, RepairsOnce) {
   FakeChat stubborn({replies(""), replies("{\"n\": true}")});
   const Error error = ask_json(stubborn, request("n?"), schema()).error();
   EXPECT_EQ(error.code, "llm_answer");
-  EXPECT_EQ(error.message,
-            "the model's answer cannot be used, also after a repair: n: must be of type integer, is true");
+  EXPECT_EQ(
+      error.message,
+      "the model's answer can't be used, even after a repair request: n: must be of type integer, is true");
   EXPECT_EQ(stubborn.asked[1].messages[1].text, "(nothing)");
 }
 
@@ -100,7 +101,7 @@ TEST(ToolArguments, AreCheckedForTheModel) {
   const std::vector<ToolSpec> tools = {{"count", "", std::make_shared<const Json>(schema())}};
   EXPECT_EQ(*tool_arguments({"1", "count", "{\"n\": 3}"}, tools), (Json{{"n", 3}}));
   auto complaint = [&](ToolCall call) { return tool_arguments(call, tools).error().message; };
-  EXPECT_EQ(complaint({"1", "rm\x1b", "{}"}), "there is no tool 'rm?'; there are: count");
+  EXPECT_EQ(complaint({"1", "rm\x1b", "{}"}), "unknown tool 'rm?'; one of: count");
   EXPECT_EQ(complaint({"1", "count", "{\"n\": "}), "the arguments of count are not valid JSON near byte 7");
   EXPECT_EQ(complaint({"1", "count", ""}), "the arguments of count: \"n\" is missing");
   EXPECT_EQ(complaint({"1", "count", "[]"}), "the arguments of count: must be of type object, is []");
@@ -129,9 +130,10 @@ TEST(CodeAnswer, TheFenceThatHasTheFunction) {
 
 TEST(CodeAnswer, WhatIsWrongIsSaid) {
   EXPECT_EQ(code_of(""), "the answer is empty");
-  EXPECT_EQ(code_of("I would call launch with a larger grid."), "the answer holds no fenced code");
-  EXPECT_EQ(code_of("```python\nlaunch()\n```"), "none of the answer's fences is C++ or CUDA");
-  EXPECT_EQ(code_of("```cuda\nvoid launch() {"), "the answer's code is cut off: its fence never ends");
+  EXPECT_EQ(code_of("I would call launch with a larger grid."), "the answer has no fenced code block");
+  EXPECT_EQ(code_of("```python\nlaunch()\n```"), "none of the answer's code blocks is C++ or CUDA");
+  EXPECT_EQ(code_of("```cuda\nvoid launch() {"),
+            "the answer's code is cut off: its code block is not closed");
 }
 
 TEST(AskCode, RepairsOnceAndIgnoresReasoning) {
@@ -143,7 +145,7 @@ TEST(AskCode, RepairsOnceAndIgnoresReasoning) {
   EXPECT_EQ(answer->source, "void launch() {}\n");
   FakeChat other({replies("```cuda\nvoid other() {}\n```"), replies("```cuda\nvoid other() {}\n```")});
   EXPECT_EQ(ask_code(other, request("code?"), "launch").error().message,
-            "the model's answer cannot be used, also after a repair: the code has no function launch");
+            "the model's answer can't be used, even after a repair request: the code has no function launch");
 }
 
 TEST(Quoted, NothingInItClosesIt) {

@@ -97,7 +97,7 @@ class AnthropicReader final : public ReplyReader {
     if (word(body, "type") == "error") return in_stream(body);
     auto content = body.find("content");
     if (content == body.end() || !content->is_array())
-      return work_error("llm_format", "the answer is JSON, but no message: it has no \"content\"");
+      return work_error("llm_format", "the answer is JSON, but not a message: it has no \"content\"");
     done_ = true;
     draft_.reply().model = word(body, "model");
     take_usage(object_at(body, "usage"));

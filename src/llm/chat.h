@@ -93,13 +93,13 @@ struct AskOptions {
 
 // The errors' codes, all of them work errors unless marked:
 //   llm_key (user)     the profile's environment variable is not set
-//   llm_auth (user)    the server refuses the key
+//   llm_auth (user)    the server rejects the API key
 //   llm_model (user)   the server doesn't know the model, or the URL is no API of this kind
-//   llm_request (user) the server refuses the request for another reason (4xx)
+//   llm_request (user) the server rejects the request for another reason (4xx)
 //   llm_unreachable    no connection        llm_certificate  TLS can't be verified
 //   llm_timeout        no bytes for too long llm_deadline    the caller's deadline has passed
 //   llm_rate_limit     429                  llm_server       5xx, overloaded
-//   llm_dropped        the answer broke off llm_format       the answer isn't in the API's format
+//   llm_dropped        the answer was cut off llm_format       the answer isn't in the API's format
 //   llm_too_large      above the size limit llm_budget       tokens or dollars would be exceeded
 //   llm_answer         the model's answer is not what was asked for, also after a repair
 //   llm_replay         the recorded conversation goes another way

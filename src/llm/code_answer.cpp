@@ -45,13 +45,13 @@ Result<std::string> code_from_answer(std::string_view text, std::string_view fun
     if (!best || rank(*best) < rank(fence)) best = &fence;
   }
   if (best && !best->closed)
-    return work_error("llm_answer", "the answer's code is cut off: its fence never ends");
+    return work_error("llm_answer", "the answer's code is cut off: its code block is not closed");
   if (best) return best->text;
   const char* sign_of_code = language == Language::cuda ? "{" : "import ";
   if (fences.empty() && holds(text, function) && text.find(sign_of_code) != std::string_view::npos)
     return trim(text) + "\n";
-  if (fences.empty()) return work_error("llm_answer", "the answer holds no fenced code");
-  return work_error("llm_answer", format("none of the answer's fences is {}",
+  if (fences.empty()) return work_error("llm_answer", "the answer has no fenced code block");
+  return work_error("llm_answer", format("none of the answer's code blocks is {}",
                                          language == Language::cuda ? "C++ or CUDA" : "Python"));
 }
 

@@ -53,7 +53,7 @@ class Reader {
         const std::string where = format("llm.{}", printable(name.str()));
         if (!profile.is_table()) return wrong(profile, where, format("a table: [{}]", where));
         if (name.str().find('/') != std::string_view::npos)
-          return fail(name.source(), format("[{}]: a profile's name has no slash", where));
+          return fail(name.source(), format("[{}]: a profile's name can't contain a slash", where));
         STITCH_TRY(Profile one, profile_of(std::string(name.str()), *profile.as_table(), where));
         out.push_back(std::move(one));
       }
@@ -73,7 +73,7 @@ class Reader {
     const std::string name(key.str());
     auto near = nearest(name, known);
     return fail(key.source(),
-                format("there is no setting '{}'{}", printable(name), where.empty() ? "" : " in " + where),
+                format("unknown setting '{}'{}", printable(name), where.empty() ? "" : " in " + where),
                 near ? format("did you mean {}?", *near) : "one of: " + join(known, ", "));
   }
 
@@ -128,7 +128,7 @@ class Reader {
 
   Result<void> take_text(std::string& out, const toml::node& value, const std::string& what) {
     const auto text = value.value_exact<std::string>();
-    if (!text || text->empty() || printable(*text) != *text) return wrong(value, what, "a text");
+    if (!text || text->empty() || printable(*text) != *text) return wrong(value, what, "a string");
     out = *text;
     return {};
   }

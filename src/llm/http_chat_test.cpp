@@ -50,16 +50,16 @@ Error status(int code, std::string_view body = "") { return status_error(profile
 
 TEST(HttpChat, StatusesSayWhatToDo) {
   EXPECT_EQ(status(401, R"({"error": {"message": "bad key"}})").text(),
-            "https://x.test/v1/ (401) refuses the key: bad key\nfix: check the key in $P_KEY");
+            "https://x.test/v1/ (401) rejects the API key: bad key\nfix: check the key in $P_KEY");
   EXPECT_EQ(
       status(404).text(),
       "https://x.test/v1/ (404) has no model 'm', or no /chat/completions\nfix: check model, url and api of "
       "the profile p");
   EXPECT_EQ(status(400, R"({"error": "too\u001b hot"})").message,
-            "https://x.test/v1/ (400) refuses the request: too? hot");
+            "https://x.test/v1/ (400) rejects the request: too? hot");
   EXPECT_EQ(status(422, R"({"detail": [{"msg": "x"}]})").message,
-            "https://x.test/v1/ (422) refuses the request: [{\"msg\":\"x\"}]");
-  EXPECT_EQ(status(500, "<html>oh").message, "https://x.test/v1/ (500) has failed: <html>oh");
+            "https://x.test/v1/ (422) rejects the request: [{\"msg\":\"x\"}]");
+  EXPECT_EQ(status(500, "<html>oh").message, "https://x.test/v1/ (500) failed: <html>oh");
   for (int code : {401, 403, 400, 402, 404, 413, 422, 302}) EXPECT_EQ(status(code).exit_code(), 2) << code;
   for (int code : {408, 429, 500, 502, 503, 529}) EXPECT_EQ(status(code).exit_code(), 1) << code;
   EXPECT_LT(status(500, std::string(100000, 'x')).message.size(), 500u);
@@ -70,7 +70,7 @@ TEST(HttpChat, KeysAreHiddenInWhatServersSay) {
   transport->head.status = 401;
   transport->pieces = {R"({"error": {"message": "Incorrect key sk-very-secret."}})"};
   auto reply = HttpChat(profile(), "sk-very-secret", transport, 1000).ask(request("?"), {});
-  EXPECT_EQ(reply.error().message, "https://x.test/v1/ (401) refuses the key: Incorrect key [key].");
+  EXPECT_EQ(reply.error().message, "https://x.test/v1/ (401) rejects the API key: Incorrect key [key].");
 }
 
 TEST(HttpChat, RetryAfter) {

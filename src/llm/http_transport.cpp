@@ -88,7 +88,7 @@ class HttpTransport final : public Transport {
   Result<HttpHead> post(const HttpRequest& request, const HttpOptions& options,
                         const Receive& receive) override {
     const auto url = parse_url(request.url);
-    if (!url) return user_error("llm_request", format("'{}' is no http address", request.url));
+    if (!url) return user_error("llm_request", format("'{}' is not an http address", request.url));
     if (auto over = ended(options)) return *over;
     auto exchange = std::make_shared<Exchange>();
     auto client = std::make_shared<httplib::Client>(url->origin());
@@ -119,7 +119,7 @@ class HttpTransport final : public Transport {
   static std::optional<Error> ended(const HttpOptions& options) {
     if (options.should_stop && options.should_stop()) return work_error("stopped", "stopped on request");
     if (options.deadline && Clock::now() >= *options.deadline)
-      return work_error("llm_deadline", "no time is left for the model's answer");
+      return work_error("llm_deadline", "no time left for the model's answer");
     return std::nullopt;
   }
 
@@ -141,7 +141,7 @@ class HttpTransport final : public Transport {
     if (!proxy) return {};
     const auto place = parse_url(*proxy);
     if (!place || place->secure)
-      return user_error("llm_unreachable", "the proxy in the environment is no http:// address",
+      return user_error("llm_unreachable", "the proxy in the environment is not an http:// address",
                         "HTTPS_PROXY=http://HOST:PORT");
     client.set_proxy(place->host, place->port);
     exchange->via = format(" through the proxy {}:{}", place->host, place->port);
@@ -174,10 +174,9 @@ class HttpTransport final : public Transport {
       if (auto over = ended(options)) return *over;
       const std::chrono::duration<double> silence = Clock::now() - heard;
       if (silence.count() > options.read_timeout)
-        return work_error(
-            "llm_timeout",
-            format("{} has said nothing for {}", url.origin(), seconds_text(options.read_timeout)),
-            "timeout of the profile, if it needs longer");
+        return work_error("llm_timeout",
+                          format("{} sent nothing for {}", url.origin(), seconds_text(options.read_timeout)),
+                          "raise the profile's timeout if it needs longer");
     }
   }
 
@@ -198,7 +197,7 @@ class HttpTransport final : public Transport {
                           running);
       case httplib::Error::SSLConnection:
         if (!exchange.via.empty()) return work_error("llm_unreachable", format("no TLS to {}", who), running);
-        return work_error("llm_certificate", format("{} does not speak TLS that we understand", who),
+        return work_error("llm_certificate", format("{} does not speak a supported version of TLS", who),
                           "http:// in the profile's url if it is a local server without TLS");
       case httplib::Error::SSLLoadingCerts:
         return work_error("llm_certificate", "this machine's root certificates can't be read",
@@ -211,7 +210,7 @@ class HttpTransport final : public Transport {
       }
       default: break;
     }
-    if (exchange.answered) return work_error("llm_dropped", format("{} broke off its answer", who));
+    if (exchange.answered) return work_error("llm_dropped", format("{} cut off its answer", who));
     return work_error("llm_dropped", format("{} closed the connection without an answer", who));
   }
 

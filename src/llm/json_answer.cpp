@@ -135,7 +135,7 @@ Result<Json> tool_arguments(const ToolCall& call, const std::vector<ToolSpec>& t
   if (tool == tools.end()) {
     std::vector<std::string> names;
     for (const ToolSpec& one : tools) names.push_back(one.name);
-    return work_error("llm_answer", format("there is no tool '{}'; there are: {}", printable(call.name),
+    return work_error("llm_answer", format("unknown tool '{}'; one of: {}", printable(call.name),
                                            names.empty() ? "none" : join(names, ", ")));
   }
   auto arguments = trim(call.arguments).empty() ? Result<Json>(Json::object()) : parse_json(call.arguments);

@@ -55,7 +55,7 @@ class OpenAiReader final : public ReplyReader {
   Result<void> whole(const Json& body) override {
     done_ = true;
     if (!body.contains("choices") && !body.contains("error"))
-      return work_error("llm_format", "the answer is JSON, but no chat completion: it has no \"choices\"");
+      return work_error("llm_format", "the answer is JSON, but not a chat completion: it has no \"choices\"");
     return take(body, "message");
   }
 
@@ -88,7 +88,7 @@ class OpenAiReader final : public ReplyReader {
     const std::string shown = shorten(printable(message), 300);
     auto code = error.find("code");
     if (code != error.end() && *code == 429) return work_error("llm_rate_limit", "the server says: " + shown);
-    return work_error("llm_server", "the server broke off its answer: " + shown);
+    return work_error("llm_server", "the server cut off its answer: " + shown);
   }
 
   void take_usage(const Json& usage) {

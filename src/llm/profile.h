@@ -70,7 +70,7 @@ Result<Profile> choose_profile(const Config& config, std::string_view words);
 // The key, or an error that names the variable; nothing where no key is needed.
 Result<std::optional<std::string>> key_of(const Profile& profile, const Environment& environment);
 
-// The profile's own price, else the table's; nothing for models that nobody knows.
+// The profile's own price, else the table's; nothing for unknown models.
 std::optional<Price> price_of(const Profile& profile);
 
 }  // namespace stitch::llm

@@ -25,7 +25,7 @@ Result<void> take_file(Config& config, const fs::path& path, bool demanded) {
   if (!can_read_config()) {
     Error error = read_config(path, "").error();
     if (demanded) return error;
-    config.warnings.push_back(format("{} is not read: {}", path.string(), error.message));
+    config.warnings.push_back(format("ignored {}: {}", path.string(), error.message));
     return {};
   }
   STITCH_TRY(const std::string text, read_file(path));
@@ -76,7 +76,7 @@ Result<Profile> choose_profile(const Config& config, std::string_view words) {
     for (const auto& [key, unused] : config.profiles) names.push_back(key);
     auto near = nearest(wanted, names);
     return user_error(
-        "llm_profile", format("there is no LLM profile '{}'", printable(wanted)),
+        "llm_profile", format("unknown LLM profile '{}'", printable(wanted)),
         near ? format("did you mean {}?", *near)
              : format("one of: {}; or write [llm.NAME] into stitchcuda.toml", join(names, ", ")));
   }
@@ -89,7 +89,8 @@ Result<Profile> choose_profile(const Config& config, std::string_view words) {
   if (out.model.empty())
     return user_error("llm_profile", format("the profile {} needs a model", wanted),
                       format("llm:{}/MODEL", wanted));
-  if (printable(out.model) != out.model) return user_error("llm_profile", "a model's name is plain text");
+  if (printable(out.model) != out.model)
+    return user_error("llm_profile", "a model's name must be plain text");
   return out;
 }
 
@@ -102,7 +103,8 @@ Result<std::optional<std::string>> key_of(const Profile& profile, const Environm
                       format("the profile {} needs a key, but ${} is not set", profile.name, profile.key_env),
                       format("export {}=…", profile.key_env));
   if (!std::ranges::all_of(key, [](unsigned char c) { return c > 0x20 && c < 0x7F; }))
-    return user_error("llm_key", format("the key in ${} has characters that no key has", profile.key_env));
+    return user_error("llm_key",
+                      format("the key in ${} has characters that a key can't have", profile.key_env));
   return std::optional<std::string>(key);
 }
 

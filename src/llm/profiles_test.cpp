@@ -31,7 +31,7 @@ TEST(Profiles, BuiltIn) {
               std::string("the profile ") + name + " needs a model\nfix: llm:" + name + "/MODEL");
   }
   EXPECT_EQ(choose_profile(*config, "olama/x").error().text(),
-            "there is no LLM profile 'olama'\nfix: did you mean ollama?");
+            "unknown LLM profile 'olama'\nfix: did you mean ollama?");
 }
 
 TEST(Profiles, KeysComeFromTheEnvironment) {
@@ -41,7 +41,7 @@ TEST(Profiles, KeysComeFromTheEnvironment) {
   EXPECT_EQ(key_of(profile, environment({{"P_KEY", " "}})).error().code, "llm_key");
   EXPECT_EQ(*key_of(profile, environment({{"P_KEY", "sk-1\n"}})), "sk-1");
   const Error bad = key_of(profile, environment({{"P_KEY", "sk-1\nX: y"}})).error();
-  EXPECT_EQ(bad.message, "the key in $P_KEY has characters that no key has");
+  EXPECT_EQ(bad.message, "the key in $P_KEY has characters that a key can't have");
   EXPECT_EQ(*key_of({.name = "local"}, environment({})), std::nullopt);
 }
 
@@ -117,14 +117,14 @@ TEST_F(ConfigFile, MistakesGetOneLine) {
   EXPECT_EQ(complaint("x = "),
             "c.toml:1: not valid TOML: Error while parsing key-value pair: encountered end-of-file");
   EXPECT_EQ(complaint("[defaults]\nnumerics = \"tf32\"\n"), "fine");
-  EXPECT_EQ(complaint("[lmm.a]\n"), "c.toml:1: there is no setting 'lmm'\nfix: did you mean llm?");
+  EXPECT_EQ(complaint("[lmm.a]\n"), "c.toml:1: unknown setting 'lmm'\nfix: did you mean llm?");
   EXPECT_EQ(complaint("llm = 3\n"), "c.toml:1: llm must be a table: [llm.NAME]");
   EXPECT_EQ(complaint("[llm]\na = 3\n"), "c.toml:2: llm.a must be a table: [llm.a]");
   EXPECT_EQ(complaint("[llm.a]\nmodel = \"m\"\n"),
             "c.toml:1: [llm.a] has no url\nfix: url = \"http://localhost:8000/v1\"");
   EXPECT_EQ(complaint("[llm.a]\n" + url + "modle = \"m\"\n"),
-            "c.toml:3: there is no setting 'modle' in [llm.a]\nfix: did you mean model?");
-  EXPECT_EQ(complaint("[llm.a]\n" + url + "model = 3\n"), "c.toml:3: llm.a.model must be a text");
+            "c.toml:3: unknown setting 'modle' in [llm.a]\nfix: did you mean model?");
+  EXPECT_EQ(complaint("[llm.a]\n" + url + "model = 3\n"), "c.toml:3: llm.a.model must be a string");
   EXPECT_EQ(complaint("[llm.a]\nurl = \"localhost:80\"\n"),
             "c.toml:2: llm.a.url must be an address that begins with http:// or https://");
   EXPECT_EQ(complaint("[llm.a]\n" + url + "api = \"google\"\n"),
@@ -141,12 +141,13 @@ TEST_F(ConfigFile, MistakesGetOneLine) {
   EXPECT_EQ(complaint("[llm.a]\n" + url + "price = {input = 1}\n"),
             "c.toml:3: llm.a.price must be a table with input and output");
   EXPECT_EQ(complaint("[llm.a]\n" + url + "price = {input = 1, output = 1, catched = 1}\n"),
-            "c.toml:3: there is no setting 'catched' in llm.a.price\nfix: did you mean cached?");
+            "c.toml:3: unknown setting 'catched' in llm.a.price\nfix: did you mean cached?");
   EXPECT_EQ(complaint("[llm.a]\n" + url + "extra = 3\n"),
             "c.toml:3: llm.a.extra must be a table, such as {seed = 7}");
   EXPECT_EQ(complaint("[llm.a]\n" + url + "extra = {day = 2024-01-01}\n"),
             "c.toml:3: llm.a.extra must be of values that JSON has, too: no dates");
-  EXPECT_EQ(complaint("[llm.\"a/b\"]\n" + url), "c.toml:1: [llm.a/b]: a profile's name has no slash");
+  EXPECT_EQ(complaint("[llm.\"a/b\"]\n" + url),
+            "c.toml:1: [llm.a/b]: a profile's name can't contain a slash");
 }
 
 TEST_F(ConfigFile, KeysInTheFileAreRefusedAndNotRepeated) {

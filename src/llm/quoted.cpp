@@ -33,7 +33,7 @@ bool is_control(std::string_view one) {
   for (std::string_view mark : {"\u200B", "\u200E", "\u200F", "\u202A", "\u202B", "\u202C", "\u202D",
                                 "\u202E", "\u2066", "\u2067", "\u2068", "\u2069", "\uFEFF"})
     if (one == mark) return true;
-  return one.size() == 4 && one.starts_with("\xF3\xA0");  // tags: text that nobody sees
+  return one.size() == 4 && one.starts_with("\xF3\xA0");  // tags: invisible text
 }
 
 std::string cleaned(std::string_view text) {

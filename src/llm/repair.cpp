@@ -24,7 +24,7 @@ Result<Repaired> ask_with_repair(Chat& chat, Request request, const AskOptions& 
   for (bool second : {false, true}) {
     STITCH_TRY(out.reply, chat.ask(request, options));
     auto good = read(out.reply);
-    // Calls that nobody will answer may not stay in a conversation.
+    // Unanswered tool calls may not stay in a conversation.
     Message said = out.reply.message();
     said.tool_calls.clear();
     said.reasoning_blocks = nullptr;
@@ -37,8 +37,9 @@ Result<Repaired> ask_with_repair(Chat& chat, Request request, const AskOptions& 
       return out;
     }
     if (second)
-      return work_error("llm_answer", format("the model's answer cannot be used, also after a repair: {}",
-                                             good.error().message));
+      return work_error(
+          "llm_answer",
+          format("the model's answer can't be used, even after a repair request: {}", good.error().message));
     request.messages.push_back(complaint(out.reply, good.error(), again));
   }
   throw Bug("two rounds have an end");

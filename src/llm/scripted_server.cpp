@@ -120,7 +120,7 @@ class HttpScriptedServer final : public ScriptedServer {
 
 Result<std::unique_ptr<ScriptedServer>> ScriptedServer::start(std::vector<Answer> answers) {
   auto server = std::make_unique<HttpScriptedServer>(std::move(answers));
-  if (!server->start()) return work_error("scripted_server", "no port of 127.0.0.1 can be listened at");
+  if (!server->start()) return work_error("scripted_server", "cannot listen on 127.0.0.1");
   return std::unique_ptr<ScriptedServer>(std::move(server));
 }
 

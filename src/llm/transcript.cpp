@@ -147,7 +147,7 @@ Result<Transcript> Transcript::parse(std::string_view lines) {
     if (!agent || !exchange->contains("request") ||
         exchange->contains("reply") == exchange->contains("error"))
       return at(format("line {}", number),
-                user_error("llm_replay", "this is no exchange: agent, request, and reply or error"));
+                user_error("llm_replay", "not an exchange: expected agent, request, and reply or error"));
     out.next_[*agent].push_back(std::make_shared<const Json>(std::move(*exchange)));
   }
   return out;
@@ -159,11 +159,11 @@ Result<Reply> Transcript::answer(Agent agent, const Request& request) {
   const int number = ++answered_[agent];
   auto& left = next_[agent];
   if (left.empty())
-    return work_error("llm_replay", format("the {} asks {} times, but only {} requests were recorded",
-                                           name(agent), number, number - 1));
+    return work_error("llm_replay", format("the {} sends {} requests, but only {} were recorded", name(agent),
+                                           number, number - 1));
   const std::shared_ptr<const Json> exchange = left.front();
   if (word(*exchange, "hash") != hash_of(now) && hash_of(exchange->at("request")) != hash_of(now))
-    return work_error("llm_replay", format("request {} of the {} is not the recorded one: {}", number,
+    return work_error("llm_replay", format("request {} of the {} differs from the recorded one: {}", number,
                                            name(agent), first_difference(exchange->at("request"), now)));
   left.pop_front();
   if (auto error = exchange->find("error"); error != exchange->end()) return error_from(*error);

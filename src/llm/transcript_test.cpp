@@ -49,7 +49,7 @@ TEST(Transcript, ReplaysByAgentInOrder) {
   EXPECT_EQ(reply->reasoning_blocks->size(), 1u);
   EXPECT_EQ(coder.ask(request("again"), {}).error().code, "llm_timeout");
   EXPECT_EQ(coder.ask(request("more"), {}).error().message,
-            "the coder asks 3 times, but only 2 requests were recorded");
+            "the coder sends 3 requests, but only 2 were recorded");
 }
 
 std::string difference(const Request& now) {
@@ -58,7 +58,7 @@ std::string difference(const Request& now) {
 }
 
 TEST(Transcript, SaysWhatDiffers) {
-  const std::string start = "request 1 of the coder is not the recorded one: ";
+  const std::string start = "request 1 of the coder differs from the recorded one: ";
   Request now = full_request();
   now.messages[1].text = "Read a.txt and\x1b c.txt.";
   EXPECT_EQ(difference(now),

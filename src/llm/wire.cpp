@@ -46,7 +46,7 @@ const Json& object_at(const Json& object, const char* key) {
 }
 
 Error dropped(std::string_view why) {
-  return work_error("llm_dropped", format("the answer broke off: {}", why));
+  return work_error("llm_dropped", format("the answer was cut off: {}", why));
 }
 
 Result<Json> event_object(const SseEvent& event, bool begun) {
@@ -54,7 +54,7 @@ Result<Json> event_object(const SseEvent& event, bool begun) {
   if (parsed && parsed->is_object()) return std::move(*parsed);
   const std::string start = shorten(printable(event.data), 80);
   if (begun) return dropped(format("an event is no JSON object: {}", start));
-  return work_error("llm_format", format("an event of the answer is no JSON object: {}", start));
+  return work_error("llm_format", format("an event of the answer is not a JSON object: {}", start));
 }
 
 std::string error_message(const Json& body) {

@@ -45,7 +45,7 @@ Result<Collection> with_folder(const fs::path& folder, Collection others) {
   std::ranges::sort(files);
   for (const fs::path& file : files) {
     if (fs::file_size(file, ec) > most_note_bytes)
-      return at(file.string(), user_error("note", "it is too large for a note"));
+      return at(file.string(), user_error("note", "too large for a note"));
     STITCH_TRY(std::string text, read_file(file));
     auto note = parse_note(file.stem().string(), text);
     if (!note) return within(folder.string(), std::move(note).error());
@@ -63,7 +63,7 @@ Result<Note> find(const Collection& all, std::string_view name) {
     names.push_back(note.name);
   }
   auto near = nearest(name, names);
-  return user_error("note", format("there is no note '{}'", name),
+  return user_error("note", format("unknown note '{}'", name),
                     near ? format("did you mean {}?", *near) : "all of them: stitchcuda notes --list");
 }
 

@@ -35,7 +35,7 @@ Result<std::vector<std::string>> architectures_of(std::string_view text) {
       continue;
     }
     if (std::ranges::find(architectures(), word) == architectures().end())
-      return user_error("note", format("applies to: '{}' is no architecture", word),
+      return user_error("note", format("applies to: unknown architecture '{}'", word),
                         "all, ampere, ada, hopper, blackwell, or any of: " + join(architectures(), ", "));
     out.push_back(word);
   }
@@ -51,19 +51,19 @@ Result<Parts> parts_of(std::string_view text) {
   std::vector<std::string> lines = split(text, '\n');
   while (!lines.empty() && trim(lines.back()).empty()) lines.pop_back();
   if (std::ssize(lines) > most_lines)
-    return user_error("note", format("it has {} lines, at most {} are a note", lines.size(), most_lines));
+    return user_error("note", format("{} lines, but a note has at most {}", lines.size(), most_lines));
   if (lines.empty() || trim(lines[0]) != "---")
-    return user_error("note", "it does not begin with its fields", "the first line is ---");
+    return user_error("note", "the header with the fields is missing", "the first line is ---");
   auto end =
       std::find_if(lines.begin() + 1, lines.end(), [](const auto& line) { return trim(line) == "---"; });
-  if (end == lines.end()) return user_error("note", "its fields do not end", "a line of --- after them");
+  if (end == lines.end()) return user_error("note", "the header is not closed", "a line of --- after them");
   Parts parts;
   for (auto line = lines.begin() + 1; line != end; ++line) {
     size_t colon = line->find(':');
     if (colon == std::string::npos)
-      return user_error("note", format("'{}' is no field", *line), "name: value");
+      return user_error("note", format("'{}' is not a field", *line), "name: value");
     if (!parts.fields.emplace(trim(line->substr(0, colon)), trim(line->substr(colon + 1))).second)
-      return user_error("note", format("the field '{}' is there twice", trim(line->substr(0, colon))));
+      return user_error("note", format("duplicate field '{}'", trim(line->substr(0, colon))));
   }
   parts.body = trim(join(std::vector<std::string>(end + 1, lines.end()), "\n"));
   return parts;
@@ -86,7 +86,7 @@ Result<std::string> architecture_named(std::string_view word) {
   while (!text.empty() && (text.back() == 'a' || text.back() == 'f')) text.pop_back();
   for (const std::string& known : architectures())
     if (known == "sm_" + text) return known;
-  return user_error("architecture", format("there are no notes on the architecture '{}'", word),
+  return user_error("architecture", format("unknown architecture '{}'", word),
                     "ampere, ada, hopper, blackwell, or one of: " + join(architectures(), ", "));
 }
 
@@ -107,7 +107,7 @@ Result<Note> parse_note(std::string name, std::string_view text) {
   for (auto& [field, value] : parts->fields) {
     auto place = known.find(field);
     if (place == known.end())
-      return at(name, user_error("note", format("there is no field '{}'", field),
+      return at(name, user_error("note", format("unknown field '{}'", field),
                                  "title, applies to, when, tags, measured"));
     *place->second = value;
   }
@@ -119,8 +119,8 @@ Result<Note> parse_note(std::string name, std::string_view text) {
   note.applies_to = *std::move(architectures);
   note.tags = list_of(tags);
   if (note.applies_to.empty() || note.tags.empty())
-    return at(name, user_error("note", "'applies to' and 'tags' are lists of words with commas between"));
-  if (parts->body.empty()) return at(name, user_error("note", "it says nothing after its fields"));
+    return at(name, user_error("note", "'applies to' and 'tags' must be comma-separated lists"));
+  if (parts->body.empty()) return at(name, user_error("note", "no text after the header"));
   note.body = std::move(parts->body);
   return note;
 }

@@ -1,10 +1,10 @@
-// A technique note: what to do on a GPU, when, and what it gained where somebody measured it.
+// A technique note: what to do on a GPU, when, and its measured gain, if any.
 //   ---
 //   title: Coalesced global loads
 //   applies to: all
 //   when: a kernel moves less than two thirds of the copy bandwidth
 //   tags: memory, coalescing, sectors
-//   measured: on an H200, …            (left out where nobody has)
+//   measured: on an H200, …            (optional)
 //   ---
 //   Markdown.
 #pragma once
@@ -23,7 +23,7 @@ struct Note {
   std::vector<std::string> applies_to;  // of architectures(); never empty
   std::string when;
   std::vector<std::string> tags;
-  std::string measured;  // empty: nobody has
+  std::string measured;  // empty: not measured
   std::string body;
 
   bool applies(std::string_view architecture) const;

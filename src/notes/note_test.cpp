@@ -51,20 +51,20 @@ TEST(Notes, AreReadWithTheirFields) {
 }
 
 TEST(Notes, SayWhatIsWrongWithThem) {
-  EXPECT_EQ(complaint("Text."), "x: it does not begin with its fields\nfix: the first line is ---");
-  EXPECT_EQ(complaint("---\ntitle: a\n"), "x: its fields do not end\nfix: a line of --- after them");
+  EXPECT_EQ(complaint("Text."), "x: the header with the fields is missing\nfix: the first line is ---");
+  EXPECT_EQ(complaint("---\ntitle: a\n"), "x: the header is not closed\nfix: a line of --- after them");
   EXPECT_EQ(complaint("---\ntitle: a\n---\nText."), "x: the field 'applies to' is missing or empty");
-  EXPECT_NE(complaint("---\ncolour: red\n---\nText.").find("there is no field 'colour'"), std::string::npos);
+  EXPECT_NE(complaint("---\ncolour: red\n---\nText.").find("unknown field 'colour'"), std::string::npos);
   std::string twice(good);
   twice.insert(4, "title: b\n");
-  EXPECT_EQ(complaint(twice), "x: the field 'title' is there twice");
+  EXPECT_EQ(complaint(twice), "x: duplicate field 'title'");
   std::string volta(good);
   volta.replace(volta.find("hopper"), 6, "volta");
-  EXPECT_NE(complaint(volta).find("'volta' is no architecture"), std::string::npos);
+  EXPECT_NE(complaint(volta).find("unknown architecture 'volta'"), std::string::npos);
   EXPECT_NE(complaint(std::string(good) + std::string(100, '\n') + "end").find("at most 60"),
             std::string::npos);
   EXPECT_EQ(complaint("---\ntitle: a\napplies to: all\nwhen: b\ntags: c\n---\n"),
-            "x: it says nothing after its fields");
+            "x: no text after the header");
 }
 
 TEST(Notes, KnowArchitecturesByAllTheirNames) {
@@ -91,7 +91,8 @@ TEST(Notes, OfAUserComeOnTop) {
   ASSERT_TRUE(write_file(scratch->path() / "bad.md", "nothing"));
   auto bad = with_folder(scratch->path());
   ASSERT_FALSE(bad);
-  EXPECT_NE(bad.error().text().find("bad: it does not begin"), std::string::npos) << bad.error().text();
+  EXPECT_NE(bad.error().text().find("bad: the header with the fields is missing"), std::string::npos)
+      << bad.error().text();
   EXPECT_FALSE(with_folder("/no/such/folder"));
 }
 

@@ -141,7 +141,7 @@ class Brancher {
     for (size_t b = 0; b < sides.size(); ++b) {
       double passed = 0;
       for (size_t r : sides[b].regions) {
-        // The rest of a long branch runs alone, behind the section: what nobody needs any more is free then.
+        // The rest of a long branch runs alone, after the section: dead values are freed by then.
         if (b == 0 && passed >= second) break;
         passed += seconds_[r];
         plan_.regions[r].section = sections_;

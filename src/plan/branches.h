@@ -1,11 +1,11 @@
-// Which regions run side by side: chains that don't read from each other, of kernels too small to fill a GPU.
+// Which regions run concurrently: independent chains of kernels that are too small to fill a GPU.
 #pragma once
 
 #include "plan/technique.h"
 
 namespace stitch::plan {
 
-// Sections of up to four branches. What is already in one stays as it is.
+// Makes sections of up to four branches. Existing sections stay unchanged.
 Result<Plan> run_side_by_side(const Context& context, Plan plan, const Catalogue& catalogue);
 
 }  // namespace stitch::plan

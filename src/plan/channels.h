@@ -1,14 +1,13 @@
-// Where an image's channels are, followed through views and what is computed element by element.
+// Where an image's channels are in memory, followed through views and element-wise nodes.
 #pragma once
 
 #include "graph/graph.h"
 
 namespace stitch::plan {
 
-// The image is a view of a tensor whose last dimension are the channels: pixel after pixel, as linear layers
-// have them.
+// The image is a view of a tensor whose last dimension is the channels, such as a linear layer's output.
 bool has_channels_from_last(const Graph& graph, ValueId image);
-// Everybody who reads the image transposes it, sooner or later, so that its channels come last.
+// Every reader of the image transposes it to channels last, directly or after element-wise nodes.
 bool is_wanted_channels_last(const Graph& graph, ValueId image);
 
 }  // namespace stitch::plan

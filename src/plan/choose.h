@@ -5,11 +5,11 @@
 
 namespace stitch::plan {
 
-// Products, convolutions, attention and recurrences by the techniques that are expected to be fastest.
+// Products, convolutions, attention and recurrences get the techniques with the least estimated time.
 Result<Plan> choose_techniques(const Context& context, Plan plan, const Catalogue& catalogue);
-// FP32 products bound by arithmetic on tensor cores, by techniques that keep FP32's accuracy.
+// Compute-bound FP32 products move to tensor cores, with techniques that keep FP32's accuracy.
 Result<Plan> use_tensor_cores(const Context& context, Plan plan, const Catalogue& catalogue);
-// The same in sums a quarter as long: for whatever the first way was too coarse.
+// The same with accumulation chains a quarter as long, for models where the first is too inaccurate.
 Result<Plan> use_tensor_cores_finely(const Context& context, Plan plan, const Catalogue& catalogue);
 
 }  // namespace stitch::plan

@@ -1,4 +1,5 @@
-// What is the same in every run: weights that no forward pass renews, and what is made of them alone.
+// Values that are the same in every run: weights that no forward pass updates, and what depends on them
+// alone.
 #pragma once
 
 #include <set>

@@ -1,4 +1,4 @@
-// Everything a decision of the Planner's or the Coder's may depend on, handed in.
+// Everything that a decision of the Planner or the Coder may depend on, passed as one argument.
 #pragma once
 
 #include "device/gpu_spec.h"
@@ -13,7 +13,7 @@ struct Context {
       : graph(of), gpu(on), numerics(within), torch(std::move(seen)), rounding(of, within, torch) {}
 
   const Graph& graph;
-  const GpuSpec& gpu;  // all of the machine's numbers; nobody else has any
+  const GpuSpec& gpu;  // the only source of hardware numbers
   Numerics numerics;
   ReferenceFacts torch;
   Rounding rounding;  // which nodes may lose bits

@@ -1,5 +1,4 @@
-// The cost model held against measured regions: how far off it is, and the calibration that brings it
-// nearest.
+// The cost model compared with measured regions: its error, and the calibration that minimises it.
 #pragma once
 
 #include <span>
@@ -19,12 +18,12 @@ struct CostSample {
   double measured = 0;   // seconds
 };
 
-// "conv.cudnn half channels_last": what a calibration knows techniques by.
+// "conv.cudnn half channels_last": the key of a technique in a calibration.
 std::string way_of(const Region& region);
 
 struct CostError {
   int samples = 0;
-  double median = 1;         // of the larger over the smaller
+  double median = 1;         // of max(predicted, measured) / min(predicted, measured)
   double within_double = 0;  // share
 };
 CostError error_of(std::span<const CostSample> samples, const Calibration* calibration);
@@ -32,10 +31,10 @@ double predicted(const CostSample& sample, const Calibration* calibration);
 // Of pairs of predicted and measured seconds.
 CostError error_of(const std::vector<std::pair<double, double>>& predicted_and_measured);
 
-// Ways with fewer samples than this stay as they are.
+// Ways with fewer samples than this are not calibrated.
 inline constexpr int least_samples = 4;
 Calibration fit(std::span<const CostSample> samples, std::string gpu, std::string made);
-// The error on tasks that a fit has not seen: each fifth of the tasks by a fit to the others.
+// Five-fold cross-validation over tasks.
 CostError error_on_unseen_tasks(std::span<const CostSample> samples);
 
 // {"way", "memory", "compute", "rearranging", "launch", "measured"}: what a record of `bench` keeps.

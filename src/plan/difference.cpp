@@ -55,7 +55,7 @@ Result<std::vector<Region>> in_running_order(const Graph& graph, std::vector<Reg
   for (size_t r = 0; r < regions.size(); ++r)
     if (!visit(r))
       return at("plan: region '" + regions[r].name + "'",
-                user_error("plan", format("waits for itself in '{}'", graph.name),
+                user_error("plan", format("depends on itself in '{}'", graph.name),
                            "take or drop it together with its neighbours"));
   return out;
 }
@@ -73,7 +73,7 @@ std::vector<Change> difference(const Graph& graph, const Plan& before, const Pla
     if (!is_in(before, region)) add(region.nodes);
   for (size_t v = 0; v < graph.values.size(); ++v) {
     if (before.storage[v] == after.storage[v]) continue;
-    std::vector<int32_t> nodes;  // of everybody who has to know
+    std::vector<int32_t> nodes;  // of all regions affected
     for (const Plan* plan : {&before, &after})
       for (const Region& region : plan->regions)
         if (const std::vector<ValueId> known = reads_and_writes(region);

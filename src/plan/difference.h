@@ -1,5 +1,4 @@
-// A step is a difference of two plans over named regions: it can be taken for some of them and dropped for
-// others.
+// A step is the difference of two plans, by named regions: parts of it can be applied and others dropped.
 #pragma once
 
 #include <set>
@@ -10,8 +9,8 @@
 
 namespace stitch::plan {
 
-// The least that can be taken or dropped by itself: regions over the same nodes, and whoever reads or writes
-// a value that they store in another way.
+// The smallest part that can be applied on its own: regions over the same nodes, with all readers and writers
+// of values whose storage changes.
 struct Change {
   std::vector<std::string> before, after;  // regions by name, in order
   std::set<int32_t> nodes;                 // all that they cover
@@ -20,13 +19,12 @@ struct Change {
 // In the order of their first nodes.
 std::vector<Change> difference(const Graph& graph, const Plan& before, const Plan& after);
 
-// `before` with these changes towards `after`, in an order that runs. Branches side by side are the whole
-// plan's: they stay only if every change is taken.
+// `before` with these changes towards `after`, in execution order. Concurrent branches belong to the whole
+// plan: they stay only if every change is applied.
 Result<Plan> take_changes(const Graph& graph, const Plan& before, const Plan& after,
                           const std::vector<Change>& taken);
 
-// Regions in an order that runs, as near to their own as that can be. An error names one that waits for
-// itself.
+// A topological order, as close to the given one as possible. An error names a region that depends on itself.
 Result<std::vector<Region>> in_running_order(const Graph& graph, std::vector<Region> regions);
 
 }  // namespace stitch::plan

@@ -45,7 +45,7 @@ Json slots(const Graph& graph, const Plan& plan, const std::vector<ValueId>& ids
   return out;
 }
 
-// What else could be chosen: for whoever edits the document.
+// The alternatives, for people who edit the document.
 Json knobs_of(const Context& context, const Region& region) {
   Json out = Json::object();
   for (const Knob& knob : region.technique->knobs(context, region))

@@ -1,5 +1,5 @@
-// The plan as a document, both ways: a person, a tuner or an LLM writes the same one as the built-in Planner.
-// read_plan(to_json(plan)) is the plan, and to_json of that the same bytes.
+// Plans as JSON documents: a person, a tuner or an LLM writes the same format as the built-in Planner.
+// read_plan(to_json(plan)) gives the plan back, and to_json of that the same bytes.
 #pragma once
 
 #include <string>
@@ -11,36 +11,37 @@
 namespace stitch::plan {
 
 Json to_json(const Context& context, const Plan& plan);
-// The steps with what they are predicted to gain, then the regions with their estimates.
+// The steps with their predicted gains, then the regions with their estimates.
 std::string text(const Context& context, const Plan& plan, const Terminal& terminal);
 
-// What was decided under: read before the plan, since knobs and offers depend on it.
+// What the plan was made for: read before the plan, since knobs and offers depend on it.
 struct Premises {
   Numerics numerics = Numerics::standard;
   ReferenceFacts torch;
 };
-// Refused, if the document is for another graph or another GPU.
+// An error if the document is for another graph or another GPU.
 Result<Premises> read_premises(const Json& document, const Graph& graph, const GpuSpec& gpu);
-// Checked in full (check_whole). Errors name the region and say how to mend it.
+// Checked in full (check_whole). Errors name the region and say how to fix it.
 Result<Plan> read_plan(const Json& document, const Context& context, const Catalogue& catalogue);
 
-// Nodes covered once, contracts meet, an order that runs; techniques accept their regions, offer what they
-// are asked for, knobs and their values are legal, types can be stored.
+// Checks that every node is covered once, contracts match and the order can run; that techniques accept their
+// regions and have the chosen offers; that knobs, their values and storage types are legal.
 Result<void> check_whole(const Context& context, const Plan& plan);
 
-// A document with what it was decided under; `graph` and `gpu` outlive it.
+// A plan document with its premises; `graph` and `gpu` outlive it.
 struct GivenPlan {
   Context context;
   Plan plan;
 };
-// `asked`: the class that the user names. The document's counts; another one than the default is refused.
+// `asked`: the class given on the command line. The document's class is used; a different one that isn't the
+// default is an error.
 Result<GivenPlan> read_given_plan(const Json& document, const Graph& graph, const GpuSpec& gpu,
                                   const Catalogue& catalogue, Numerics asked);
 
 // The JSON Schema of the document, made from the catalogue.
 Json plan_schema(const Catalogue& catalogue);
 
-// A document of more bytes isn't parsed.
+// Larger documents are rejected unparsed.
 inline constexpr size_t most_plan_bytes = 64 << 20;
 
 }  // namespace stitch::plan

@@ -1,4 +1,4 @@
-// What writing and reading a plan document have in common.
+// Shared by the writer and the reader of plan documents.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 namespace stitch::plan {
 
 inline constexpr int plan_version = 2;
-// A node goes by its first result.
+// A node is named after its first result.
 const std::string& node_name(const Graph& graph, int32_t node);
 std::string graph_hash(const Graph& graph);
 

@@ -30,7 +30,7 @@ class Fields {
     return found == object_->end() ? nullptr : &*found;
   }
 
-  // Keys that nobody reads are misspelt ones.
+  // Unknown keys are taken for misspellings and refused.
   Result<void> allow(std::initializer_list<std::string_view> keys) const {
     for (const auto& [key, value] : object_->items())
       if (std::ranges::find(keys, key) == keys.end())
@@ -335,8 +335,9 @@ Result<GivenPlan> read_given_plan(const Json& document, const Graph& graph, cons
                                   const Catalogue& catalogue, Numerics asked) {
   STITCH_TRY(Premises premises, read_premises(document, graph, gpu));
   if (asked != Numerics::standard && asked != premises.numerics)
-    return user_error("plan", format("the plan is of class {}, not {}", name(premises.numerics), name(asked)),
-                      "leave --numerics out: the plan says it");
+    return user_error("plan",
+                      format("the plan's numerics class is {}, not {}", name(premises.numerics), name(asked)),
+                      "leave --numerics out: the plan has it");
   Context context(graph, gpu, premises.numerics, std::move(premises.torch));
   STITCH_TRY(Plan plan, read_plan(document, context, catalogue));
   return GivenPlan{std::move(context), std::move(plan)};

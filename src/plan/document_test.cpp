@@ -169,9 +169,10 @@ TEST_F(PlanDocument, IsRefusedInWordsThatSayWhatToDo) {
   EXPECT_EQ(edited([](Json& json) { json["regions"].erase(0); }),
             "plan: region 'c_mul': reads 'r' before anyone has written it")
       << "first things first";
-  EXPECT_NE(
-      edited([](Json& json) { json["regions"].erase(json["regions"].size() - 1); }).find("is in no region"),
-      std::string::npos);
+  EXPECT_NE(edited([](Json& json) {
+              json["regions"].erase(json["regions"].size() - 1);
+            }).find("is not in any region"),
+            std::string::npos);
   EXPECT_EQ(edited([](Json& json) {
               Json twice = json["regions"][0];
               twice["name"] = "again";

@@ -64,7 +64,7 @@ Result<Plan> reimplement(const Context& context, Plan plan, const std::string& r
 Result<Plan> merge_regions(const Context& context, Plan plan, const std::vector<std::string>& regions,
                            const std::string& name, const Implementation& implementation,
                            const Catalogue& catalogue) {
-  if (regions.size() < 2) return user_error("plan", "to merge, two regions at least are expected");
+  if (regions.size() < 2) return user_error("plan", "merging needs at least two regions");
   Region merged;
   for (const std::string& each : regions) {
     STITCH_TRY(Region * found, find(plan, each));
@@ -90,7 +90,7 @@ Result<Plan> split_region(const Context& context, Plan plan, const std::string& 
   const Region whole = *found;
   if (whole.nodes.size() < 2)
     return at(format("plan: region '{}'", whole.name),
-              user_error("plan", "is one node: there is nothing to split"));
+              user_error("plan", "has only one node: nothing to split"));
   plan.regions.erase(plan.regions.begin() + (found - plan.regions.data()));
   run_one_after_the_other(plan);
   for (int32_t n : whole.nodes) {

@@ -1,5 +1,5 @@
-// Small changes of a plan by region names, as a person or a language model asks for them. The result is
-// checked in full; errors name the region.
+// Small edits of a plan by region names, for people and language models. The result is checked in full;
+// errors name the region.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace stitch::plan {
 
-// How a region is to be implemented; what isn't said stays, or is the technique's own.
+// How a region is to be implemented; unset fields keep their value or take the technique's default.
 struct Implementation {
   std::string technique;
   std::optional<Offer> offer;
@@ -19,14 +19,15 @@ struct Implementation {
 
 Result<Plan> reimplement(const Context& context, Plan plan, const std::string& region,
                          const Implementation& implementation, const Catalogue& catalogue);
-// Several regions as one of this name.
+// Joins several regions into one of this name.
 Result<Plan> merge_regions(const Context& context, Plan plan, const std::vector<std::string>& regions,
                            const std::string& name, const Implementation& implementation,
                            const Catalogue& catalogue);
-// A region as one a node, by the simplest techniques.
+// Splits a region into one per node, with the simplest techniques.
 Result<Plan> split_region(const Context& context, Plan plan, const std::string& region,
                           const Catalogue& catalogue);
-// The whole pass as one region, for somebody's source: not checked, since there is none yet.
+// The whole forward pass as one region, for a user's or LLM's source: not checked, since the source doesn't
+// exist yet.
 Result<Plan> as_one_region(const Context& context, const Plan& plan, const std::string& name,
                            const Catalogue& catalogue);
 

@@ -1,5 +1,5 @@
-// What a plan is expected to cost on a GPU, region by region: bytes, arithmetic, launches. An estimate, and
-// always called one.
+// The cost model: what a plan is expected to take on a GPU, region by region, from bytes, arithmetic and
+// launches.
 #pragma once
 
 #include <functional>
@@ -9,17 +9,17 @@
 
 namespace stitch::plan {
 
-// The share of the copy bandwidth that a pass over an image reaches.
+// Share of the copy bandwidth that a streaming pass over an image reaches.
 inline constexpr double streaming_share = 0.85;
 
-// What a region has to do, on whatever GPU.
+// The work of a region, independent of the GPU.
 struct Work {
   double bytes = 0;  // moved between the region and memory
   double flops = 0;
-  double matrix = 0;  // of them, products'
+  double matrix = 0;  // the part in matrix products
 };
 Work work_of(const Graph& graph, const Plan& plan, const Region& region);
-// By the memory that kernels move, and their starts.
+// From the bytes that kernels move, and their launches.
 double seconds_of(const GpuSpec& gpu, const Traffic& traffic);
 
 struct RegionEstimate {
@@ -27,23 +27,23 @@ struct RegionEstimate {
   double flops = 0;
   double memory = 0;       // seconds
   double compute = 0;      // seconds
-  double rearranging = 0;  // seconds of passes before and behind a library's kernel
-  double launch = 0;       // seconds of latency that nothing hides
+  double rearranging = 0;  // seconds of layout conversions before and after a library's kernel
+  double launch = 0;       // seconds of exposed latency
   double seconds() const { return (memory > compute ? memory : compute) + rearranging + launch; }
 };
-// With what a technique was measured to take over it; null: as it is.
+// Scaled by a technique's measured calibration; null: uncalibrated.
 double seconds_of(const RegionEstimate& parts, const Calibrated* calibrated);
 
-// Its parts with the same.
+// Each part scaled by the calibration.
 RegionEstimate calibrated(RegionEstimate parts, const Calibrated* by);
 
 // From the technique's own rates, without a calibration.
 RegionEstimate estimate_without_calibration(const Context& context, const Plan& plan, const Region& region);
-// Its parts calibrated, where the GPU has a calibration.
+// Calibrated, where the GPU has a calibration.
 RegionEstimate estimate(const Context& context, const Plan& plan, const Region& region);
-// The whole pass: regions one after the other, but for sections, whose branches share the machine.
+// The whole forward pass: regions in sequence, except that the branches of a section share the GPU.
 double estimate(const Context& context, const Plan& plan);
-// The same with regions' times from somebody who knows better.
+// The same with region times from another source, such as measurements.
 using RegionTimes = std::function<RegionEstimate(const Region&)>;
 double estimate(const Context& context, const Plan& plan, const RegionTimes& times);
 

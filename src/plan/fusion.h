@@ -5,18 +5,20 @@
 
 namespace stitch::plan {
 
-// What follows a product and only it, inside its region.
+// Element-wise nodes that only a product's result feeds join its region.
 Result<Plan> fuse_epilogues(const Context& context, Plan plan, const Catalogue& catalogue);
-// What an image is multiplied with, element by element, inside the region of the product that reads the
-// result and nobody else does: for techniques that can do so while they read it.
+// An element-wise multiplication of an image (a gate) joins the region of the only product that reads it, for
+// techniques that can apply it while loading.
 Result<Plan> fuse_gates(const Context& context, Plan plan, const Catalogue& catalogue);
-// A pool, with what comes before it element by element, inside the region of the convolution in fp16 that it
-// reads, where somebody takes the image as it lies and both together are expected to be faster.
+// A pool, with the element-wise nodes before it, joins the region of the fp16 convolution that it reads,
+// where a technique accepts the layout and the estimate for both together is lower.
 Result<Plan> fuse_pools(const Context& context, Plan plan, const Catalogue& catalogue);
-// Element-wise nodes and reductions, producers into their only consumers, as far as one kernel can go.
+// Element-wise nodes and reductions: producers are fused into their only consumers, as far as one kernel can
+// go.
 Result<Plan> fuse_loops(const Context& context, Plan plan, const Catalogue& catalogue);
 
-// Chains of element-wise nodes over weights alone: kernels of a program's start, as few as can be.
+// Chains of element-wise nodes over weights alone run once, when a program is created: fused into few
+// kernels.
 Result<Plan> fuse_constants(const Context& context, Plan plan, const Catalogue& catalogue);
 
 }  // namespace stitch::plan

@@ -1,10 +1,21 @@
 #include "plan/grouping.h"
 
+#include <algorithm>
 #include <functional>
 
 #include "plan/plain_plan.h"
+#include "plan/technique.h"
 
 namespace stitch::plan {
+
+bool has_product(const Graph& graph, const Region& region) { return kind_of(graph, region) != Kind::loop; }
+
+bool element_wise(const Graph& graph, const Region& region) {
+  return std::ranges::all_of(region.nodes, [&](int32_t n) {
+    const Op op = graph.nodes[static_cast<size_t>(n)].op;
+    return info(op).family == Family::pointwise || info(op).family == Family::view || op == Op::full;
+  });
+}
 
 Grouping::Grouping(const Graph& graph, std::vector<Region> regions)
     : graph_(graph), regions_(std::move(regions)), group_of_(graph.nodes.size()), users_(users(graph)) {

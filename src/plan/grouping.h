@@ -1,4 +1,4 @@
-// Regions as they grow together.
+// Regions while they are being fused.
 #pragma once
 
 #include <set>
@@ -8,26 +8,31 @@
 
 namespace stitch::plan {
 
+// A product, convolution, attention or recurrence.
+bool has_product(const Graph& graph, const Region& region);
+// Pointwise nodes, views and constants, which are created where they are used.
+bool element_wise(const Graph& graph, const Region& region);
+
 class Grouping {
  public:
   Grouping(const Graph& graph, std::vector<Region> regions);
 
   size_t size() const { return regions_.size(); }
   const Region& operator[](size_t r) const { return regions_[r]; }
-  // Others were taken over.
+  // False once it was merged into another group.
   bool alive(size_t r) const { return !regions_[r].nodes.empty(); }
 
-  // The groups that read what this one makes.
+  // The groups that read this group's results.
   std::set<size_t> consumers(size_t r) const;
-  // By a node, not handed in.
+  // Computed by a node, not an input.
   bool is_made(ValueId id) const;
-  // The last node of the groups that read it; the end, if it is handed out.
+  // The last node of the groups that read it; the end of the graph if it is an output.
   int32_t last_reader(ValueId id) const;
-  // Leaving `from`, can one come back into `into` through a third group? Then they can't be one region.
+  // Is there a path from `from` to `into` through a third group? Then they can't be one region.
   bool detour(size_t from, size_t into) const;
-  // The nodes of both, named, with nobody to implement them yet.
+  // The nodes of both, named, without a technique yet.
   Region merged(size_t a, size_t b) const;
-  // `a` takes `b` over.
+  // Replaces `a` with `region` and removes `b`.
   void merge(size_t a, size_t b, Region region);
   // In an order that can run.
   std::vector<Region> in_order();

@@ -1,17 +1,17 @@
-// fp16 spent like money: which convolutions multiply in it and which values are stored in it, by the time
-// that saves and the error that it was measured to add.
+// Which convolutions multiply in fp16 and which values are stored in fp16: the most time saved within the
+// error budget, from measured errors.
 #pragma once
 
 #include "plan/technique.h"
 
 namespace stitch::plan {
 
-// Every convolution that may be, and all between them, or nothing: where the measured errors leave room.
+// All eligible convolutions and the values between them, or none: if the measured errors fit the budget.
 Result<Plan> store_all_half(const Context& context, Plan plan, const Catalogue& catalogue);
-// Up to a share of the budget that leaves room for what a measurement on one kind of input can't know. The
-// plan as it is where nobody measured, or where it has fp16 already.
+// Up to a share of the budget, with a margin because only one kind of input was measured. The plan is
+// unchanged without measurements, or if it has fp16 already.
 Result<Plan> store_half_within_budget(const Context& context, Plan plan, const Catalogue& catalogue);
-// For a model whose measured errors promised too much.
+// For models where the measured errors were too optimistic.
 Result<Plan> store_half_within_half_the_budget(const Context& context, Plan plan, const Catalogue& catalogue);
 
 }  // namespace stitch::plan

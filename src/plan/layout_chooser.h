@@ -1,4 +1,5 @@
-// One layout for all values at once: convolutions ask for channels last, and what lies between them follows.
+// Chooses the layout of all values at once: convolutions prefer channels last, and the values between them
+// follow.
 #pragma once
 
 #include <map>
@@ -9,12 +10,12 @@
 namespace stitch::plan {
 
 struct LayoutWish {
-  Arithmetic arithmetic = Arithmetic::by_class;  // half, half_exact_bias: values are stored in fp16, too
-  std::set<int32_t> convolutions;                // nodes that may multiply so
-  // Convolutions that aren't among them are exact, and what they write keeps all its bits.
+  Arithmetic arithmetic = Arithmetic::by_class;  // half, half_exact_bias: values are stored in fp16 too
+  std::set<int32_t> convolutions;                // nodes that may use this arithmetic
+  // Other convolutions are exact, and their results are stored in full precision.
   bool careful = false;
-  std::set<ValueId> full_precision;  // values that keep all their bits, channels last or not
-  std::set<int32_t> exact;           // nodes that may be laid out so at FP32's accuracy
+  std::set<ValueId> full_precision;  // values stored in full precision in any layout
+  std::set<int32_t> exact;           // nodes that may use this layout at FP32's accuracy
 
   bool half() const { return arithmetic != Arithmetic::by_class; }
 };
@@ -23,19 +24,19 @@ class LayoutChooser {
  public:
   LayoutChooser(const Context& context, const Plan& plan, const Catalogue& catalogue, LayoutWish wish);
 
-  // Techniques that can't read what lies there, or for which conversions cost more than they gain, make room
-  // for others or leave, one round after the other.
+  // Iterates: techniques that can't read the assigned layouts, or whose conversions cost more than they gain,
+  // are replaced or dropped.
   Plan choose();
 
  private:
   bool loses_bits(const Region& region) const;
   bool stays_exact(const Region& region) const;
-  // Who would implement the region channels last: its own technique, or one that it gives way to, and that
+  // The technique that would implement the region channels last: its own, or one it gives way to and that
   // wasn't refused.
   const Technique* technique_for(size_t r) const;
   Offer offer_for(const Region& region) const;
   bool follows(size_t r) const { return plan_.regions[r].technique->takes_any_order(); }
-  // Is the value's place ours to choose, and can everybody beside it take any?
+  // May the value's layout be chosen freely, and do all its readers and writers accept any order?
   bool movable(ValueId id) const;
   std::set<ValueId> row_major_values() const;
   std::set<ValueId> reached(const std::set<ValueId>& row_major) const;
@@ -49,12 +50,12 @@ class LayoutChooser {
   const Plan& plan_;
   const Catalogue& catalogue_;
   const LayoutWish wish_;
-  std::map<size_t, const Technique*> chosen_;  // regions of convolutions, and who implements them
+  std::map<size_t, const Technique*> chosen_;  // regions with convolutions, and their techniques
   std::map<size_t, std::set<const Technique*>> refused_;
   std::set<ValueId> rounded_;  // results in FP32 where PyTorch has TF32
   std::map<ValueId, std::vector<size_t>> readers_;
   std::map<ValueId, size_t> writer_;
-  std::set<ValueId> fixed_;  // the caller's, and weights
+  std::set<ValueId> fixed_;  // inputs, outputs and weights
 };
 
 }  // namespace stitch::plan

@@ -86,7 +86,7 @@ bool has_half(const Plan& plan) {
                              [](const Region& region) { return region.offer.rounds_to_half(); });
 }
 
-// At FP32's accuracy, by whoever suits that best.
+// At FP32's accuracy, with the technique that suits best.
 void make_exact(const Context& context, Region& region, const Catalogue& catalogue) {
   const Offer exact{Arithmetic::exact, region.offer.order};
   const Technique* own = region.technique;

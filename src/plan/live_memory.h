@@ -1,4 +1,4 @@
-// Memory between regions: how much of it a plan holds at once, beside what running node by node would.
+// Peak memory between regions, compared with running node by node.
 #pragma once
 
 #include "plan/technique.h"
@@ -10,11 +10,11 @@ struct LiveMemory {
       at;  // by region: values and scratch while it runs; the regions of a section are at once
   int64_t peak = 0;
 };
-// What is made of weights alone is not counted, nor are weights, inputs and what libraries ask for.
+// Weights, values computed from weights alone, inputs and library workspaces are not counted.
 LiveMemory live_memory(const Context& context, const Plan& plan);
 
-// As frameworks run a model: nodes in order, each result freed after its last use; and a little beside it,
-// less than a framework's libraries take.
+// The peak of a framework that runs nodes in order and frees each result after its last use, plus a margin
+// smaller than its libraries' workspaces.
 int64_t memory_allowed(const Graph& graph);
 
 }  // namespace stitch::plan

@@ -27,7 +27,7 @@ const MeasuredErrors::Product* MeasuredErrors::product(std::string_view result,
   const Product* out = nullptr;
   for (const auto& [name, each] : products) {
     if (module.empty() || each.module != module) continue;
-    if (out) return nullptr;  // several: nobody knows which
+    if (out) return nullptr;  // ambiguous
     out = &each;
   }
   return out;

@@ -1,5 +1,5 @@
-// What rounding does to a model's outputs, place by place, as a reference measured it. All numbers are
-// squares of errors in units of what the numerics class allows, so that they add up and 1 is everything.
+// How rounding at each place affects a model's outputs, measured with the reference. All numbers are squared
+// errors in units of the class's allowed error, so that they add up and 1 is the whole budget.
 #pragma once
 
 #include <map>
@@ -11,14 +11,14 @@
 
 namespace stitch::plan {
 
-// What numbers are rounded to.
+// The precision that numbers are rounded to.
 enum class Precision : uint8_t { f32, tf32, f16, bf16 };
 std::string_view name(Precision precision);
 
 // Of one place and one group of outputs.
 struct RoundingShares {
   double tf32 = 0, f16 = 0, bf16 = 0;
-  double scale = 0;  // of a relative change of 1 that all elements of a sample share
+  double scale = 0;  // the error of a relative change of 1 shared by all elements of a sample
 
   double of(Precision precision) const;
   bool operator==(const RoundingShares&) const = default;

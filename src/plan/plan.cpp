@@ -120,7 +120,7 @@ Result<void> check_branches(const Plan& plan) {
 
 Result<void> check(const Graph& graph, const Plan& plan) {
   if (plan.storage.size() != graph.values.size())
-    return user_error("plan", format("storage for {} values, where the graph has {}", plan.storage.size(),
+    return user_error("plan", format("storage for {} values, but the graph has {}", plan.storage.size(),
                                      graph.values.size()));
   std::vector<int> covered(graph.nodes.size());
   std::set<ValueId> ready, states = renewed(graph);
@@ -147,7 +147,7 @@ Result<void> check(const Graph& graph, const Plan& plan) {
   for (size_t n = 0; n < graph.nodes.size(); ++n)
     if (!covered[n])
       return at("plan",
-                user_error("plan", format("'{}' is in no region", graph[graph.nodes[n].results[0]].name),
+                user_error("plan", format("'{}' is not in any region", graph[graph.nodes[n].results[0]].name),
                            "add it to the nodes of one"));
   for (size_t v = 0; v < plan.storage.size(); ++v) {
     const std::vector<int64_t>& order = plan.storage[v].order;
@@ -157,10 +157,10 @@ Result<void> check(const Graph& graph, const Plan& plan) {
     for (size_t d = 0; d < sorted.size(); ++d)
       if (sorted[d] != static_cast<int64_t>(d) || std::ssize(sorted) != graph.values[v].type.rank())
         return user_error(
-            "plan", format("the order of '{}' is no permutation of its dimensions", graph.values[v].name));
+            "plan", format("the order of '{}' is not a permutation of its dimensions", graph.values[v].name));
     if (graph.values[v].role != Role::result)
       return user_error(
-          "plan", format("'{}' is the caller's: its layout is not ours to choose", graph.values[v].name));
+          "plan", format("'{}' is an input or output: its layout can't be changed", graph.values[v].name));
   }
   return check_branches(plan);
 }

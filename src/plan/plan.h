@@ -1,4 +1,4 @@
-// The plan: which nodes are computed together, how, and how values lie in memory between them.
+// The plan: which nodes are computed together, how, and how values are stored between them.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace stitch::plan {
 
-// How a value lies in memory between regions.
+// How a value is stored between regions.
 struct Storage {
   DType dtype = DType::f32;
   std::vector<int64_t> order;  // dimensions, outermost first; empty: row-major
@@ -21,9 +21,9 @@ struct Storage {
   bool operator==(const Storage&) const = default;
 };
 
-// How a technique multiplies, and in which order of dimensions it takes images.
+// The arithmetic of a technique's products, and the layout of the images it takes.
 enum class Arithmetic : uint8_t {
-  by_class,         // as the numerics class has it
+  by_class,         // what the numerics class allows
   exact,            // FP32's accuracy
   half,             // operands rounded to fp16, FP32 sums
   half_exact_bias,  // the same, biases added in FP32
@@ -43,28 +43,28 @@ std::string_view name(Order order);
 
 class Technique;
 
-// CUDA that somebody wrote for one region: a person, a language model.
+// CUDA for one region, written by a person or a language model.
 struct Source {
-  std::string function;  // that it defines, as the region's contract has it
+  std::string function;  // the function it defines: see the region's contract
   std::string text;
   std::string author;
-  int64_t workspace_bytes = 0;  // scratch memory that the function is given behind its results
+  int64_t workspace_bytes = 0;  // scratch memory, passed after the results
 
   bool operator==(const Source&) const = default;
 };
 inline constexpr size_t most_source_bytes = 1 << 20;
 
-// A connected piece of the graph implemented as one unit.
+// A connected part of the graph, implemented as one unit.
 struct Region {
   std::string name;  // a C identifier made from the model's own names
   const Technique* technique = nullptr;
   std::vector<int32_t> nodes;   // in graph order
   std::vector<ValueId> reads;   // inputs, states, the seed, or other regions' writes; not parameters
   std::vector<ValueId> writes;  // what outputs, updates or other regions need
-  Offer offer;                  // of the technique's
-  std::map<std::string, int64_t> choices;  // of its knobs' values, where one isn't the technique's own
-  std::shared_ptr<const Source> source;    // of a technique that takes one
-  // Neighbours with the same section run side by side, those of a branch one after the other; 0: alone.
+  Offer offer;                  // one of the technique's
+  std::map<std::string, int64_t> choices;  // knob values that differ from the technique's default
+  std::shared_ptr<const Source> source;    // for techniques that take one
+  // Consecutive regions with the same section run concurrently, those of one branch in sequence; 0: alone.
   int section = 0, branch = 0;
 
   int64_t choice(const std::string& knob, int64_t otherwise) const {
@@ -76,7 +76,7 @@ struct Region {
   }
 };
 
-// One item of the to-do list: what it changes, and what that is predicted to gain.
+// One change of the plan, with its predicted gain.
 struct Step {
   std::string title;
   std::string why;
@@ -87,29 +87,29 @@ struct Step {
 struct Plan {
   Numerics numerics = Numerics::standard;
   std::vector<Storage> storage;  // by value
-  std::vector<Region> regions;   // in the order in which they run
+  std::vector<Region> regions;   // in execution order
   bool one_graph = true;         // the whole forward pass is captured and replayed
   std::vector<Step> steps;
 };
 
 // What a region reads, then what it writes.
 std::vector<ValueId> reads_and_writes(const Region& region);
-// Storage as the ABI and the graph have it, no regions yet.
+// Default storage (the ABI's and the graph's), no regions yet.
 Plan empty_plan(const Graph& graph, Numerics numerics);
-// reads and writes of a region from its nodes: what it needs from outside, and what others need from it.
+// Sets a region's reads and writes from its nodes.
 void complete(const Graph& graph, Region& region);
-// Which regions make the same in every run, from weights and constants alone: they run when the program is
-// created.
+// Regions that depend on weights and constants alone: they run once, when the program is created.
 std::vector<bool> constant_regions(const Graph& graph, const Plan& plan);
-// The regions of a section: from the first of the two to the one before the second.
+// The regions [first, end) of a section.
 struct Section {
   size_t first = 0, end = 0;
   int branches = 0;
 };
 std::vector<Section> sections_of(const Plan& plan);
-// Every node covered exactly once, contracts meet, an order that can run. Errors name the region.
+// Checks that every node is covered exactly once, contracts match and the order can run. Errors name the
+// region.
 Result<void> check(const Graph& graph, const Plan& plan);
-// What is wrong with a region of it.
+// An error in one region of a plan.
 Error at_region(const Region& region, std::string message, std::string fix = {});
 
 }  // namespace stitch::plan

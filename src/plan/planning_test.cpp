@@ -154,7 +154,7 @@ TEST(Planning, InvalidPlansAreNamed) {
   ASSERT_TRUE(plan);
   plan::Plan missing = *plan;
   missing.regions.pop_back();
-  EXPECT_EQ(plan::check(graph, missing).error().message, "'b' is in no region");
+  EXPECT_EQ(plan::check(graph, missing).error().message, "'b' is not in any region");
   plan::Plan twice = *plan;
   twice.regions.push_back(twice.regions[0]);
   EXPECT_NE(plan::check(graph, twice).error().message.find("covered twice"), std::string::npos);

@@ -1,5 +1,5 @@
-// What kind of region it is, whatever model it is in: ops, types and attributes in their order, sizes to the
-// nearest power of two below. Two regions of a signature are expected to like the same techniques.
+// The kind of a region, independent of the model: ops, types and attributes in order, sizes rounded down to
+// powers of two. Regions with the same signature are expected to run best with the same techniques.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace stitch::plan {
 
-// "conv relu #1f0c22ab93d4": the ops for people, the sum of everything for machines.
+// "conv relu #1f0c22ab93d4": the ops, and a hash of everything.
 std::string signature_of(const Graph& graph, const Region& region);
 
 }  // namespace stitch::plan

@@ -1,4 +1,4 @@
-// Precision as money: what is worth its error, within a limit.
+// Which reductions of precision to make within an error budget: a knapsack problem.
 #pragma once
 
 #include <cstddef>
@@ -6,14 +6,14 @@
 
 namespace stitch::plan {
 
-// Something that saves time and costs accuracy.
+// One reduction of precision: the time it saves and the error it adds.
 struct Expense {
-  double gain = 0;           // seconds, or anything else of which more is better
+  double gain = 0;           // seconds, or any other gain
   std::vector<double> cost;  // squares of errors, by group of outputs
 };
 
-// Those that gain most together while no group's sum is over its limit, in order. What costs or gains no
-// number is never among them, and a larger limit never gains less.
+// The ones with the largest total gain while no group's sum exceeds its limit, in order. Entries with a NaN
+// cost or gain are never chosen, and a larger limit never gains less.
 std::vector<size_t> choose_spending(const std::vector<Expense>& all, const std::vector<double>& limits);
 
 }  // namespace stitch::plan

@@ -20,55 +20,47 @@ namespace {
 
 constexpr std::array rules = {
     StepRule{"libraries",
-             "products and convolutions by cuBLASLt and cuDNN, attention without its scores in memory, "
-             "recurrences "
-             "with their weights in registers, else by cuDNN",
+             "cuBLASLt for products, cuDNN for convolutions, attention that keeps its scores out of memory, "
+             "recurrences with their weights in registers or by cuDNN",
              choose_techniques},
-    StepRule{
-        "tensor cores",
-        "FP32 products on fp16 tensor cores, each operand split in two: FP32's accuracy, a third of their "
-        "rate",
-        use_tensor_cores, false, true},
+    StepRule{"tensor cores",
+             "FP32 products on fp16 tensor cores, each operand split in two: FP32's accuracy at a third of "
+             "their rate",
+             use_tensor_cores, false, true},
     StepRule{
         "tensor cores in short sums",
-        "the same where that was too coarse: tensor cores cut sums off, and sums a quarter as long lose a "
-        "quarter as much",
+        "the same with sums a quarter as long, where the error was too large: tensor cores truncate sums",
         use_tensor_cores_finely, false, true},
-    StepRule{"views",
-             "attention reads heads where the linear before it left them, depthwise convolutions pixels",
+    StepRule{"views", "attention and depthwise convolutions read their inputs through views, without copies",
              absorb_views},
-    StepRule{"epilogues", "what follows a product happens before its result reaches memory", fuse_epilogues},
+    StepRule{"epilogues", "element-wise work after a product is done before its result is stored",
+             fuse_epilogues},
     StepRule{"loops", "chains of element-wise nodes and reductions become single kernels", fuse_loops},
-    StepRule{"joined epilogues", "a kernel that only finishes a product goes into it, too", fuse_epilogues},
-    StepRule{
-        "half storage",
-        "convolutions in fp16, which has TF32's mantissa: values between them take half the bytes, channels "
-        "last",
-        store_half, true},
-    StepRule{
-        "half storage before the last layers",
-        "the same, but a convolution that no other one reads behind writes FP32, as PyTorch's does: what "
-        "it rounds would be the largest error of all",
-        store_half_before_last, true},
+    StepRule{"joined epilogues", "a kernel that only finishes a product is fused into it too",
+             fuse_epilogues},
+    StepRule{"half storage",
+             "convolutions in fp16, which has TF32's mantissa; values between them take half the bytes, "
+             "channels last",
+             store_half, true},
+    StepRule{"half storage before the last layers",
+             "the same, but convolutions that no other one follows write FP32, as PyTorch's do: their "
+             "rounding would dominate the error",
+             store_half_before_last, true},
     StepRule{"half storage beside exact layers",
-             "the same, but convolutions over few channels, which PyTorch does in FP32, stay in FP32",
+             "the same, but convolutions over few channels, which PyTorch computes in FP32, stay in FP32",
              store_half_beside_exact, true},
-    StepRule{
-        "half storage within the budget",
-        "fp16 where it saves the most time for what it adds to the error: convolutions and values one by "
-        "one, by what their rounding was measured to do to the outputs",
-        store_half_within_budget, true},
-    StepRule{"half storage within half the budget", "the same with half as much error to spend",
+    StepRule{"half storage within the budget",
+             "fp16 where it saves the most time for the error it adds: convolutions and values one by one, "
+             "from measured errors",
+             store_half_within_budget, true},
+    StepRule{"half storage within half the budget", "the same with half of the error budget",
              store_half_within_half_the_budget, true},
-    StepRule{"pools", "a pool that reads a convolution in fp16, and nobody else does, goes into it",
-             fuse_pools},
-    StepRule{"channels last",
-             "TF32 convolutions read and write what lies between them without transposing it",
+    StepRule{"pools", "a pool that is the only reader of an fp16 convolution is fused into it", fuse_pools},
+    StepRule{"channels last", "TF32 convolutions with channels last, without transposes between them",
              store_channels_last, false, true},
-    StepRule{"gates",
-             "what an image is multiplied with, channel by channel, goes into the convolution behind it",
+    StepRule{"gates", "a channel-wise multiplication of an image is fused into the convolution after it",
              fuse_gates},
-    StepRule{"branches", "small kernels that don't wait for each other run side by side", run_side_by_side},
+    StepRule{"branches", "small independent kernels run concurrently", run_side_by_side},
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The to-do list: from the plain plan to the best one, a step at a time.
+// The list of steps from the plain plan to the best one.
 #pragma once
 
 #include <functional>
@@ -12,34 +12,34 @@ struct StepRule {
   std::string_view name;
   std::string_view why;
   Result<Plan> (*apply)(const Context& context, Plan plan, const Catalogue& catalogue);
-  // Values lose bits that a class may forgive: only a whole verification tells whether they may.
+  // Reduces precision: whether the numerics class allows it is known only after a full verification.
   bool rounds = false;
-  // Within the class, but not to the last bits: the first suspect after those that round.
+  // Changes the last bits within the class: the first suspect after steps that round.
   bool approximates = false;
 };
-// In the order in which they are taken.
+// In the order they are applied.
 std::span<const StepRule> all_steps();
 
-// May it be taken at all? None that rounds where results shall be PyTorch's own.
+// May the step be applied? None that rounds where results must match PyTorch's.
 bool is_open(const Context& context, const StepRule& rule);
 
-// Do two regions compute the same nodes in the same way, whichever run beside them?
+// Do two regions compute the same nodes in the same way, regardless of what runs concurrently?
 bool is_same_work(const Plan& of_one, const Region& one, const Plan& of_other, const Region& other);
 
-// Regions that a step made or changed: nodes, technique, offer, choices, or how what they read and write
-// lies.
+// Regions that a step created or changed: nodes, technique, offer, choices, or the storage of their reads and
+// writes.
 std::vector<std::string> changed_regions(const Plan& before, const Plan& after);
 
-// The plain plan: where every list of steps begins.
+// The plain plan, where every list of steps starts.
 Result<Plan> first_plan(const Context& context, const Catalogue& catalogue);
-// The plan after every wanted step that changes something, each recorded with its prediction.
+// The plan after every wanted step that changes it, each recorded with its predicted gain.
 Result<Plan> plan_of_steps(const Context& context, const Catalogue& catalogue,
                            const std::function<bool(const StepRule&)>& wanted);
-// The wanted steps, less those that are predicted to lose: no slower, by the estimate, than the plan of every
-// wanted step and than make_plan's rule on them.
+// The wanted steps without those predicted to be slower: its estimate is at most that of all wanted steps,
+// and that of make_plan's rule applied to them.
 struct BestSteps {
   Plan plan;
-  std::vector<Step> left_out;  // each with its prediction
+  std::vector<Step> left_out;  // each with its predicted gain
   double seconds = 0;          // the plan's estimate
 };
 Result<BestSteps> best_plan_of_steps(const Context& context, const Catalogue& catalogue,

@@ -1,5 +1,5 @@
-// A technique: one way to implement a region. This interface is all that the Planner knows of one; the
-// Coder's techniques also write (code/technique.h), and code/catalogue.cpp is the one table of them.
+// A technique: one way to implement a region. The Planner knows techniques only by this interface; the
+// Coder's techniques also generate code (code/technique.h). code/catalogue.cpp is the table of them all.
 #pragma once
 
 #include <functional>
@@ -13,63 +13,62 @@
 
 namespace stitch::plan {
 
-// What a region is about: its one product, convolution, attention or recurrence; else everything that is
-// made of loops over elements.
+// What a region computes: one product, convolution, attention or recurrence; otherwise loops over elements.
 enum class Kind : uint8_t {
   product,
   convolution,
   attention,
   recurrence,
   loop,
-  any,  // of a technique alone: it is for all of these
+  any,  // only of techniques: for all of these
 };
 Kind kind_of(const Graph& graph, const Region& region);
 
-// Which step of the to-do list brings a technique in.
+// The step that introduces a technique.
 enum class Entry : uint8_t {
-  plain,        // the first plan: always right
+  plain,        // the first plan
   fast,         // the step "libraries": the first in the catalogue that accepts the region and suits it
-  approximate,  // the step "tensor cores": in place of another one that gives way, where it suits
-  given,        // no step: whoever writes the plan asks for it
+  approximate,  // the step "tensor cores": replaces a technique that gives way, where it suits
+  given,        // no step: only if a plan document names it
 };
 
-// A number that may be chosen freely among `values`: by the cost model, a tuner, a person or an LLM.
+// A parameter with a choice of `values`, made by the cost model, a tuner, a person or an LLM.
 struct Knob {
   std::string name;             // "key_tile"
-  std::string meaning;          // one line, for people and prompts
+  std::string meaning;          // one line, for documents and prompts
   std::vector<int64_t> values;  // legal for this region on this GPU
   bool recompiles = true;       // else it is set when a program is created
 };
 
-// Sums that tensor cores cut off: how many products long, and the knob that makes them shorter.
+// Accumulation on tensor cores, which truncate: the number of terms per sum, and the knob that shortens it.
 struct TruncatedSums {
   double length = 0;
-  bool balanced = false;  // a weight is in them: as many negative terms as positive ones
+  bool balanced = false;  // one operand is a weight, so positive and negative terms balance
   std::string knob;
-  bool centred = false;  // means are taken off one side: what is summed is smaller
+  bool centred = false;  // means are subtracted from one operand, so the terms are smaller
 };
 
-// Another value of a knob, by which a program takes fewer bytes of memory, and more time.
+// A knob value that trades time for memory.
 struct Leaner {
   std::string knob;
   int64_t value = 0;
   double bytes = 0;
-  ValueId weight = ValueId::none;  // regions that read the same share these bytes
+  ValueId weight = ValueId::none;  // regions with the same weight share these bytes
 };
 
-// What a technique reaches of the GPU, for the cost model (plan/estimate.h).
+// The throughput that a technique reaches, for the cost model (plan/estimate.h).
 struct Rate {
   double matrix = 0;     // operations per second of products
   double bandwidth = 0;  // share of the copy bandwidth
   double kernels = 1;
 };
-// What the kernels of a region move, one after the other.
+// Memory traffic of a region's kernels.
 struct Traffic {
   double bytes = 0;
   int kernels = 0;
 };
 
-// Asked while layouts are chosen: may this value lie in another order than row-major?
+// While layouts are chosen: may this value have another order than row-major?
 using Movable = std::function<bool(ValueId)>;
 
 class Technique {
@@ -83,61 +82,60 @@ class Technique {
 
   // An error says why it can't implement the region on this GPU.
   virtual Result<void> accepts(const Context& context, const Region& region) const = 0;
-  // The ways in which it can; the first is what it does by itself.
+  // The ways it can implement the region; the first is the default.
   virtual std::vector<Offer> offers(const Context&, const Region&) const { return {Offer{}}; }
-  // Is it expected to be faster than those behind it in the catalogue, this way?
+  // With this offer, is it expected to be faster than the techniques after it in the catalogue?
   virtual bool suits(const Context&, const Region&, const Offer&) const { return true; }
-  // May another technique take the region over, where that suits?
+  // May another technique replace it, where that one suits?
   virtual bool gives_way(const Context&, const Region&) const { return false; }
-  // Has it FP32's accuracy this way?
+  // Does it have FP32's accuracy with this offer?
   virtual bool is_exact(const Offer& offer) const { return offer.arithmetic == Arithmetic::exact; }
   virtual std::vector<Knob> knobs(const Context&, const Region&) const { return {}; }
-  // Is its code the region's own source? Only then a region may have one.
+  // Does it use the region's own source? Only then may a region have one.
   virtual bool takes_source() const { return false; }
-  // Can it, with values stored as the plan has them?
+  // Can it implement the region with the plan's storage of values?
   virtual Result<void> accepts_storage(const Context&, const Plan&, const Region&) const { return {}; }
 
-  // Fusion: has it any epilogue but ReLU without another pass over the result?
+  // Fusion: can it apply epilogues other than ReLU without another pass over the result?
   virtual bool has_free_epilogue() const { return true; }
-  // Every result element is computed for itself.
+  // Every result element is computed independently.
   virtual bool is_elementwise() const { return false; }
 
   // Layouts: can it read and write any order of dimensions?
   virtual bool takes_any_order() const { return false; }
-  // Of what the region reads and writes: what should stay row-major all the same, given what may move.
-  // `element_bytes`: of a value that moves.
+  // The reads and writes that should stay row-major, given which values may change their layout.
+  // `element_bytes`: of a value that changes.
   virtual std::vector<ValueId> row_major_values(const Context&, const Region&, const Movable&,
                                                 int64_t /*element_bytes*/) const {
     return {};
   }
-  // Its result may be stored in fp16 where convolutions lose bits, though it is computed in FP32.
+  // Its result may be stored in fp16 around fp16 convolutions, though it is computed in FP32.
   virtual bool may_round_result() const { return false; }
 
   virtual std::optional<TruncatedSums> truncated_sums(const Context&, const Region&) const {
     return std::nullopt;
   }
 
-  // What it adds to the result of its product besides, as a part of it, where numbers are spread evenly or
-  // normally.
+  // Further relative error of its product, for uniformly or normally distributed operands.
   virtual double added_error(const Context&, const Region&) const { return 0; }
 
-  // Nothing: it holds weights in no more memory than the model does, or can't do otherwise.
+  // Nothing: it needs no more memory for weights than the model, or has no choice.
   virtual std::optional<Leaner> leaner(const Context&, const Region&) const { return std::nullopt; }
 
-  // Memory that a run needs besides what the region reads and writes.
+  // Scratch memory of a run.
   virtual double scratch_bytes(const Context&, const Region&) const { return 0; }
 
   virtual Rate rate(const Context& context, const Region& region) const = 0;
-  // Bytes that its main kernel moves; nothing: what the region reads and writes, as it is stored.
+  // Bytes that its main kernel moves; nothing: the region's reads and writes as stored.
   virtual std::optional<double> kernel_bytes(const Context&, const Region&) const { return std::nullopt; }
-  // Bytes moved besides that: passes before and behind a library's kernel.
+  // Further bytes, of layout conversions before and after a library's kernel.
   virtual double rearranged_bytes(const Context&, const Plan&, const Region&) const { return 0; }
-  // Seconds of work that waits for itself, such as the steps of a recurrence.
+  // Seconds of serial dependencies, such as the steps of a recurrence.
   virtual double latency(const Context&, const Region&) const { return 0; }
-  // Of the kernels it would write; nothing: the region's reads and writes.
+  // Traffic of the kernels it would generate; nothing: the region's reads and writes.
   virtual std::optional<Traffic> traffic(const Context&, const Region&) const { return std::nullopt; }
 
-  // What it rounds the operands of the region's product to before it multiplies them.
+  // The precision that the product's operands are rounded to.
   virtual Precision operand_precision(const Context&, const Region& region) const {
     return region.offer.rounds_to_half() ? Precision::f16 : Precision::f32;
   }
@@ -145,7 +143,7 @@ class Technique {
   virtual bool rounds_product(const Context&, const Plan&, const Region&) const { return false; }
 };
 
-// All techniques there are, best first within a kind.
+// All techniques, best first within a kind.
 class Catalogue {
  public:
   explicit Catalogue(std::span<const Technique* const> all) : all_(all) {}

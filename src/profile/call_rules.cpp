@@ -52,9 +52,10 @@ int64_t host_copies_ns(const Timeline& timeline) {
 Found copies_to_host(const Seen& seen) {
   const double seconds = double(host_copies_ns(seen.timeline)) * 1e-9;
   if (seconds < 0.3 * seen.seconds) return {};
-  return Finding{{{"host_copy_seconds", seconds, "s"}, {"span_seconds", seen.seconds, "s"}},
-                 "keep the data on the device between calls, or copy beside the kernels on another stream",
-                 0.9 * seconds};
+  return Finding{
+      {{"host_copy_seconds", seconds, "s"}, {"span_seconds", seen.seconds, "s"}},
+      "keep the data on the device between calls, or overlap copies with kernels on another stream",
+      0.9 * seconds};
 }
 
 // Synchronising calls that end before the last kernel starts: the host waits in the middle of the call.
@@ -84,7 +85,7 @@ Found working_host(const Seen& seen) {
   auto evidence = idleness(seen);
   evidence.push_back({"seconds_in_gaps_over_25_us", seconds, "s"});
   return Finding{evidence,
-                 "prepare the host's work before the call or beside the kernels: the device waits for it",
+                 "do the host's work before the call or overlap it with kernels: the device waits for it",
                  0.9 * seconds};
 }
 
@@ -115,7 +116,7 @@ Found many_short_kernels(const Seen& seen) {
   if (median > 4'000 || double(in_short) * 1e-9 < 0.4 * seen.seconds) return {};
   auto evidence = idleness(seen);
   evidence.push_back({"median_kernel_seconds", double(median) * 1e-9, "s"});
-  return Finding{evidence, "fuse kernels: most of them take hardly longer than a launch",
+  return Finding{evidence, "fuse kernels: most of them take little longer than a launch",
                  std::min(0.5 * seen.seconds, double(lengths.size()) * seen.gpu.kernel_overhead)};
 }
 

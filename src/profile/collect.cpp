@@ -27,7 +27,7 @@ Result<T> done(runner::Reply<T> reply, std::string_view doing) {
   if (!reply.failure) return std::move(reply.value);
   std::string message = format("the program {} while it was {}: {}", runner::name(reply.failure->kind), doing,
                                reply.failure->message);
-  return work_error("program", std::move(message), "stitchcuda verify says more");
+  return work_error("program", std::move(message), "run stitchcuda verify for details");
 }
 
 // Not zeros, which some units are faster with, and small enough that no sum overflows. As half-precision bit
@@ -301,7 +301,7 @@ Result<CounterTool> parse_counter_tool(std::string_view name) {
       {"any", CounterTool::any}, {"ncu", CounterTool::ncu}, {"cupti", CounterTool::cupti}};
   for (const auto& [known, tool] : tools)
     if (known == name) return tool;
-  return user_error("counters", format("'{}' is no tool that reads counters", name), "any, ncu or cupti");
+  return user_error("counters", format("unknown counter tool '{}'", name), "any, ncu or cupti");
 }
 
 Result<Collected> collect(const CollectOptions& options) {
@@ -336,7 +336,7 @@ Result<Collected> collect(const CollectOptions& options) {
     else
       out.missing = counted.error().message;
   } else if (cuda) {
-    out.missing = "hardware counters were not asked for";
+    out.missing = "hardware counters were not requested";
   }
   if (!options.nsys_report.empty()) {
     if (auto recorded = record_with_nsys(options, out, arena); !recorded)

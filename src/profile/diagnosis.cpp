@@ -34,7 +34,7 @@ std::string_view name(Bottleneck bottleneck) {
 Result<Bottleneck> parse_bottleneck(std::string_view name) {
   for (const auto& [bottleneck, text] : bottlenecks)
     if (text == name) return bottleneck;
-  return user_error("bottleneck", format("'{}' is no bottleneck", name),
+  return user_error("bottleneck", format("unknown bottleneck '{}'", name),
                     "one of launch, host, memory, compute, latency, occupancy, imbalance");
 }
 
@@ -60,7 +60,7 @@ Json to_json(const Diagnoses& diagnoses) {
 }
 
 Result<Diagnosis> diagnosis_from_json(const Json& json) {
-  if (!json.is_object()) return user_error("diagnosis", "a diagnosis is a JSON object");
+  if (!json.is_object()) return user_error("diagnosis", "a diagnosis must be a JSON object");
   Diagnosis out{.subject = word(json, "subject"), .rule = word(json, "rule")};
   STITCH_TRY(out.bottleneck, parse_bottleneck(word(json, "bottleneck")));
   out.suggestion = word(json, "suggestion");
@@ -71,14 +71,14 @@ Result<Diagnosis> diagnosis_from_json(const Json& json) {
                               {"expected_gain_seconds", &out.expected_gain_seconds}}) {
     auto found = json.find(field);
     if (found == json.end()) continue;
-    if (!found->is_number()) return user_error("diagnosis", format("'{}' is no number", field));
+    if (!found->is_number()) return user_error("diagnosis", format("'{}' is not a number", field));
     *value = found->get<double>();
   }
   const Json evidence = json.value("evidence", Json::array());
-  if (!evidence.is_array()) return user_error("diagnosis", "'evidence' is a list");
+  if (!evidence.is_array()) return user_error("diagnosis", "'evidence' must be a list");
   for (const Json& figure : evidence) {
     if (!figure.is_object() || !figure.contains("value") || !figure["value"].is_number())
-      return user_error("diagnosis", "a figure of 'evidence' has a name, a value and a unit");
+      return user_error("diagnosis", "an entry of 'evidence' needs a name, a value and a unit");
     out.evidence.push_back({word(figure, "name"), figure["value"].get<double>(), word(figure, "unit")});
   }
   return out;
@@ -94,7 +94,7 @@ std::string diagnosis_schema() {
   const Json schema = {
       {"$schema", "https://json-schema.org/draft/2020-12/schema"},
       {"title", "Diagnosis"},
-      {"description", "One bottleneck, what it stands on, and one suggestion with the gain expected of it."},
+      {"description", "One bottleneck, its evidence, and one suggestion with its expected gain."},
       {"type", "object"},
       {"required", {"subject", "bottleneck", "evidence", "suggestion", "expected_gain_seconds"}},
       {"properties",

@@ -91,7 +91,7 @@ FoundKernel short_kernel(const SeenKernel& seen) {
   if (seen.subject.seconds <= 0 || seen.each() >= shortest) return {};
   if (!seen.counted() && std::max(seen.memory_share(), seen.compute_share()) >= reached) return {};
   return KernelFinding{{{"seconds_each", seen.each(), "s"}, {"launches", double(seen.subject.launches), ""}},
-                       "fuse it into the kernel before or behind it: its launch takes as long as its work",
+                       "fuse it into the kernel before or after it: its launch takes as long as its work",
                        std::min(seen.subject.seconds, seen.subject.launches * seen.gpu.kernel_overhead)};
 }
 
@@ -182,7 +182,7 @@ FoundKernel spilled_registers(const SeenKernel& seen) {
   if (!much) return {};
   return KernelFinding{
       figures(seen, {local_loads, local_stores, spill_bytes, registers, l1_throughput}),
-      "keep fewer values alive: smaller tiles a thread, constant indices into arrays, or a larger "
+      "keep fewer values alive: smaller tiles per thread, constant indices into arrays, or a larger "
       "register limit (__launch_bounds__)",
       seen.to_the_roof()};
 }
@@ -241,10 +241,11 @@ FoundKernel few_warps(const SeenKernel& seen) {
                          seen.value(shared_bytes) * 4 > double(seen.gpu.shared_per_sm);
   return KernelFinding{with_roofs(seen, figures(seen, {theoretical_occupancy, achieved_occupancy, registers,
                                                        shared_bytes, issue_active, eligible_warps})),
-                       by_shared ? "use less shared memory a block, so that more blocks fit a multiprocessor"
+                       by_shared
+                           ? "use less shared memory per block, so that more blocks fit on a multiprocessor"
                        : seen.value(registers) > 64
-                           ? "use fewer registers a thread, so that more warps fit a multiprocessor"
-                           : "use larger blocks, or more of them a multiprocessor",
+                           ? "use fewer registers per thread, so that more warps fit on a multiprocessor"
+                           : "use larger blocks, or more blocks per multiprocessor",
                        std::min(seen.to_the_roof(), 0.5 * seen.subject.seconds)};
 }
 
@@ -260,7 +261,7 @@ FoundKernel mostly_arithmetic(const SeenKernel& seen) {
   return KernelFinding{
       with_roofs(seen,
                  figures(seen, {sm_throughput, tensor_active, fma_active, issue_active, eligible_warps})),
-      "more independent operations a thread, so that the pipe never waits", seen.to_the_roof()};
+      "more independent operations per thread, so that the pipe never stalls", seen.to_the_roof()};
 }
 
 // Neither roof, and warps enough: they wait. The longest wait says for what.

@@ -8,11 +8,12 @@ namespace stitch::profile {
 
 Result<std::vector<KernelMetrics>> metrics_of_launches(std::span<const std::string> kernels,
                                                        std::span<const runner::Counts> launches) {
-  if (launches.empty()) return work_error("no_counters", "CUPTI counted no launch");
+  if (launches.empty()) return work_error("no_counters", "CUPTI recorded no launch");
   if (kernels.size() != launches.size())
-    return work_error("no_counters", format("CUPTI counted {} launches, and the call has {} kernels: it may "
-                                            "launch a CUDA graph of its own",
-                                            launches.size(), kernels.size()));
+    return work_error(
+        "no_counters",
+        format("CUPTI recorded {} launches, but the call has {} kernels: it may launch its own CUDA graph",
+               launches.size(), kernels.size()));
   struct Sum {
     runner::Counts values;
     std::map<std::string, int> counts;

@@ -102,7 +102,7 @@ constexpr MetricInfo table[] = {
     {atomics, "atomics", Unit::count, "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum", "",
      "atomics that return a value, of warps"},
     {reductions, "reductions", Unit::count, "l1tex__t_requests_pipe_lsu_mem_global_op_red.sum", "",
-     "atomics whose value nobody reads, of warps"},
+     "atomics whose result is unused, in warps"},
     {barriers, "barriers", Unit::count, "", "", "__syncthreads, of blocks"},
     {spill_bytes, "spill_bytes", Unit::bytes, "", "", "spilled registers, loads and stores, by ptxas"},
 };
@@ -167,7 +167,7 @@ Json to_json(const KernelMetrics& metrics) {
 
 Result<KernelMetrics> metrics_from_json(const Json& json) {
   if (!json.is_object() || !json.contains("values") || !json["values"].is_object())
-    return user_error("metrics", "a kernel's metrics are an object with 'values'");
+    return user_error("metrics", "a kernel's metrics must be an object with 'values'");
   KernelMetrics out{.kernel = word(json, "kernel"), .missing = word(json, "missing")};
   if (auto launches = json.find("launches"); launches != json.end() && launches->is_number_integer())
     out.launches = launches->get<int>();
@@ -176,7 +176,7 @@ Result<KernelMetrics> metrics_from_json(const Json& json) {
       if (source == text) out.sources.push_back(known);
   for (const MetricInfo& row : table)
     if (auto value = json["values"].find(row.name); value != json["values"].end()) {
-      if (!value->is_number()) return user_error("metrics", format("'{}' is no number", row.name));
+      if (!value->is_number()) return user_error("metrics", format("'{}' is not a number", row.name));
       out.values[row.metric] = value->get<double>();
     }
   return out;

@@ -1,5 +1,5 @@
-// Counters of one kernel in one schema, whoever counted: Nsight Compute, CUPTI's range profiler, the emulated
-// GPU, or the build (registers, spills, occupancy). What nobody counted is named as missing.
+// Counters of one kernel in one schema for all sources: Nsight Compute, CUPTI's range profiler, the emulated
+// GPU, or the build (registers, spills, occupancy). Missing counters are listed.
 #pragma once
 
 #include <map>
@@ -59,7 +59,7 @@ enum class Metric : uint8_t {
   shared_loads,
   shared_stores,
   atomics,      // of warps, as the four above
-  reductions,   // atomics whose value nobody reads
+  reductions,   // atomics whose result is unused
   barriers,     // of blocks
   spill_bytes,  // by ptxas: loads and stores
 };

@@ -41,7 +41,7 @@ Result<std::vector<std::string>> ncu_words(const NcuOptions& options) {
   const auto program = find_program("ncu");
   if (!program)
     return work_error("no_ncu", "Nsight Compute (ncu) is not installed",
-                      "put ncu on the PATH, or do without counters");
+                      "put ncu on the PATH, or leave out --counters");
   std::vector<std::string> words = {program->string(),
                                     "--csv",
                                     "--page",

@@ -101,9 +101,9 @@ Result<std::vector<KernelMetrics>> parse_ncu(std::string_view text) {
   if (order.empty()) {
     const std::string trouble = trouble_in(text);
     if (trouble.find("ERR_NVGPUCTRPERM") != trouble.npos)
-      return work_error("no_counters", "this user may not read the GPU's performance counters: " + trouble,
+      return work_error("no_counters", "no permission to read the GPU's performance counters: " + trouble,
                         "run as root, or load the driver with NVreg_RestrictProfilingToAdminUsers=0");
-    return work_error("no_counters", trouble.empty() ? "ncu gave no table" : "ncu: " + trouble);
+    return work_error("no_counters", trouble.empty() ? "ncu printed no table" : "ncu: " + trouble);
   }
   std::vector<KernelMetrics> out;
   for (const std::string& kernel : order) {

@@ -47,7 +47,7 @@ TEST(Ncu, SaysWhyThereAreNoCounters) {
       "Performance Counters\n");
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, "no_counters");
-  EXPECT_NE(refused.error().message.find("may not read"), std::string::npos);
+  EXPECT_NE(refused.error().message.find("no permission to read"), std::string::npos);
   EXPECT_FALSE(refused.error().fix.empty());
   auto none = parse_ncu("==WARNING== No kernels were profiled.\n");
   ASSERT_FALSE(none);
@@ -89,7 +89,8 @@ printf '"ID","Kernel Name","sm__throughput.avg.pct_of_peak_sustained_elapsed"\n"
   EXPECT_EQ((*metrics)[0].get(Metric::sm_throughput), 50);
   auto words = read_file(folder->path() / "words");
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().message.find("may not read"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("no permission to read"), std::string::npos)
+      << refused.error().message;
   ASSERT_TRUE(words);
 }
 

@@ -71,7 +71,7 @@ class Costs {
 };
 
 // Every kernel is the next one of the first region that waits for it: regions run in their order, and those
-// that run side by side take turns. Nothing where one of the kernels is nobody's.
+// that run side by side take turns. Nothing if one of the kernels belongs to no region.
 std::optional<std::vector<int>> matched_regions(const Timeline& timeline, const RegionKernels& known) {
   if (known.empty()) return std::nullopt;
   std::vector<size_t> next(known.size());

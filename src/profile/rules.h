@@ -18,7 +18,7 @@ enum class Bottleneck : uint8_t { launch, host, memory, compute, latency, occupa
 std::string_view name(Bottleneck bottleneck);
 Result<Bottleneck> parse_bottleneck(std::string_view name);
 
-// What has to be done, whoever does it.
+// The work to do, independent of the implementation.
 struct Work {
   double bytes = 0;  // moved between the device's memory and the kernel, at least
   double flops = 0;

@@ -208,7 +208,7 @@ Json to_json(const Timeline& timeline) {
 
 Result<Timeline> timeline_from_json(const Json& json) {
   if (!json.is_object() || !json.contains("activities") || !json["activities"].is_array())
-    return user_error("timeline", "a timeline is an object with 'activities'");
+    return user_error("timeline", "a timeline must be an object with 'activities'");
   Timeline out{.side = word(json, "side") == "PyTorch" ? Side::pytorch : Side::program,
                .device = word(json, "device")};
   const std::string times = word(json, "times");

@@ -230,7 +230,7 @@ std::string fold_line(std::string_view line, bool continues, size_t columns) {
 
 std::string fold(std::string_view source, size_t columns) {
   std::string out;
-  bool continues = false;  // a line inside somebody's brackets
+  bool continues = false;  // a line inside open brackets
   for (size_t at = 0; at < source.size();) {
     const size_t end = std::min(source.find('\n', at), source.size());
     const std::string_view line = source.substr(at, end - at);

@@ -59,7 +59,7 @@ struct ManifestSetting {
   std::string name;             // fc1_matmul.algorithm
   std::string region;           // by its name; empty: the whole program's
   std::vector<int64_t> values;  // that it may have
-  int64_t value = 0;            // that it has unless somebody sets it: one of them
+  int64_t value = 0;            // the default: one of them
 
   bool operator==(const ManifestSetting&) const = default;
 };

@@ -289,7 +289,7 @@ Result<std::string> parse_architecture(const Fields& document, const char* key) 
   if (text.empty() || (text.starts_with("sm_") && number && digits.size() >= 2 && digits.size() <= 3))
     return text;
   return wrong(document.path(key),
-               format("'{}' is no architecture such as sm_90a", shorten(printable(text), 60)));
+               format("'{}' is not an architecture such as sm_90a", shorten(printable(text), 60)));
 }
 
 }  // namespace

@@ -144,7 +144,7 @@ const Bad bad_manifests[] = {
     {"missing", "\"name\":\"w\",", "", "manifest: parameters[0].name: missing"},
     {"numerics", "\"default\"", "\"fast\"", "manifest: class: 'fast' is none of strict, default, tf32, half"},
     {"architecture", "\"class\"", "\"needs\":\"sm_80)\",\"class\"",
-     "manifest: needs: 'sm_80)' is no architecture such as sm_90a"},
+     "manifest: needs: 'sm_80)' is not an architecture such as sm_90a"},
     {"role", "\"input\",\"dtype\"", "\"update\",\"dtype\"",
      "manifest: inputs[0].role: 'update' is none of input, state, seed"},
     {"dtype", "\"f32\"", "\"f33\\u001b\"",

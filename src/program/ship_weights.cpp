@@ -7,8 +7,7 @@ Result<ShipWeights> parse_ship_weights(const std::string& name) {
   if (name == "auto") return ShipWeights::automatic;
   if (name == "always") return ShipWeights::always;
   if (name == "never") return ShipWeights::never;
-  return user_error("weights", format("'{}' is no answer to whether weights are shipped", name),
-                    "one of: auto, always, never");
+  return user_error("weights", format("unknown --weights value '{}'", name), "one of: auto, always, never");
 }
 
 Result<void> add_weights(PackageContents& contents, const std::shared_ptr<const Safetensors>& weights,
@@ -27,7 +26,7 @@ Result<void> add_weights(PackageContents& contents, const std::shared_ptr<const 
       if (!found) {
         contents.weights.clear();
         if (when == ShipWeights::always)
-          return user_error("weights", format("there is no '{}' among the model's weights", tensor.data),
+          return user_error("weights", format("'{}' is not among the model's weights", tensor.data),
                             "import the model again, with weights");
         contents.weights_left_out = "the model was imported without";
         return {};

@@ -117,7 +117,7 @@ std::string cell(std::string_view text) {
 
 std::string region_rows(const PackageContents& contents) {
   const std::vector<ManifestRegion>& regions = contents.manifest.regions;
-  if (regions.empty()) return "None are told apart.\n";
+  if (regions.empty()) return "The program has no separate regions.\n";
   const bool told = contents.notes.regions.size() == regions.size();
   std::string out = told ? "| # | region | computes | technique | model | file |\n|---|---|---|---|---|---|\n"
                          : "| # | region | technique | file |\n|---|---|---|---|\n";
@@ -152,7 +152,7 @@ std::string plan_text(const PackageContents& contents) {
 
 std::string results_text(const PackageContents& contents) {
   if (contents.results.empty())
-    return "It was not judged yet: `stitchcuda verify` does that, against the model's `.py` file.\n";
+    return "It has not been verified yet: run `stitchcuda verify` with the model's `.py` file.\n";
   std::string out = "| | |\n|---|---|\n";
   for (const auto& [what, value] : contents.results) out += format("| {} | {} |\n", cell(what), cell(value));
   return out;
@@ -184,7 +184,7 @@ Result<void> write(const fs::path& path, std::string_view content) {
   fs::create_directories(path.parent_path(), failed);
   if (failed)
     return work_error("write",
-                      format("{} could not be made: {}", path.parent_path().string(), failed.message()));
+                      format("{} could not be created: {}", path.parent_path().string(), failed.message()));
   return write_file(path, content);
 }
 
@@ -276,7 +276,7 @@ Result<void> check(const PackageContents& contents) {
   if (!contents.sources.contains("program.cu")) return bad("a program needs a program.cu");
   for (const auto* files : {&contents.sources, &contents.modules})
     for (const auto& [path, ignored] : *files)
-      if (!lies_inside(path)) return bad(format("'{}' is no path inside a package", path));
+      if (!lies_inside(path)) return bad(format("'{}' is not a path inside the package", path));
   for (const ManifestTensor& parameter : contents.manifest.signature.parameters) {
     if (parameter.role != "constant" || contents.task.empty()) continue;
     bool there = false;
@@ -302,14 +302,14 @@ Result<void> add_task(PackageContents& contents, const fs::path& task, const std
   for (const Json& path : facts->value("modules", Json::array())) {
     const std::string name = path.is_string() ? path.get<std::string>() : "";
     if (!lies_inside(name) || !name.ends_with(".py"))
-      return user_error("package", format("'{}' is no Python file in the task's folder", name));
+      return user_error("package", format("'{}' is not a Python file in the task's folder", name));
     STITCH_TRY(contents.modules[name], read_file(task.parent_path() / name));
   }
   // Of other folders on Python's path, which no package manager installed.
   const Json elsewhere = facts->value("elsewhere", Json::object());
   for (const auto& [name, file] : elsewhere.items()) {
     if (!lies_inside(name) || !name.ends_with(".py") || !file.is_string())
-      return user_error("package", format("'{}' is no Python module", name));
+      return user_error("package", format("'{}' is not a Python module", name));
     STITCH_TRY(contents.modules[name], read_file(file.get<std::string>()));
   }
   return {};
@@ -396,7 +396,7 @@ Result<Published> write_package(const fs::path& folder, const PackageContents& c
   // What was written is what will be read.
   STITCH_TRY(Package written, load_package(out));
   if (written.manifest != manifest)
-    return user_error("package", "the manifest in the sources is not the one of the package");
+    return user_error("package", "the manifest in the sources differs from the package's");
   add_library(contents.library, out);
   for (const auto& [fact, value] : contents.record) draft.note(fact, value);
   STITCH_TRY(Published published, draft.publish());

@@ -26,7 +26,7 @@ Result<void> walk(std::string_view text, const std::function<void(std::string_vi
     if (!is_name(name)) {
       const auto line = std::ranges::count(text.substr(0, open), '\n') + 1;
       return user_error("template", format("line {}: {{{{ without a name and }}}} behind it", line),
-                        "{{name}}, of small letters and underscores");
+                        "write {{name}}, in lower case with underscores");
     }
     on_text(text.substr(done, open - done));
     STITCH_CHECK(on_name(name));
@@ -71,8 +71,7 @@ Result<std::string> fill(std::string_view text, const Values& values) {
       text, [&](std::string_view plain) { out += plain; },
       [&](std::string_view name) -> Result<void> {
         auto value = values.find(name);
-        if (value == values.end())
-          return user_error("template", format("there is no value for {{{{{}}}}}", name));
+        if (value == values.end()) return user_error("template", format("no value for {{{{{}}}}}", name));
         out += guarded(value->second);
         return {};
       }));

@@ -46,7 +46,7 @@ Result<void> check_names(const Prompt& prompt) {
     if (std::ranges::find(prompt.values, name) != prompt.values.end()) continue;
     auto near = nearest(name, prompt.values);
     return user_error(
-        "template", format("there is no value {{{{{}}}}}", name),
+        "template", format("unknown value {{{{{}}}}}", name),
         near ? format("did you mean {{{{{}}}}}?", *near) : "one of: " + join(prompt.values, ", "));
   }
   return {};
@@ -88,12 +88,12 @@ Result<std::vector<Prompt>> with_folder(const fs::path& folder) {
     auto prompt = std::ranges::find(all, file.stem().string(), &Prompt::name);
     if (prompt == all.end()) {
       auto near = nearest(file.stem().string(), names_of(all));
-      return at(file.string(), user_error("prompts", format("there is no prompt '{}'", file.stem().string()),
+      return at(file.string(), user_error("prompts", format("unknown prompt '{}'", file.stem().string()),
                                           near ? format("did you mean {}.md?", *near)
                                                : "one of: " + join(names_of(all), ", ")));
     }
     if (fs::file_size(file, ec) > most_prompt_bytes)
-      return at(file.string(), user_error("prompts", "it is too large for a prompt"));
+      return at(file.string(), user_error("prompts", "too large for a prompt"));
     STITCH_TRY(prompt->text, read_file(file));
     prompt->file = file;
     if (auto good = check_names(*prompt); !good) return at(file.string(), good.error());
@@ -105,7 +105,7 @@ Result<Prompt> find(const std::vector<Prompt>& all, std::string_view name) {
   auto found = std::ranges::find(all, name, &Prompt::name);
   if (found != all.end()) return *found;
   auto near = nearest(name, names_of(all));
-  return user_error("prompts", format("there is no prompt '{}'", name),
+  return user_error("prompts", format("unknown prompt '{}'", name),
                     near ? format("did you mean {}?", *near) : "one of: " + join(names_of(all), ", "));
 }
 

@@ -48,7 +48,7 @@ TEST(Prompts, ThatGetOtherValuesAreBugs) {
 TEST(Template, ReplacesNamesAndNothingElse) {
   EXPECT_EQ(*fill("a {{x}} b {{x}}{{y_2}}", {{"x", "{{y_2}}"}, {"y_2", "}"}}), "a {{y_2}} b {{y_2}}}");
   EXPECT_EQ(*fill("{ } {x}", {}), "{ } {x}");
-  EXPECT_EQ(fill("{{x}}", {}).error().text(), "there is no value for {{x}}");
+  EXPECT_EQ(fill("{{x}}", {}).error().text(), "no value for {{x}}");
   EXPECT_EQ(fill("one\n{{x", {{"x", "1"}}).error().message, "line 2: {{ without a name and }} behind it");
   EXPECT_FALSE(fill("{{ x }}", {{"x", "1"}}));
   EXPECT_FALSE(fill("{{#if x}}", {{"x", "1"}}));
@@ -75,11 +75,11 @@ TEST(Prompts, OfAUserTakeTheirPlace) {
   ASSERT_TRUE(write_file(scratch->path() / "judge.md", "Grade {{sourse}}."));
   auto unknown = with_folder(scratch->path());
   ASSERT_FALSE(unknown);
-  EXPECT_EQ(unknown.error().message, "there is no value {{sourse}}");
+  EXPECT_EQ(unknown.error().message, "unknown value {{sourse}}");
   EXPECT_EQ(unknown.error().fix, "did you mean {{source}}?");
   ASSERT_TRUE(write_file(scratch->path() / "judge.md", "fine"));
   ASSERT_TRUE(write_file(scratch->path() / "coder.md", "x"));
-  EXPECT_EQ(with_folder(scratch->path()).error().message, "there is no prompt 'coder'");
+  EXPECT_EQ(with_folder(scratch->path()).error().message, "unknown prompt 'coder'");
   EXPECT_FALSE(with_folder("/no/such/folder"));
 }
 

@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 5> honest = {
     "does the work.",
     "Mixed: heavy operators are partly PyTorch's, or something suspicious stands beside honest work (global "
     "settings, a fallback, state kept between calls).",
-    "Honest with blemishes: light operators left to PyTorch, kernels that nobody launches, or no gate has "
+    "Honest with blemishes: light operators left to PyTorch, kernels that are never launched, or no gate has "
     "proved "
     "it.",
     "Honest throughout: all work is done by own kernels and libraries' calls, and the gates agree.",
@@ -24,12 +24,11 @@ constexpr std::array<std::string_view, 5> honest = {
 
 constexpr std::array<std::string_view, 5> engineering = {
     "No CUDA engineering: PyTorch's calls wrapped, one thread or one block does the work of a whole tensor, "
-    "or "
-    "threads read far apart from each other with nothing to make up for it.",
-    "Naive: one thread a result or a row, operands from global memory each time, a launch an operator.",
+    "or uncoalesced access with nothing to make up for it.",
+    "Naive: one thread per result or row, operands from global memory each time, one launch per operator.",
     "Sound: coalesced access; tiles in shared memory or reductions by blocks; or plain library calls where "
     "they fit.",
-    "Good: what fits the work and one more (vector loads, several results a thread, warp shuffles, fused "
+    "Good: what fits the work and one more (vector loads, several results per thread, warp shuffles, fused "
     "epilogues, few launches).",
     "Expert: what the hardware is for: tensor cores fed by asynchronous copies, one pass at memory speed, "
     "everything fused, a CUDA graph; no spills, nothing needless in the run.",

@@ -77,7 +77,7 @@ TEST(CodeFacts, ResultsThatNobodyReads) {
       "  return 0;\n"
       "}\n");
   ASSERT_EQ(facts.kernels.size(), 1u);
-  EXPECT_EQ(facts.kernels[0].idle, "nobody reads what it writes");
+  EXPECT_EQ(facts.kernels[0].idle, "its output is never read");
 }
 
 TEST(CodeFacts, MacrosAndDeviceFunctionsLendTheirFeatures) {

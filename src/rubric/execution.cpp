@@ -108,8 +108,8 @@ std::optional<Outcome> parse_outcome(std::string_view name) {
 
 Result<Execution> execution_of(const Json& verdict) {
   if (!verdict.is_object() || !child(verdict, "verdict").is_string())
-    return user_error("verdict", "this is no verdict",
-                      "give what stitchcuda verify --json prints, or verify -o FILE writes");
+    return user_error("verdict", "not a verdict",
+                      "use the output of stitchcuda verify --json, or the file of verify -o");
   Execution out;
   read_outcome(verdict, out);
   out.native = word(verdict, "trust") == "compiled";

@@ -10,7 +10,7 @@
 namespace stitch::rubric {
 
 enum class Outcome : uint8_t {
-  not_run,       // nobody asked the gates
+  not_run,       // not verified
   not_judged,    // the machine or our own side failed
   inconclusive,  // nothing failed, and it proves little
   not_built,

@@ -13,7 +13,7 @@ struct FeatureRow {
 constexpr std::array<FeatureRow, feature_count> feature_rows = {{
     {"shared_memory", "shared memory"},
     {"tiling", "tiles in shared memory"},
-    {"register_tiling", "several results a thread"},
+    {"register_tiling", "several results per thread"},
     {"vector_access", "vector loads"},
     {"read_only_cache", "read-only loads"},
     {"tensor_cores", "tensor cores"},

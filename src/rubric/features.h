@@ -13,7 +13,7 @@ namespace stitch::rubric {
 enum class Feature : uint8_t {
   shared_memory,
   tiling,            // operands through shared memory, a tile at a time
-  register_tiling,   // several results a thread
+  register_tiling,   // several results per thread
   vector_access,     // 8 or 16 bytes a load
   read_only_cache,   // __ldg, __restrict__ const
   tensor_cores,      // mma, wgmma, wmma

@@ -62,10 +62,10 @@ Done coalesces(const Side& before, const Side& after) {
                                  [](const KernelFacts& each) { return each.at_work() && each.strided; });
   };
   const auto then = strided(before.code), now = strided(after.code);
-  if (now < then) return {true, "threads no longer read with a stride"};
+  if (now < then) return {true, "loads are no longer strided"};
   if (gains<Feature::vector_access, Feature::shared_memory>(before, after).done && now == 0)
-    return {true, "wider loads, none with a stride"};
-  return {false, now > 0 ? "threads still read with a stride" : "the way threads read is as before"};
+    return {true, "wider loads, none strided"};
+  return {false, now > 0 ? "loads are still strided" : "the access pattern is unchanged"};
 }
 
 int most_registers(const Execution& run) {

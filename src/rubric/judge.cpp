@@ -76,7 +76,7 @@ Result<Scores> scores_from_json(const Json& json) {
     out.judge = json.value("judge", "");
     out.fallback = json.value("fallback", "");
   } catch (const std::exception& error) {
-    return user_error("scores", format("these are no scores: {}", error.what()));
+    return user_error("scores", format("not valid scores: {}", error.what()));
   }
   return out;
 }

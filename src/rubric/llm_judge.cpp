@@ -38,7 +38,7 @@ Scores judge(const Evidence& evidence, const LlmJudge& llm, const llm::AskOption
   const Scores builtin = judge(evidence);
   auto fallen_back = [&](const Error& error) {
     Scores out = builtin;
-    out.fallback = format("{} did not judge ({}): {}", llm.name, error.code, error.message);
+    out.fallback = format("{} could not judge ({}): {}", llm.name, error.code, error.message);
     return out;
   };
   auto prompt = judge_prompt(llm.prompt, evidence);

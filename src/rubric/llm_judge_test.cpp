@@ -58,7 +58,7 @@ TEST(LlmJudge, IsRepairedOnceThenTheBuiltInJudgeAnswers) {
     const Evidence evidence = candidate("matmul_tiled");
     const Scores scores = judge(evidence, {chat, "llm:x/y", judge_template()});
     EXPECT_EQ(scores.judge, "builtin");
-    EXPECT_NE(scores.fallback.find("llm:x/y did not judge (llm_"), std::string::npos) << scores.fallback;
+    EXPECT_NE(scores.fallback.find("llm:x/y could not judge (llm_"), std::string::npos) << scores.fallback;
     EXPECT_EQ(scores.total(), judge(evidence).total());
   }
 }

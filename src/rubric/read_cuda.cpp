@@ -160,7 +160,7 @@ class Reader {
     }
   }
 
-  // Does a launch in it write to what the caller gave? Where it calls others, nobody knows: yes.
+  // Does a launch in it write to the caller's memory? Assumed if it calls other functions.
   bool writes_parameters(const FunctionAt& at) {
     const std::vector<Token>& tokens = at.unit->lexed.tokens;
     bool launches = false, writes = false;
@@ -212,7 +212,7 @@ class Reader {
     return out;
   }
 
-  // A local variable that nobody looks at behind the launch.
+  // A local variable that is not read after the launch.
   bool is_unused_local(const FunctionAt& at, std::string_view base, size_t behind) const {
     const std::vector<Token>& tokens = at.unit->lexed.tokens;
     for (const Parameter& parameter : at.function->parameters)
@@ -377,7 +377,7 @@ class Reader {
 
   void conclude(size_t k) {
     KernelAt& kernel = kernels_[k];
-    // Headers hold kernels for everybody: those that nobody starts are not this program's.
+    // Headers hold shared kernels: those never launched are not this program's.
     if (!kernel.seen && !kernel.at.unit->own) return;
     const BodyFacts body = closure(kernel.at);
     KernelFacts& facts = kernel.facts;
@@ -396,9 +396,9 @@ class Reader {
       facts.hash = facts.hash * 1099511628211u + std::hash<std::string_view>()(tokens[i].text);
     facts.launched = kernel.seen;
     if (!kernel.seen)
-      facts.idle = "nothing that a call reaches launches it";
+      facts.idle = "it is never launched in a call";
     else if (kernel.unused_local && !kernel.direct_use)
-      facts.idle = "nobody reads what it writes";
+      facts.idle = "its output is never read";
     else if (kernel.discarded)
       facts.idle = "forward throws its result away";
     facts.used = facts.idle.empty();

@@ -197,7 +197,7 @@ class PythonReader {
     return token.kind == Token::number && token.text.find_first_not_of("0.") == std::string_view::npos;
   }
 
-  // Is a call's result looked at? A statement of its own, `_ = …`, a name that nobody reads, `0 * …` are not.
+  // Is a call's result used? Not by an expression statement, `_ = …`, an unread name or `0 * …`.
   bool is_used(const Function& function, size_t i, size_t statement) const {
     size_t begin = i;
     while (begin > statement && (at(begin - 1).is(".") || at(begin - 1).kind == Token::word) &&
@@ -252,7 +252,7 @@ class PythonReader {
         kernel.functions += what.is("exp") || what.is("log") || what.is("sigmoid") || what.is("sqrt");
       }
       kernel.launched = triton_launched_.contains(function.name);
-      if (!kernel.launched) kernel.idle = "nothing that a call reaches launches it";
+      if (!kernel.launched) kernel.idle = "it is never launched in a call";
       kernel.used = kernel.launched;
       facts_.launches += kernel.launched;
       if (kernel.at_work()) facts_.features |= kernel.features;

@@ -73,7 +73,7 @@ Result<RewardKind> parse_reward(std::string_view name) {
     if (each.name == name) return each.kind;
     names.emplace_back(each.name);
   }
-  return user_error("reward", format("there is no reward '{}'", name), "one of: " + join(names, ", "));
+  return user_error("reward", format("unknown reward '{}'", name), "one of: " + join(names, ", "));
 }
 
 double rule_reward(const Execution& run) {
@@ -101,12 +101,12 @@ Reward reward(RewardKind kind, const Execution& run, const Scores& scores, Skill
                              (run.outcome == Outcome::not_run && kind != RewardKind::rubric);
   if (hack) {
     out.value = std::min(0.0, info(kind).least);
-    out.why = "a hack is worth nothing";
+    out.why = "a hack gets no reward";
     return out;
   }
   if (nothing_known) {
     out.counted = false;
-    out.why = format("{}: nothing is known of it", name(run.outcome));
+    out.why = format("{}: not known", name(run.outcome));
     return out;
   }
   out.factor = rubric_factor(scores, skill);

@@ -138,7 +138,7 @@ TEST(Reward, TheNamedOnesSayWhatTheyAreKnownFor) {
   EXPECT_EQ(value(RewardKind::rubric, 9, 1), 0);
   EXPECT_DOUBLE_EQ(value(RewardKind::rule, 8, 1), 2);
   EXPECT_EQ(parse_reward("papre").error().text(),
-            "there is no reward 'papre'\nfix: one of: combined, paper, milestones, rule, rubric");
+            "unknown reward 'papre'\nfix: one of: combined, paper, milestones, rule, rubric");
 }
 
 TEST(Execution, IsReadFromVerdicts) {

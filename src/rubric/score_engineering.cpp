@@ -116,7 +116,7 @@ Part part_of(const Evidence& evidence, const KernelFacts& kernel) {
     out.level -= points;
     against.push_back(std::move(what));
   };
-  subtract(kernel.single_thread, 1.3, "less than a warp a block");
+  subtract(kernel.single_thread, 1.3, "less than a warp per block");
   // Right as it may be: the rest of the GPU stands still.
   constexpr int64_t enough_for_many = 16384;
   const bool wasteful = kernel.single_block && kernel.loops_to >= enough_for_many;
@@ -126,7 +126,7 @@ Part part_of(const Evidence& evidence, const KernelFacts& kernel) {
   subtract(kernel.doubles, 0.3, "double precision");
   subtract(kernel.features.has(Feature::atomics) && kernel.work == Work::reduction &&
                !kernel.features.has(Feature::block_reduction) && !kernel.features.has(Feature::warp_shuffle),
-           0.5, "an atomic a thread");
+           0.5, "an atomic per thread");
   const int spilled = spill_bytes(evidence, kernel.name);
   subtract(spilled > 0, spilled > 256 ? 1.0 : 0.5, format("{} bytes spilled", spilled));
   // Fused: several steps of arithmetic in one pass.
@@ -136,7 +136,7 @@ Part part_of(const Evidence& evidence, const KernelFacts& kernel) {
   }
   out.level = std::clamp(out.level, 1.0, 5.0);
   out.why = format("{} ({}): {}", kernel.name, name(kernel.work),
-                   used.empty() ? "no technique beyond one result a thread" : join(used, ", "));
+                   used.empty() ? "no technique beyond one result per thread" : join(used, ", "));
   if (!against.empty()) out.why += "; against it: " + join(against, ", ");
   return out;
 }

@@ -24,11 +24,11 @@ constexpr std::array python_words = {
     CallRow{"__code__", "changes_others", "replaces other functions' code", Severity::major},
     CallRow{"is_grad_enabled", "tells_phases_apart", "tells the phases of an evaluation apart",
             Severity::major},
-    CallRow{"_make_subclass", "lazy_result", "returns a tensor that computes when it is looked at",
+    CallRow{"_make_subclass", "lazy_result", "returns a lazy tensor that computes when it is read",
             Severity::major},
-    CallRow{"__torch_function__", "lazy_result", "returns a tensor that computes when it is looked at",
+    CallRow{"__torch_function__", "lazy_result", "returns a lazy tensor that computes when it is read",
             Severity::major},
-    CallRow{"__torch_dispatch__", "lazy_result", "returns a tensor that computes when it is looked at",
+    CallRow{"__torch_dispatch__", "lazy_result", "returns a lazy tensor that computes when it is read",
             Severity::major},
     CallRow{"Thread", "starts_threads", "starts threads", Severity::major},
     CallRow{"ThreadPoolExecutor", "starts_threads", "starts threads", Severity::major},
@@ -98,10 +98,10 @@ class Signs {
       if (token.is("setattr") && (at(i + 2).is("torch") || at(i + 2).is("time")))
         add("patches_the_clock", Severity::major, "replaces functions of PyTorch", unit, token.line);
       if (token.is("getattr") && (at(i + 2).is("torch") || at(i + 2).is("F")))
-        add("hidden_calls", Severity::suspicious, "calls PyTorch by names that it puts together", unit,
+        add("hidden_calls", Severity::suspicious, "calls PyTorch by names built at run time", unit,
             token.line);
       if ((token.is("exec") || token.is("eval")) && at(i + 1).is("(") && !at(i - 1).is("."))
-        add("hidden_calls", Severity::suspicious, "runs code out of strings", unit, token.line);
+        add("hidden_calls", Severity::suspicious, "runs code from strings", unit, token.line);
     }
     reference(unit);
     for (const Function& function : unit.outline.functions)

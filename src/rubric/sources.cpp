@@ -35,7 +35,7 @@ Result<std::vector<fs::path>> files_of_folder(const fs::path& folder) {
   }
   std::ranges::sort(out);
   if (out.empty())
-    return at(folder.string(), user_error("no_program", "there is no CUDA source in this folder",
+    return at(folder.string(), user_error("no_program", "no CUDA source in this folder",
                                           "name a program folder, a .cu file, or a .py file with ModelNew"));
   return out;
 }

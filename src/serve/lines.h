@@ -26,7 +26,7 @@ class LinesIn {
 class LinesOut {
  public:
   explicit LinesOut(int descriptor) : descriptor_(descriptor) {}
-  void send(std::string_view line);  // whoever left hears nothing
+  void send(std::string_view line);  // ignored after the client has disconnected
 
  private:
   int descriptor_;

@@ -2,7 +2,7 @@
 //
 // The thread that reads answers what takes no time, so that a ping or a cancellation gets through while a
 // tool runs; tools that take long run one after the other on a second thread: they are measured, and they
-// share the machine. Whoever is cancelled gets no answer, as the protocol has it.
+// share the machine. A cancelled call gets no answer, as the protocol requires.
 #pragma once
 
 #include <memory>

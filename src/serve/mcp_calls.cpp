@@ -59,7 +59,7 @@ class McpSession::Running final : public Call {
   Clock::time_point cancelled_at;
 
  private:
-  // Progress has to grow; how much there is in all nobody knows.
+  // Progress must increase; the total is unknown.
   void tell() {
     told_ = Clock::now();
     if (token_.is_null() || cancelled) return;
@@ -73,7 +73,7 @@ class McpSession::Running final : public Call {
   McpSession& session_;
   const Json token_;
   std::mutex lock_;
-  std::string doing_ = "waiting for the call before";
+  std::string doing_ = "waiting for the previous call";
   int told_times_ = 0;
   const Clock::time_point begin_ = Clock::now();
   Clock::time_point told_ = begin_;
@@ -104,8 +104,8 @@ void McpSession::call_tool(const Json& id, const Json& params, const Reply& repl
   if (tool == options_.tools.end()) {
     std::vector<std::string> names;
     for (const Tool& each : options_.tools) names.push_back(each.name);
-    return refuse(rpc::invalid_params, format("there is no tool '{}'; there are {}",
-                                              printable(shorten(name, 60)), join(names, ", ")));
+    return refuse(rpc::invalid_params,
+                  format("unknown tool '{}'; one of: {}", printable(shorten(name, 60)), join(names, ", ")));
   }
   Json arguments = params.value("arguments", Json::object());
   if (arguments.is_null()) arguments = Json::object();
@@ -128,9 +128,9 @@ void McpSession::call_tool(const Json& id, const Json& params, const Reply& repl
     std::lock_guard hold(lock_);
     constexpr size_t most_waiting = 64;
     if (waiting_.size() >= most_waiting)
-      return refuse(rpc::internal_error, format("{} calls are waiting already", most_waiting));
+      return refuse(rpc::internal_error, format("{} calls are already waiting", most_waiting));
     if (!calls_.emplace(id.dump(), running).second)
-      return refuse(rpc::invalid_request, "a call with this id is running already");
+      return refuse(rpc::invalid_request, "a call with this id is already running");
     waiting_.push_back(running);
   }
   wake_.notify_all();

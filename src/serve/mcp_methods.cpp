@@ -68,7 +68,7 @@ Result<Json> McpSession::answer(const std::string& method, const Json& params, i
   if (method == "prompts/list") return list_prompts();
   if (method == "prompts/get") return get_prompt(params);
   code = rpc::no_such_method;
-  return user_error("method", format("there is no method '{}'", printable(shorten(method, 80))));
+  return user_error("method", format("unknown method '{}'", printable(shorten(method, 80))));
 }
 
 Json McpSession::initialize(const Json& params) {
@@ -118,7 +118,7 @@ Json McpSession::list_resource_templates() const {
   add("plan/{id}", "a plan document of this session", "application/json");
   add("profile/{id}", "a profile of this session, with its timelines", "application/json");
   add("graph/{id}", "a graph of this session, as text", "text/plain");
-  add("answer/{id}", "an answer that was too long", "application/json");
+  add("answer/{id}", "an answer that was too long to inline", "application/json");
   add("notes/{name}", "a technique note", "text/markdown");
   add("prompts/{name}", "a prompt of the LLM brains", "text/markdown");
   return {{"resourceTemplates", std::move(list)}};
@@ -133,7 +133,7 @@ Result<Resource> McpSession::find_resource(const std::string& uri) const {
   for (const prompts::Prompt& prompt : options_.prompts)
     if (uri == uri_of("prompts", prompt.name)) return Resource{uri, "", "text/markdown", prompt.text};
   return user_error("resource", format("there is no resource '{}'", printable(shorten(uri, 120))),
-                    "of a session's documents the latest are kept; resources/list names them");
+                    "only the latest documents of a session are kept; resources/list names them");
 }
 
 Result<Json> McpSession::read_resource(const Json& params, int& code) const {
@@ -154,7 +154,7 @@ Json McpSession::list_prompts() const {
 
 Result<Json> McpSession::get_prompt(const Json& params) const {
   if (word(params, "name") != "optimize_model")
-    return user_error("params", "'name' has to be optimize_model, the one prompt there is");
+    return user_error("params", "'name' must be optimize_model, the only prompt");
   const std::string model = word(params.value("arguments", Json::object()), "model");
   if (model.empty()) return user_error("params", "the argument 'model' is required");
   std::string text(task_prompt);

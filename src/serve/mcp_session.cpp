@@ -21,9 +21,9 @@ bool is_id(const Json& id) { return id.is_string() || id.is_number_integer(); }
 }  // namespace
 
 void McpSession::take_long_line() {
-  send(error_message(nullptr, rpc::invalid_request,
-                     format("a message of more than {} was thrown away",
-                            bytes_text(static_cast<double>(most_message_bytes)))));
+  send(error_message(
+      nullptr, rpc::invalid_request,
+      format("a message larger than {} was discarded", bytes_text(static_cast<double>(most_message_bytes)))));
 }
 
 void McpSession::take_line(const std::string& line) {
@@ -66,22 +66,22 @@ void McpSession::take_message(const Json& message, const Reply& reply) {
   };
   const Json none;
   if (!message.is_object() || word(message, "jsonrpc") != "2.0")
-    return refuse(none, rpc::invalid_request, "no JSON-RPC 2.0 message");
+    return refuse(none, rpc::invalid_request, "not a JSON-RPC 2.0 message");
   const bool has_id = message.contains("id");
   if (has_id && !is_id(message["id"]))
-    return refuse(none, rpc::invalid_request, "'id' has to be a string or an integer");
+    return refuse(none, rpc::invalid_request, "'id' must be a string or an integer");
   if (!message.contains("method")) {
     // An answer to something that we never ask.
     if (message.contains("result") || message.contains("error")) return reply(nullptr);
     return refuse(has_id ? message["id"] : none, rpc::invalid_request, "'method' is missing");
   }
   const Json id = has_id ? message["id"] : none;
-  if (!message["method"].is_string()) return refuse(id, rpc::invalid_request, "'method' has to be a string");
+  if (!message["method"].is_string()) return refuse(id, rpc::invalid_request, "'method' must be a string");
   const auto method = message["method"].get<std::string>();
   const Json params = message.value("params", Json::object());
   if (!params.is_object()) {
     if (!has_id) return reply(nullptr);
-    return refuse(id, rpc::invalid_params, "'params' has to be an object");
+    return refuse(id, rpc::invalid_params, "'params' must be an object");
   }
   if (!has_id) {
     take_notification(method, params);
@@ -89,12 +89,12 @@ void McpSession::take_message(const Json& message, const Reply& reply) {
   }
   // Newer clients first ask for methods that we don't have, to see how old we are: those are answered below.
   if (!greeted_ && is_known(method) && method != "initialize" && method != "ping")
-    return refuse(id, rpc::invalid_request, "the session begins with initialize");
+    return refuse(id, rpc::invalid_request, "the session must begin with initialize");
   if (method == "tools/call") return call_tool(id, params, reply);
   if (method == "logging/setLevel") {
     const int level = level_named(word(params, "level"));
     if (level == static_cast<int>(levels.size()))
-      return refuse(id, rpc::invalid_params, "'level' has to be one of debug … emergency");
+      return refuse(id, rpc::invalid_params, "'level' must be one of debug … emergency");
     level_ = level;
     return reply(std::make_shared<const Json>(result_message(id, Json::object())));
   }

@@ -89,7 +89,7 @@ TEST_F(Mcp, AgreesOnAVersion) {
 
 TEST_F(Mcp, BeginsWithInitialize) {
   EXPECT_TRUE(client.ask("ping").contains("result"));
-  EXPECT_EQ(client.ask("tools/list")["error"]["message"], "the session begins with initialize");
+  EXPECT_EQ(client.ask("tools/list")["error"]["message"], "the session must begin with initialize");
   EXPECT_EQ(client.ask("server/discover")["error"]["code"], -32601);
   EXPECT_EQ(client.ask("initialize")["error"]["code"], -32602);
 }
@@ -125,7 +125,7 @@ TEST_F(Mcp, ErrorsNameTheArgument) {
   };
   EXPECT_EQ(complaint(Json::object()), "'text' is required");
   EXPECT_EQ(complaint({{"text", 7}}), "'text' is number, not string");
-  EXPECT_EQ(complaint({{"txt", "a"}}), "there is no argument 'txt'\nfix: did you mean 'text'?");
+  EXPECT_EQ(complaint({{"txt", "a"}}), "unknown argument 'txt'\nfix: did you mean 'text'?");
   EXPECT_EQ(complaint({{"text", "a"}, {"count", 10}}), "'count' has to be from 1 to 9");
   EXPECT_EQ(complaint({{"text", "a"}, {"count", 18446744073709551615u}}), "'count' has to be from 1 to 9");
   EXPECT_EQ(complaint({{"text", "a"}, {"count", 1.5}}), "'count' is number, not integer");
@@ -135,7 +135,7 @@ TEST_F(Mcp, ErrorsNameTheArgument) {
   EXPECT_EQ(complaint({{"text", "a"}, {"names", {1}}}), "'names' has to be a list of strings");
   EXPECT_EQ(complaint({{"text", "a"}, {"plan", "b"}}), "'plan' is string, not object");
   EXPECT_EQ(complaint({{"text", std::string(5000, 'a')}}), "'text' has 5000 bytes, at most 4096 are taken");
-  EXPECT_EQ(complaint(Json::array()), "the arguments have to be an object");
+  EXPECT_EQ(complaint(Json::array()), "the arguments must be an object");
 }
 
 TEST_F(Mcp, FailuresAndBugsOfToolsAreAnswers) {
@@ -145,7 +145,7 @@ TEST_F(Mcp, FailuresAndBugsOfToolsAreAnswers) {
   EXPECT_EQ(result["structuredContent"]["error"]["code"], "broken");
   result = client.tool("throws", {{"text", "a"}});
   EXPECT_EQ(result["isError"], true);
-  EXPECT_NE(Client::said(result).find("a bug of ours"), std::string::npos);
+  EXPECT_NE(Client::said(result).find("a bug in stitchcuda"), std::string::npos);
   EXPECT_EQ(Client::said(client.tool("echo", {{"text", "alive"}})), "alive");
 }
 
@@ -192,7 +192,7 @@ TEST_F(Mcp, ALineOfTenMegabytesIsThrownAway) {
       {{"jsonrpc", "2.0"}, {"id", 1}, {"method", "ping"}, {"params", {{"x", std::string(10'000'000, 'x')}}}});
   const Json answer =
       client.receive([](const Json& message) { return message.contains("error"); }, seconds(30));
-  EXPECT_EQ(answer["error"]["message"], "a message of more than 8.39 MB was thrown away");
+  EXPECT_EQ(answer["error"]["message"], "a message larger than 8.39 MB was discarded");
   EXPECT_TRUE(client.ask("ping").contains("result"));
 }
 

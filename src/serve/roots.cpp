@@ -24,7 +24,7 @@ Result<Roots> Roots::create(const std::vector<std::string>& more) {
     std::error_code ec;
     fs::path whole = fs::canonical(folder, ec);
     if (ec || !fs::is_directory(whole, ec))
-      return at(folder, user_error("root", "no such folder", "--root takes a folder that is there"));
+      return at(folder, user_error("root", "no such folder", "--root takes an existing folder"));
     roots.folders_.push_back(std::move(whole));
   }
   return roots;
@@ -33,7 +33,7 @@ Result<Roots> Roots::create(const std::vector<std::string>& more) {
 Result<fs::path> Roots::resolve(const std::string& argument, const std::string& path) const {
   const std::string shown = printable(shorten(path, 200));
   if (path.empty() || path.find('\0') != std::string::npos)
-    return user_error("path", format("'{}' is no path: '{}'", argument, shown));
+    return user_error("path", format("'{}' is not a path: '{}'", argument, shown));
   std::error_code ec;
   fs::path whole = fs::weakly_canonical(folders_.front() / path, ec);
   if (ec) return user_error("path", format("'{}': {} can't be looked up: {}", argument, shown, ec.message()));
@@ -41,7 +41,7 @@ Result<fs::path> Roots::resolve(const std::string& argument, const std::string& 
     return whole;
   std::vector<std::string> names;
   for (const fs::path& folder : folders_) names.push_back(folder.string());
-  return user_error("path", format("'{}': {} lies outside of the folders that may be used", argument, shown),
+  return user_error("path", format("'{}': {} is outside of the allowed folders", argument, shown),
                     format("use a path below {}, or start the server with --root FOLDER", join(names, ", ")));
 }
 

@@ -94,7 +94,7 @@ std::shared_ptr<const Json> schema_of(std::initializer_list<Argument> arguments)
 }
 
 Result<void> check_arguments(const Json& schema, const Json& arguments) {
-  if (!arguments.is_object()) return user_error("arguments", "the arguments have to be an object");
+  if (!arguments.is_object()) return user_error("arguments", "the arguments must be an object");
   const Json& properties = schema["properties"];
   std::vector<std::string> names;
   for (const auto& [name, property] : properties.items()) names.push_back(name);
@@ -102,7 +102,7 @@ Result<void> check_arguments(const Json& schema, const Json& arguments) {
     if (!properties.contains(name)) {
       const std::string shown = printable(shorten(name, 60));
       auto near = nearest(name, names);
-      return user_error("arguments", format("there is no argument '{}'", shown),
+      return user_error("arguments", format("unknown argument '{}'", shown),
                         near ? format("did you mean '{}'?", *near) : "one of: " + join(names, ", "));
     }
     STITCH_CHECK(check_value(name, properties[name], value));

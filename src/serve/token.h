@@ -20,7 +20,8 @@ inline Result<std::string> token_in(const std::string& variable) {
     return user_error("token", format("the token in {} is shorter than {} characters", variable, least));
   for (unsigned char c : out)
     if (c <= ' ' || c >= 127)
-      return user_error("token", format("the token in {} has characters that no header may hold", variable));
+      return user_error("token",
+                        format("the token in {} has characters that an HTTP header can't hold", variable));
   return out;
 }
 

@@ -46,7 +46,7 @@ TEST_F(ABadStore, OfANewerVersion) {
   ASSERT_TRUE(Database::open(file, Database::Access::write, newer));
   const auto before = sha256_of_file(file);
   EXPECT_EQ(error_of(RunStore::open(file)),
-            "store_newer: the store was written by a newer stitchcuda (format 99; this one knows 1)");
+            "store_newer: the database was written by a newer stitchcuda (format 99; this one knows 1)");
   EXPECT_EQ(*sha256_of_file(file), *before);
 }
 
@@ -64,12 +64,12 @@ TEST_F(ABadStore, OfAnotherProgram) {
 
 TEST_F(ABadStore, ThatIsAFolder) {
   EXPECT_EQ(error_of(RunStore::open(scratch->path())),
-            "store_foreign: the store has to be a file, and this is a folder");
+            "store_foreign: the database must be a file, and this is a folder");
 }
 
 TEST_F(ABadStore, ThatIsNotThere) {
   EXPECT_EQ(error_of(RunStore::open(file, RunStore::Access::read)),
-            "store_absent: there is no store here yet");
+            "store_absent: no database of runs here yet");
   EXPECT_FALSE(fs::exists(file));
 }
 
@@ -85,7 +85,7 @@ TEST_F(ABadStore, ThatIsLocked) {
   auto written = waiting->transaction([]() -> Result<void> { return {}; });
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().code, "store_locked");
-  EXPECT_EQ(written.error().message, "another process keeps the store locked");
+  EXPECT_EQ(written.error().message, "another process has locked the database");
 }
 
 TEST_F(ABadStore, ThatCannotBeWritten) {

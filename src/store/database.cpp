@@ -19,22 +19,23 @@ Error trouble(int code, const std::string& said, const std::string& file) {
   switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return error("store_locked", "another process keeps the store locked",
+      return error("store_locked", "another process has locked the database",
                    format("try again when it has ended, or {}", another_store));
     case SQLITE_READONLY:
     case SQLITE_PERM:
-    case SQLITE_AUTH: return error("store_read_only", "the store cannot be written", another_store);
-    case SQLITE_CANTOPEN: return error("store_read_only", "the store cannot be opened", another_store);
+    case SQLITE_AUTH: return error("store_read_only", "the database cannot be written", another_store);
+    case SQLITE_CANTOPEN: return error("store_read_only", "the database cannot be opened", another_store);
     case SQLITE_FULL:
-      return error("store_full", "there is no space left for the store",
-                   format("make room, or {}", another_store));
+      return error("store_full", "no space left for the database",
+                   format("free some space, or {}", another_store));
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
     case SQLITE_FORMAT:
-      return error("store_damaged", format("the store is damaged: {}", said),
-                   format("move it away, and a new one is made; or {}", another_store));
-    case SQLITE_IOERR: return error("store_io", format("the store cannot be used: {}", said), another_store);
-    default: return error("store", format("the store said: {}", said), "");
+      return error("store_damaged", format("the database is damaged: {}", said),
+                   format("move it, and a new one is created; or {}", another_store));
+    case SQLITE_IOERR:
+      return error("store_io", format("the database cannot be used: {}", said), another_store);
+    default: return error("store", format("the database reports: {}", said), "");
   }
 }
 
@@ -93,18 +94,18 @@ bool Database::is_built_in() { return true; }
 Result<Database> Database::open(const fs::path& file, Access access, const Schema& schema) {
   std::error_code ec;
   if (fs::is_directory(file, ec))
-    return at(file.string(), user_error("store_foreign", "the store has to be a file, and this is a folder",
+    return at(file.string(), user_error("store_foreign", "the database must be a file, and this is a folder",
                                         format("{}/runs.db, for example", file.string())));
   if (access == Access::write && file.has_parent_path()) {
     fs::create_directories(file.parent_path(), ec);
     if (ec)
       return at(file.string(),
-                work_error("store_read_only", format("cannot create the store's folder: {}", ec.message()),
+                work_error("store_read_only", format("cannot create the database's folder: {}", ec.message()),
                            another_store));
   }
   if (access == Access::read && !fs::exists(file, ec))
-    return at(file.string(), user_error("store_absent", "there is no store here yet",
-                                        "stitchcuda optimize makes it; --store names another one"));
+    return at(file.string(), user_error("store_absent", "no database of runs here yet",
+                                        "stitchcuda optimize creates it; --store names another one"));
   // SQLite takes the stump of a header for a header.
   constexpr uintmax_t smallest_page = 512;
   if (const auto bytes = fs::file_size(file, ec); !ec && bytes > 0 && bytes < smallest_page)
@@ -161,14 +162,15 @@ Result<void> Database::prepare_file(Access access, const Schema& schema) const {
     return at(file_.string(),
               user_error("store_foreign", "this file is another program's database", another_store));
   if (version > schema.version)
-    return at(file_.string(),
-              work_error("store_newer",
-                         format("the store was written by a newer stitchcuda (format {}; this one knows {})",
-                                version, schema.version),
-                         format("update stitchcuda, or {}", another_store)));
+    return at(
+        file_.string(),
+        work_error("store_newer",
+                   format("the database was written by a newer stitchcuda (format {}; this one knows {})",
+                          version, schema.version),
+                   format("update stitchcuda, or {}", another_store)));
   if (access == Access::read) {
     if (!fresh) return {};
-    return at(file_.string(), user_error("store_absent", "the store is empty", ""));
+    return at(file_.string(), user_error("store_absent", "the database is empty", ""));
   }
   // Killed processes lose nothing in WAL mode; a machine that loses power may lose the last events, no more.
   STITCH_CHECK(execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON"));

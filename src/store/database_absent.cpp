@@ -1,4 +1,4 @@
-// A build without SQLite: every store is refused, and nobody gets as far as a statement.
+// A build without SQLite: opening a store fails, so no statement is ever executed.
 #ifndef STITCH_HAVE_SQLITE
 
 #include "store/database.h"
@@ -20,7 +20,7 @@ bool Statement::is_null(int) const { return true; }
 
 bool Database::is_built_in() { return false; }
 Result<Database> Database::open(const fs::path&, Access, const Schema&) {
-  return work_error("no_sqlite", "stitchcuda was built without SQLite, so runs are not kept",
+  return work_error("no_sqlite", "stitchcuda was built without SQLite, so runs are not recorded",
                     "install SQLite's development files (libsqlite3-dev) and build again");
 }
 Database::~Database() = default;

@@ -101,7 +101,7 @@ Result<Memory::Merged> insert_all(const Database& database, const std::vector<Ob
 }
 
 Error not_one(const char* key) {
-  return user_error("memory", format("this is no observation: '{}' is missing or of another kind", key));
+  return user_error("memory", format("not an observation: '{}' is missing or has another type", key));
 }
 
 }  // namespace
@@ -195,7 +195,7 @@ Json to_json(const Observation& one) {
 }
 
 Result<Observation> read_observation(const Json& json) {
-  if (!json.is_object()) return user_error("memory", "this is no observation: no object");
+  if (!json.is_object()) return user_error("memory", "not an observation: expected an object");
   Observation out;
   for (auto [key, text] : {std::pair{"origin", &out.origin},
                            {"signature", &out.signature},

@@ -1,5 +1,5 @@
 // Memory across runs: what was tried on regions and graphs of a kind, what it was predicted to gain, what it
-// did, and why it was refused. Facts, one a line; whoever reads them decides what they mean.
+// did, and why it was refused. Facts, one per line; readers interpret them.
 #pragma once
 
 #include <functional>

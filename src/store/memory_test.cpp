@@ -91,10 +91,10 @@ TEST_F(TheMemory, MergesAllLinesOrNone) {
   auto merged = memory->merge(good + "\n\n{\"origin\": 7}\n");
   ASSERT_FALSE(merged);
   EXPECT_EQ(merged.error().where, "line 3");
-  EXPECT_EQ(merged.error().message, "this is no observation: 'origin' is missing or of another kind");
+  EXPECT_EQ(merged.error().message, "not an observation: 'origin' is missing or has another type");
   EXPECT_EQ(memory->all()->size(), 0u);
   EXPECT_EQ(memory->merge("half {").error().where, "line 1");
-  EXPECT_EQ(memory->merge("[]").error().message, "this is no observation: no object");
+  EXPECT_EQ(memory->merge("[]").error().message, "not an observation: expected an object");
 }
 
 TEST_F(TheMemory, ForgetsOneKindOrAll) {

@@ -26,12 +26,12 @@ Packed pack(std::string_view text) {
 
 Result<std::string> unpack(std::string packed, bool zlib, size_t size) {
   if (!zlib) return packed;
-  if (size > too_large) return work_error("store_damaged", "a text in the store has an impossible length");
+  if (size > too_large) return work_error("store_damaged", "a text in the database has an impossible length");
   std::string out(size, '\0');
   uLongf length = size;
   const int code = uncompress(reinterpret_cast<Bytef*>(out.data()), &length,
                               reinterpret_cast<const Bytef*>(packed.data()), packed.size());
-  if (code != Z_OK || length != size) return work_error("store_damaged", "a text in the store is damaged");
+  if (code != Z_OK || length != size) return work_error("store_damaged", "a text in the database is damaged");
   return out;
 }
 
@@ -41,7 +41,7 @@ Packed pack(std::string_view text) { return {std::string(text), false}; }
 
 Result<std::string> unpack(std::string packed, bool zlib, size_t) {
   if (!zlib) return packed;
-  return work_error("no_zlib", "stitchcuda was built without zlib, and texts in the store are compressed",
+  return work_error("no_zlib", "stitchcuda was built without zlib, and texts in the database are compressed",
                     "install zlib's development files (zlib1g-dev) and build again");
 }
 

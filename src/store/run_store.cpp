@@ -155,15 +155,14 @@ Result<Run> RunStore::begin(const RunStart& start) {
                            start.gpu, start.device, start.brains, start.options, start.version)
                      .run());
     auto run = find(id);
-    if (run && run->origin == origin) return run;  // else somebody else's
+    if (run && run->origin == origin) return run;  // else another process took it
   }
-  return work_error("store", "no run id is left for today");
+  return work_error("store", "no run id left for today");
 }
 
 Result<void> check_resumable(const Run& run) {
   if (run.state == RunState::shipped)
-    return user_error("run_finished",
-                      format("the run {} came to its end: there is nothing to resume", run.id),
+    return user_error("run_finished", format("the run {} is finished: nothing to resume", run.id),
                       format("see: stitchcuda runs show {}", run.id));
   if (run.state == RunState::running)
     return user_error("run_running", format("the run {} is still running", run.id));
@@ -275,7 +274,7 @@ Result<std::vector<StoredEvent>> RunStore::events(const Run& run, std::string_vi
 Result<std::string> RunStore::blob(const std::string& hash) const {
   STITCH_TRY(Statement query, database_->prepare("SELECT bytes, zlib, size FROM blobs WHERE hash = ?"));
   STITCH_TRY(bool found, query.bind(hash).step());
-  if (!found) return work_error("store_damaged", format("the store lacks the text {}", shorten(hash, 16)));
+  if (!found) return work_error("store_damaged", format("the database lacks the text {}", shorten(hash, 16)));
   auto text = unpack(query.text(0), query.integer(1) != 0, static_cast<size_t>(query.integer(2)));
   if (!text) return at(file().string(), std::move(text).error());
   return text;

@@ -78,7 +78,7 @@ class RunStore {
   // Events from `sequence` on no longer count: a resumed run went another way. They are kept.
   Result<void> rewind(const Run& run, int64_t sequence, double elapsed);
   Result<void> finish(const Run& run, RunState state, const RunSummary& summary);
-  Result<void> remove(const Run& run);  // and the blobs that nobody else has
+  Result<void> remove(const Run& run);  // and blobs that no other run references
 
   // Reading.
   Result<std::vector<Run>> list() const;  // the last one first
@@ -94,7 +94,7 @@ class RunStore {
   std::unique_ptr<Database> database_;
 };
 
-// What somebody said in a run (verdicts, an LLM's answers) stays said, whatever becomes of the events beside
+// Answers in a run (verdicts, an LLM's replies) are kept, whatever becomes of the events beside
 // it.
 bool is_kept_by_rewind(std::string_view kind);
 // By which blobs are known: the SHA-256 of their bytes.

@@ -5,7 +5,7 @@
 
 namespace stitch::store {
 
-// Events are the truth; a run's row holds what a listing says of it, so that nobody reads events for that.
+// Events are authoritative; a run's row holds its listing, so that listings need no events.
 inline constexpr Schema schema{.application = 0x53544348,  // "STCH"
                                .version = 1,
                                .tables = R"sql(
@@ -36,7 +36,7 @@ CREATE INDEX observations_by_kind ON observations (scope, signature, machine, nu
 
 // Of a run, or of the memory (0); within a transaction.
 Result<void> keep_blob(const Database& database, int64_t owner, const std::string& text);
-// Those that nobody has any more.
+// Unreferenced ones.
 Result<void> sweep_blobs(const Database& database);
 
 }  // namespace stitch::store

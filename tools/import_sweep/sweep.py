@@ -31,11 +31,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("families", nargs="*", choices=[*FAMILIES, "tasks", []], help=f"of {', '.join(FAMILIES)} (default: all)")
     parser.add_argument("--out", required=True, help="folder for the cases and results.json")
-    parser.add_argument("--checkout", default=ROOT, help="whose Python and import_test are used (default: this one)")
-    parser.add_argument("--tasks", help="of the family tasks: the folder of task files")
+    parser.add_argument("--checkout", default=ROOT, help="the checkout whose Python and import_test are used (default: this one)")
+    parser.add_argument("--tasks", help="for the family tasks: the folder of task files")
     parser.add_argument("--checker", help="import_test (default: build/dev/import_test of the checkout)")
     parser.add_argument("--filter", default="", help="only cases whose name matches this regular expression")
-    parser.add_argument("--samples", type=int, default=3, help="cases an operator at most (default: 3)")
+    parser.add_argument("--samples", type=int, default=3, help="maximum cases per operator (default: 3)")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--show", choices=("wrong", "refused", "all"), default="all", help="which cases are listed")
     options = parser.parse_args()
@@ -120,7 +120,7 @@ def work(options, folder, shard, queue):
                 make(build(), name, os.path.join(HERE, f"cases_{family}.py"), place)
                 outcome = None
             except TaskError as error:
-                # What PyTorch itself refuses is nobody's fault but the case's.
+                # A case that PyTorch itself refuses is invalid.
                 late_in_export = isinstance(error.__cause__, TooLong)
                 outcome = ("skipped", "making it takes too long") if late_in_export else (
                     "refused", f"{error.kind}: {error.message}" + (f" ({error.where})" if error.where else ""))

@@ -39,7 +39,7 @@ def read(path):
 def await_file(path, parent, every=0.1):
     while (document := read(path)) is None:
         if os.getppid() != parent:
-            raise SystemExit("whoever started this has gone")
+            raise SystemExit("the parent process has ended")
         time.sleep(every)
     return document
 

@@ -17,7 +17,7 @@ ADVICE = (
     "memory-bound (share_of_call {call} %, idle_share {idle} %, share_of_bandwidth {share} %, share_of_arithmetic 1 %): in {kernel}: move fewer bytes: fuse it with its neighbours or store narrower types; it "
     "is near the bandwidth",
     "launch-bound (kernels {count}): capture the call as a CUDA graph, and fuse short kernels",
-    "launch-bound: in {kernel}: fuse it into the kernel before or behind it: its launch takes as long as its work",
+    "launch-bound: in {kernel}: fuse it into the kernel before or after it: its launch takes as long as its work",
     "latency-bound (share_of_call {call} %, idle_share {idle} %): in {kernel}: more work in flight: larger tiles, wider loads, independent instructions; "
     "counters would say what it waits for",
     "occupancy-bound (share_of_call {call} %, idle_share {idle} %, blocks {blocks}, multiprocessors 132): in {kernel}: split the work over "

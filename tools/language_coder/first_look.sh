@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # first_look.sh DATA OUT TOOL: before the whole road on a GPU, half a minute that says how it will go: does TRL import, how fast the
-# reward service judges (verdicts a minute, where the time goes), how fast the loss of the warm-up falls. Ends by itself after 40 s.
+# reward service judges (verdicts per minute, where the time goes), how fast the loss of the warm-up falls. Ends by itself after 40 s.
 set -u
 data=$1 out=$2 tool=$3
 here=$(cd "$(dirname "$0")/.." && pwd)

@@ -1,7 +1,7 @@
-"""The reward service: as a process of ours, and as whoever asks it (several processes may ask the same one).
+"""The reward service, as a process and as its client (several processes may use the same one).
 
 Judging is the bottleneck of GRPO: a compiler takes seconds of a core, and processes that start CUDA wait for each other. So
-the service judges side by side, untimed, behind whoever trains (`nice`): a task is opened once for all answers to it, and
+the service judges side by side, untimed, at a lower priority than training (`nice`): a task is opened once for all answers to it, and
 answers that were judged before cost nothing.
 """
 

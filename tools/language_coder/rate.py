@@ -1,7 +1,7 @@
 """python -m language_coder.rate DATA --tool STITCHCUDA: how fast the reward service judges answers as GRPO sends them.
 
 Groups of answers to a few tasks of DATA (what language_coder.corpus wrote), all sent at once, no two the same: right ones,
-wrong ones, some that do not build. Prints verdicts a minute and what the judges' time went to. Flags behind -- go to
+wrong ones, some that do not build. Prints verdicts per minute and what the judges' time went to. Flags behind -- go to
 `stitchcuda serve` as they are (default: --quick --no-timing --share-processes).
 """
 
@@ -51,7 +51,7 @@ def report(seconds, answers):
     total = spent["total"] or 1.0
     shares = ", ".join(f"{name} {100 * spent[name] / total:.0f} %" for name in PHASES)
     other = max(0.0, total - sum(spent[name] for name in PHASES))
-    lines = [f"{len(answers)} answers in {seconds:.1f} s: {60 * len(answers) / seconds:.1f} verdicts a minute",
+    lines = [f"{len(answers)} answers in {seconds:.1f} s: {60 * len(answers) / seconds:.1f} verdicts per minute",
              "labels: " + ", ".join(f"{name} {count}" for name, count in labels.most_common()),
              f"seconds of judging: {total:.1f}; {shares}, anything else {100 * other / total:.1f} %",
              "gates: " + ", ".join(f"{name} {value:.1f}" for name, value in gates.most_common(6)) + " s"]
@@ -66,8 +66,8 @@ def main(arguments=None):
     parser.add_argument("--tool", default="stitchcuda")
     parser.add_argument("--device", default="emulated", help="cuda or emulated (default: emulated)")
     parser.add_argument("--tasks", type=int, default=4, help="(default: 4)")
-    parser.add_argument("--group", type=int, default=8, help="answers to a task (default: 8)")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="answers that are judged at the same time (default: cores)")
+    parser.add_argument("--group", type=int, default=8, help="answers per task (default: 8)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="answers judged at once (default: cores)")
     parser.add_argument("--most-elements", type=int, default=1 << 22, help="of a task's inputs and output (default: 4194304, as in GRPO)")
     parser.add_argument("--rounds", type=int, default=2, help="tasks are open from the second on (default: 2)")
     parser.add_argument("--seed", type=int, default=1, help="(default: 1)")

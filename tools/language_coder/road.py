@@ -84,7 +84,7 @@ def arms_of(options):
 
 
 class Run:
-    """What there is so far, and how all of it ends: whoever comes last (or the clock) writes the table."""
+    """What there is so far, and how all of it ends: the last process (or the clock) writes the table."""
 
     def __init__(self, options):
         self.options, self.begin = options, time.monotonic()
@@ -162,7 +162,7 @@ def learn(run, options):
             os.remove(os.path.join(options.out, name))
     run.arms = arms.Arms(arms_of(options), options.out, {"warm_up": place, "device": str(device), "evaluation": how})
     # Nothing is timed here: a time takes the GPU alone, for seconds. Rewards and evaluations are by a quick look, in processes that
-    # start CUDA once for all answers; whoever is timed afterwards passes every gate, alone.
+    # start CUDA once for all answers; answers that are timed afterwards pass every gate, alone.
     untimed = ["--no-timing", "--time-limit", "6"]
     quick = judge.Service(options.tool, folder, os.path.join(options.out, "state"), options.judge, options.jobs,
                           [*untimed, "--quick", *([] if options.own_processes else ["--share-processes"])], options.nice)
@@ -242,10 +242,10 @@ def parsed(arguments=None):
             continue
         command.add_argument("--tool", default="stitchcuda")
         command.add_argument("--judge", default="emulated" if small else "cuda", help="the device that judges: cuda or emulated")
-        command.add_argument("--jobs", type=int, default=2 if small else 16, help="answers that are judged at the same time")
-        command.add_argument("--nice", type=int, default=15, help="of the judges: behind whoever trains (15)")
-        command.add_argument("--own-processes", action="store_true", help="a process an answer, which starts CUDA itself")
-        command.add_argument("--timing-seconds", type=float, default=0 if small else 30, help="kept for speeds of right answers, on a GPU")
+        command.add_argument("--jobs", type=int, default=2 if small else 16, help="answers judged at once")
+        command.add_argument("--nice", type=int, default=15, help="niceness of the judging processes (default: 15)")
+        command.add_argument("--own-processes", action="store_true", help="one process per answer, each initialising CUDA")
+        command.add_argument("--timing-seconds", type=float, default=0 if small else 30, help="time reserved for timing correct answers on a GPU")
         command.add_argument("--small-first", action="store_true", default=small, help="the smallest tasks instead of any")
         command.add_argument("--held-out", type=int, default=1 if small else 12, help="tasks of the evaluation")
         command.add_argument("--most-elements", type=int, default=1 << 22, help="of a task's inputs and output: larger ones stay with PyTorch, a "

@@ -57,7 +57,7 @@ def main():
     parser.add_argument("checkout", type=pathlib.Path, help="a checkout of transformers or diffusers")
     parser.add_argument("families", nargs="*", help="only tests of these names, such as bert or flux (default: all)")
     parser.add_argument("-o", "--out", type=pathlib.Path, required=True)
-    parser.add_argument("--classes", type=int, default=1, help="classes a test at most, heads after the bare model (default: 1)")
+    parser.add_argument("--classes", type=int, default=1, help="maximum classes per test, heads after the bare model (default: 1)")
     options = parser.parse_args()
     (options.out / "data").mkdir(parents=True, exist_ok=True)
     stand_in()

@@ -58,7 +58,7 @@ inline Json profiled(bool measured) {
   for (const runner::Activity& one : run.collected->timeline.activities)
     run.collected->metrics[one.name] = profile::metrics_of_launch(one, nullptr, run.gpu);
   run.collected->missing =
-      "this user may not read the GPU's performance counters: ==ERROR== ERR_NVGPUCTRPERM - The user does not "
+      "no permission to read the GPU's performance counters: ==ERROR== ERR_NVGPUCTRPERM - The user does not "
       "have "
       "permission to access NVIDIA GPU Performance Counters";
   run.notes = {"a note about <b>nothing</b>"};

@@ -92,7 +92,7 @@ inline std::string add_sample_run(store::RunStore& store) {
   const std::string plain = "// plain\n__global__ void fc1(const float* x, float* y) {\n  y[0] = x[0];\n}\n";
   std::string better = plain;
   better.replace(better.find("y[0] = x[0]"), 11, "y[threadIdx.x] = x[threadIdx.x]");
-  run.step("plain", "one simple kernel a node: always right");
+  run.step("plain", "one simple kernel per node: the correct starting point");
   run.attempt("plain", 1, "better", plain);
   run.end("plain", true, 0, 2.4e-3);
   run.step("libraries", "products and convolutions by cuBLASLt and cuDNN");
@@ -107,7 +107,7 @@ inline std::string add_sample_run(store::RunStore& store) {
   run.attempt("loops", 1, "better", better + "// fused\n");
   run.end("loops", true, 1.1e-3, 0.9e-3);
   run.add("refused", {{"step", "half storage"}, {"why", "correctness: too far off (2026-11-15)"}});
-  run.add("not_tuned", {{"text", "the program has no settings that matter"}});
+  run.add("not_tuned", {{"text", "the program has no settings to tune"}});
   run.say(R"({"role": "coder", "ask": "Write fc1_relu", "answer": "```cuda\n__global__ …\n```"})");
   run.add("shipped", {{"program", "/programs/net"}, {"verdict", ""}});
   run.finish(store::RunState::shipped);

@@ -96,7 +96,7 @@ Expression unary(Operator op, const Expression& x);
 Expression binary(Operator op, const Expression& a, const Expression& b);
 Expression select(const Expression& condition, const Expression& a, const Expression& b);
 Expression call(std::string function, Expressions arguments);
-// A call in which threads wait for each other, so that it stays even where nobody uses its value.
+// A call that synchronises threads, so it is kept even if its value is unused.
 Expression collective(std::string function, Expressions arguments);
 Expression method(const Expression& object, std::string name, Expressions arguments);
 Expression braced(std::string type, Expressions members);

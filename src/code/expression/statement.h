@@ -78,7 +78,7 @@ Expressions expressions_of(const Statement& statement);
 std::set<std::string> names_read(const Block& block);
 // How much there is to do: nodes of all expressions.
 int64_t operations(const Block& block);
-// Without constants that nobody reads, and without variables and arrays that are only written to.
+// Removes unread constants, and variables and arrays that are only written.
 void remove_unused(Block& block);
 
 }  // namespace stitch::code

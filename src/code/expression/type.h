@@ -9,7 +9,7 @@ namespace stitch::code {
 
 struct Type {
   std::string name;      // as C++ spells it: float, stitch::Moments, const float*
-  int64_t bytes = 0;     // of one value, where somebody asks
+  int64_t bytes = 0;     // of one value, if known
   bool pointer = false;  // its const stands behind it
 
   bool operator==(const Type& other) const { return name == other.name; }

@@ -307,7 +307,7 @@ std::string traffic_text(const RegionRequest& request) {
 
 namespace {
 
-// A function of the region's that fills memory before it runs, and whoever calls it.
+// A function of the region that fills memory before it runs, and its caller.
 Function preparing(const RegionRequest& request, const Preparation& preparation, RegionCode& code) {
   const std::string name = format("prepare_{}_{}", request.name, preparation.name);
   Function out{name, {}, preparation.kernels, launches(request, preparation.kernels)};

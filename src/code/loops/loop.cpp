@@ -312,10 +312,11 @@ std::vector<Kernel> loop_kernels(const RegionRequest& request, const MakeEmitter
 
 Result<void> accepts_loop(const plan::Context& context, const plan::Region& region) {
   const Graph& graph = context.graph;
+  STITCH_CHECK(accepts_nesting(graph, region));
   for (int32_t n : region.nodes) {
     if (auto reduction = reduction_of(graph, n)) {
       if (reduction->length() > most_inlined)
-        return work_error("technique", format("{}: a reduction over {} elements is no loop of one thread",
+        return work_error("technique", format("{}: a reduction over {} elements is too long for one thread",
                                               region.name, reduction->length()));
     } else if (!is_expression(graph, n)) {
       return work_error("technique", format("{}: {} is not computed element by element", region.name,

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/format.h"
+#include "code/loops/is_expression.h"
 #include "code/loops/techniques.h"
 #include "graph/text.h"
 
@@ -85,6 +86,25 @@ TEST(Loop, ViewsAreOnlyIndices) {
       "loop");
   EXPECT_EQ(source.find("p ="), std::string::npos) << source;
   EXPECT_NE(source.find("x["), std::string::npos) << source;
+}
+
+// Six times rows and columns in turns, each over the other's sums: one element would take (6 * 7)^6 steps.
+TEST(Loop, ReductionsInsideOfReductionsAreNoPower) {
+  std::string text = "graph \"g\"\ninput %z : f32[6,7]\n\n%b0 = sum(%z) dims=[0] : f32[7]\n";
+  for (int i = 0; i < 6; ++i) {
+    std::string now = std::to_string(i), next = std::to_string(i + 1);
+    text += "%p" + now + " = mul(%z, %b" + now + ") : f32[6,7]\n%a" + now + " = sum(%p" + now +
+            ") dims=[1] keepdim=true : f32[6,1]\n";
+    text += "%q" + now + " = mul(%z, %a" + now + ") : f32[6,7]\n%b" + next + " = sum(%q" + now +
+            ") dims=[0] : f32[7]\n";
+  }
+  auto graph = parse_graph(text + "\noutput %b6\nend\n");
+  ASSERT_TRUE(graph) << graph.error().text();
+  plan::Region region{.name = "turns"};
+  for (int32_t n = 0; n < std::ssize(graph->nodes); ++n) region.nodes.push_back(n);
+  EXPECT_FALSE(accepts_nesting(*graph, region));
+  region.nodes.resize(6);
+  EXPECT_TRUE(accepts_nesting(*graph, region));
 }
 
 TEST(Loop, TechniquesByWhatIsInside) {

@@ -61,7 +61,7 @@ void add_team(Kernel& kernel, Workspace& workspace, const RowEmitter& emitter) {
       "STITCH_CUDA", {call("cudaMemsetAsync", {named("workspace"), 0, workspace.bytes(), named("stream")})});
 }
 
-// What batch norms know of a channel, before anybody waits for anybody: it comes from far away, and would
+// Per-channel parameters of batch norms, loaded before any barrier: they have a long latency, and would
 // make the last step wait.
 void load_parameters(RowEmitter& emitter, const RegionRequest& request, const Indices& kept) {
   for (int32_t n : request.region.nodes) {
@@ -165,7 +165,7 @@ std::optional<Draft> fused(const RegionRequest& request, const RowPlan& plan, Wo
     out.kernel.free_threads = free_threads(plan);
     out.kernel.width = plan.width;
     out.kernel.cluster = plan.cluster();
-    // Rows that nobody holds are read again by every loop over them.
+    // Rows that are not held in registers or shared memory are read again by every loop over them.
     if (plan.held == 0)
       out.kernel.passes = std::ssize(asked) + std::ranges::any_of(request.writes, is(Size::whole));
     if (plan.team()) {
@@ -250,7 +250,7 @@ bool better_by_stages(const RegionRequest& request, const RowPlan& plan) {
   return !keeps_order(request, plan);
 }
 
-// Where nobody says otherwise (the knob team), what pays.
+// Unless the knob `team` is set: whichever is estimated to be faster.
 bool by_team(const RegionRequest& request, const RowPlan& plan) {
   if (const int64_t told = request.region.choice("team", -1); told >= 0) return told == 1;
   return team_pays(plan, request.graph.nodes[static_cast<size_t>(plan.reduction.node)].op,
@@ -339,6 +339,7 @@ std::optional<RegionCode> write_by_cluster(const RegionRequest& request, const R
 
 Result<void> accepts_row(const plan::Context& context, const plan::Region& region) {
   const Graph& graph = context.graph;
+  STITCH_CHECK(accepts_nesting(graph, region));
   bool any = false;
   for (int32_t n : region.nodes) {
     bool reduces = reduction_of(graph, n).has_value();

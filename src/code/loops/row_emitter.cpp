@@ -51,7 +51,7 @@ Indices RowEmitter::open_row() {
   }
   const int64_t rows = plan_.rows / plan_.across();
   if (plan_.overhangs()) {
-    // Everybody takes part in the reductions; only rows that exist are written.
+    // All threads take part in the reductions; only rows that exist are written.
     const Expression wanted = named(names_.unique("wanted_row"));
     add(define_constant(type, wanted->name, mine));
     add(define_constant(bool_type, "inside", wanted < rows));

@@ -150,7 +150,7 @@ ByColumns fused_columns(const RowPlan& plan, const GpuSpec& gpu) {
 ByLanes fused_lanes(const RowPlan& plan, const GpuSpec& gpu) {
   const int64_t enough_threads = int64_t{4} * gpu.threads_per_sm * gpu.sms;
   ByLanes out{std::clamp(power_above(plan.vectors()), 1, 32)};
-  // Where there are rows for everybody: up to four vectors a thread, so that more is on the way at once.
+  // With enough rows for all blocks: up to four vectors per thread, for more bytes in flight.
   while (out.lanes > 8 && plan.vectors() < 4 * out.lanes && plan.rows * out.lanes / 2 >= enough_threads)
     out.lanes /= 2;
   return out;

@@ -79,7 +79,7 @@ class Scopes {
     std::vector<Scope*> before_;
   };
 
-  // All statements that somebody needs; every scope but the first is closed.
+  // All statements whose results are used; every scope but the first is closed.
   Block take() const;
 
  private:

@@ -38,7 +38,7 @@ class LoopTechnique : public Technique {
     return {context.gpu.fp32, plan::streaming_share, 1};
   }
   std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
-    return {{"threads", "threads of a block", {32, 64, 128, 256, 512, 1024}, false}};
+    return {{"threads", "threads per block", {32, 64, 128, 256, 512, 1024}, false}};
   }
   // By writing the kernels.
   std::optional<plan::Traffic> traffic(const plan::Context& context,
@@ -164,14 +164,15 @@ class Grouped : public LoopTechnique {
 
 const Technique& loop() {
   static const ElementWise technique(
-      "loop", "a thread an element or vector: pointwise, views, movement, gathers, windows, small reductions",
+      "loop",
+      "one thread per element or vector: pointwise, views, movement, gathers, windows, small reductions",
       accepts_loop, write_loop);
   return technique;
 }
 
 const Technique& batch_norm() {
   static const Rows technique(
-      "batch_norm", "each channel's statistics by parts of the batch, then one pass that normalises",
+      "batch_norm", "partial statistics per channel over parts of the batch, then one pass that normalises",
       accepts_batch_norm, write_batch_norm);
   return technique;
 }
@@ -193,7 +194,7 @@ const Technique& scan() {
 }
 
 const Technique& scatter() {
-  static const LoopTechnique technique("scatter", "each result element looks for the sources that name it",
+  static const LoopTechnique technique("scatter", "each result element gathers the sources that target it",
                                        accepts_scatter, write_scatter);
   return technique;
 }
@@ -212,7 +213,7 @@ const Technique& factor() {
 }
 
 const Technique& grouped() {
-  static const Grouped technique("grouped", "products of groups: tiles of each group's rows on tensor cores",
+  static const Grouped technique("grouped", "grouped products: tiles of each group's rows on tensor cores",
                                  accepts_grouped, write_grouped);
   return technique;
 }

@@ -125,10 +125,10 @@ class AttentionFew final : public ProductTechnique {
   plan::Kind kind() const override { return plan::Kind::attention; }
   bool suits(const plan::Context& context, const plan::Region& region, const plan::Offer&) const override;
   std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
-    return {{"warps", "warps of a block", {2, 4, 8}},
-            {"rows", "queries of a block, those of heads that share k among them", {1, 2, 4, 8}},
+    return {{"warps", "warps per block", {2, 4, 8}},
+            {"rows", "queries per block, over all heads that share k", {1, 2, 4, 8}},
             {"splits", "blocks that share the keys of a head", {1, 2, 4, 8, 16, 32, 64, 128}},
-            {"stages", "rounds of keys in shared memory, all but one on their way", {2, 3, 4, 6, 8}}};
+            {"stages", "pipeline stages of keys in shared memory", {2, 3, 4, 6, 8}}};
   }
   plan::Rate rate(const plan::Context& context, const plan::Region& region) const override;
   Result<void> accepts_storage(const plan::Context& context, const plan::Plan& plan,

@@ -117,15 +117,15 @@ class AttentionHalf final : public ProductTechnique {
  public:
   std::string_view name() const override { return "attention.half"; }
   std::string_view idea() const override {
-    return "online softmax, one product a tile of fp16 or bf16 tensors on tensor cores";
+    return "online softmax, products of fp16 or bf16 tiles on tensor cores";
   }
   plan::Kind kind() const override { return plan::Kind::attention; }
   std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
-    return {{"warps", "warps of a block, 16 queries each", {1, 2, 4, 5, 6, 7, 8}},
-            {"row_tiles", "times 16 queries that a warp takes", {1, 2}},
+    return {{"warps", "warps per block, 16 queries each", {1, 2, 4, 5, 6, 7, 8}},
+            {"row_tiles", "tiles of 16 queries per warp", {1, 2}},
             {"key_tile", "keys in shared memory at a time", {16, 32, 64, 128}},
             {"splits", "blocks that share the keys of a head", {1, 2, 4, 8, 16, 32, 64}},
-            {"stages", "tiles of keys in shared memory", {2, 3, 4}}};
+            {"stages", "pipeline stages of key tiles in shared memory", {2, 3, 4}}};
   }
   plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
     return {0.4 * context.gpu.tensor_fp16, 0.7, 1};

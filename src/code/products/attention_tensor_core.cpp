@@ -60,8 +60,8 @@ class AttentionTensorCore final : public ProductTechnique {
   }
   plan::Kind kind() const override { return plan::Kind::attention; }
   std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
-    return {{"warps", "warps of a block, 16 queries each", {1, 2, 3, 4}},
-            {"row_tiles", "times 16 queries that a warp takes", {1, 2}},
+    return {{"warps", "warps per block, 16 queries each", {1, 2, 3, 4}},
+            {"row_tiles", "tiles of 16 queries per warp", {1, 2}},
             {"key_tile", "keys in shared memory at a time", {16, 32, 48, 64}}};
   }
   plan::Precision operand_precision(const plan::Context& context, const plan::Region&) const override {

@@ -102,7 +102,7 @@ Result<Labelled> operand(const RegionRequest& request, const Parts& parts, size_
   return Labelled{*view, std::move(labels)};
 }
 
-// Pairs from the left; a letter is summed as soon as nobody needs it any more.
+// Contracts pairs from the left; a letter is summed after its last use.
 Result<Products> products_of_einsum(const RegionRequest& request, const Parts& parts, const View& out) {
   STITCH_TRY(Einsum einsum, parse_einsum(parts.product->attributes.text("equation")));
   Products products;
@@ -138,10 +138,6 @@ Result<Products> products_of_einsum(const RegionRequest& request, const Parts& p
   }
   return products;
 }
-
-}  // namespace
-
-namespace {
 
 Result<Products> strided_products(const RegionRequest& request, const Parts& parts, const View& out) {
   const Node& node = *parts.product;

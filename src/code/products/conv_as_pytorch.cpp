@@ -15,7 +15,7 @@ class ConvAsPyTorch final : public ConvCudnn {
  public:
   std::string_view name() const override { return "conv.as_pytorch"; }
   std::string_view idea() const override {
-    return "a convolution by the engine that PyTorch takes: it rounds where PyTorch does";
+    return "a convolution with the cuDNN engine that PyTorch uses: it rounds where PyTorch does";
   }
   std::vector<plan::Offer> offers(const plan::Context& context, const plan::Region& region) const override {
     using plan::Arithmetic, plan::Order;
@@ -48,7 +48,8 @@ Result<void> ConvAsPyTorch::accepts_region(const plan::Context& context, const p
   const Convolution c = geometry_of(graph, node);
   if (c.depthwise() && !c.transposed) return not_for(region, "has no depthwise convolutions");
   // Its engines are built when all are known, behind what is computed once.
-  if (plan::is_constant(graph, node.operands[0])) return not_for(region, "takes no images made of weights alone");
+  if (plan::is_constant(graph, node.operands[0]))
+    return not_for(region, "takes no images made of weights alone");
   return {};
 }
 

@@ -1,5 +1,5 @@
 // conv.concat: convolutions over few channels whose results are concatenated, each by a kernel of ours that
-// writes its part of the result: nobody copies them afterwards, which is half of a Fire module's time
+// writes its part of the result: without a copy afterwards, which is half of a Fire module's time
 // (128 x 6 x 256² to 64 filters of one pixel and 64 of 3 x 3, 4.1 ms on an H200, 2.0 of them the concat).
 // Chosen where all of them go to conv.direct, conv.implicit or conv.split_half, which write any strides.
 #include <algorithm>

@@ -17,7 +17,7 @@ class ConvCudnnGraph final : public ConvCudnn {
  public:
   std::string_view name() const override { return "conv.cudnn_graph"; }
   std::string_view idea() const override {
-    return "a convolution and its epilogue as one operation graph of cuDNN's, channels last";
+    return "a convolution and its epilogue as one cuDNN operation graph, channels last";
   }
   std::vector<plan::Offer> offers(const plan::Context& context, const plan::Region& region) const override;
   // Engines for graphs are compiled when a program is created, 0.3 to 3 s each (H200): for epilogues that

@@ -85,7 +85,7 @@ std::string layer_struct(const Convolution& c, const Tile& tile, const std::stri
 class ConvDepthwise final : public ProductTechnique {
  public:
   std::string_view name() const override { return "conv.depthwise"; }
-  std::string_view idea() const override { return "depthwise convolutions at the speed of their bytes"; }
+  std::string_view idea() const override { return "depthwise convolutions at memory bandwidth"; }
   plan::Kind kind() const override { return plan::Kind::convolution; }
   bool takes_any_order() const override { return true; }
   // It reads and writes one order: no tile of its turns one into the other.

@@ -51,7 +51,7 @@ class ConvImplicit final : public ProductTechnique {
  public:
   std::string_view name() const override { return "conv.implicit"; }
   std::string_view idea() const override {
-    return "convolutions over NCHW images on fp16 tensor cores, nothing transposed before or behind them";
+    return "convolutions over NCHW images on fp16 tensor cores, without transposes";
   }
   plan::Kind kind() const override { return plan::Kind::convolution; }
   std::vector<plan::Offer> offers(const plan::Context&, const plan::Region&) const override {

@@ -17,7 +17,7 @@ class ConvPixel final : public ProductTechnique {
  public:
   std::string_view name() const override { return "conv.pixel"; }
   std::string_view idea() const override {
-    return "images of one pixel: a few warps for four filters of four samples";
+    return "1x1 images: a few warps for four filters of four samples";
   }
   plan::Kind kind() const override { return plan::Kind::convolution; }
   bool suits(const plan::Context& context, const plan::Region& region, const plan::Offer&) const override {

@@ -185,7 +185,7 @@ class ConvPlain final : public ProductTechnique {
  public:
   std::string_view name() const override { return "conv.plain"; }
   std::string_view idea() const override {
-    return "any convolution on the CUDA cores as a product that gathers";
+    return "any convolution on the CUDA cores, as an implicit product that gathers its operand";
   }
   plan::Kind kind() const override { return plan::Kind::convolution; }
   plan::Entry entry() const override { return plan::Entry::plain; }

@@ -76,7 +76,7 @@ class ConvPointwise final : public ProductTechnique {
  public:
   std::string_view name() const override { return "conv.pointwise"; }
   std::string_view idea() const override {
-    return "kernels of one pixel over NCHW images: a product in TF32 at the speed of its bytes";
+    return "1x1 convolutions over NCHW images: a TF32 product at memory bandwidth";
   }
   plan::Kind kind() const override { return plan::Kind::convolution; }
   std::vector<plan::Offer> offers(const plan::Context& context, const plan::Region& region) const override;
@@ -85,8 +85,8 @@ class ConvPointwise final : public ProductTechnique {
   bool gives_way(const plan::Context& context, const plan::Region& region) const override;
   std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
     return {proposal_knob(),
-            {"together", "1: the warps of a block keep step, and share the weights in L1", {0, 1}},
-            {"library", "1: cuBLASLt multiplies, where nothing follows", {0, 1}}};
+            {"together", "1: the warps of a block run in step, and share the weights in L1", {0, 1}},
+            {"library", "1: use cuBLASLt, where there is no epilogue", {0, 1}}};
   }
   Result<void> accepts_storage(const plan::Context& context, const plan::Plan& plan,
                                const plan::Region& region) const override;

@@ -55,7 +55,7 @@ class ConvPointwiseNhwc final : public ProductTechnique {
  public:
   std::string_view name() const override { return "conv.pointwise_nhwc"; }
   std::string_view idea() const override {
-    return "kernels of one pixel over NHWC images: small tiles on tensor cores, epilogue and gate included";
+    return "1x1 convolutions over NHWC images: small tiles on tensor cores, epilogue and gate included";
   }
   plan::Kind kind() const override { return plan::Kind::convolution; }
   plan::Entry entry() const override { return plan::Entry::given; }

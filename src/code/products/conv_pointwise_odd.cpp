@@ -22,7 +22,7 @@ class ConvPointwiseOdd final : public ProductTechnique {
  public:
   std::string_view name() const override { return "conv.pointwise_odd"; }
   std::string_view idea() const override {
-    return "kernels of one pixel over channels that aren't multiples of eight, channels last, nothing padded";
+    return "1x1 convolutions over channels that aren't multiples of eight, channels last, without padding";
   }
   plan::Kind kind() const override { return plan::Kind::convolution; }
   plan::Entry entry() const override { return plan::Entry::given; }

@@ -133,7 +133,7 @@ class ConvSplitHalf final : public ProductTechnique {
  public:
   std::string_view name() const override { return "conv.split_half"; }
   std::string_view idea() const override {
-    return "convolutions over few channels on fp16 tensor cores, numbers split in two";
+    return "convolutions over few channels on fp16 tensor cores, operands split in two";
   }
   plan::Kind kind() const override { return plan::Kind::convolution; }
   // It writes any order; those of channels last are for images that the next one reads so.

@@ -219,12 +219,12 @@ class ConvTransposed final : public ProductTechnique {
  public:
   std::string_view name() const override { return "conv.transposed"; }
   std::string_view idea() const override {
-    return "transposed convolutions in FP32, without products that are zero";
+    return "transposed convolutions in FP32, without multiplying by inserted zeros";
   }
   plan::Kind kind() const override { return plan::Kind::convolution; }
   bool suits(const plan::Context& context, const plan::Region& region, const plan::Offer&) const override;
   std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
-    return {{"fours", "cells of four results that a thread computes at once", {1, 2}}};
+    return {{"fours", "groups of four results per thread", {1, 2}}};
   }
   bool takes_any_order() const override { return true; }
   // No tile of its turns one order into another.

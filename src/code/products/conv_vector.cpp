@@ -27,7 +27,7 @@ class ConvVector final : public ProductTechnique {
  public:
   std::string_view name() const override { return "conv.vector"; }
   std::string_view idea() const override {
-    return "kernels of one pixel over one to twelve of them, at the speed of the filters";
+    return "1x1 convolutions over one to twelve pixels, at the bandwidth of reading the filters";
   }
   plan::Kind kind() const override { return plan::Kind::convolution; }
   plan::Rate rate(const plan::Context& context, const plan::Region&) const override {

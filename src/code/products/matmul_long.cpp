@@ -35,14 +35,14 @@ class MatmulLong final : public ProductTechnique {
  public:
   std::string_view name() const override { return "matmul.long"; }
   std::string_view idea() const override {
-    return "few long FP32 sums on fp16 tensor cores, operands split on their way";
+    return "few long FP32 sums on fp16 tensor cores, operands split while they are loaded";
   }
   plan::Kind kind() const override { return plan::Kind::product; }
   bool suits(const plan::Context& context, const plan::Region& region, const plan::Offer&) const override;
   Result<void> accepts_storage(const plan::Context& context, const plan::Plan& plan,
                                const plan::Region& region) const override;
   std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
-    return {{"segments", "pieces of the depth, a block each", {8, 16, 32, 64, 128}}};
+    return {{"segments", "parts of the depth (split-K), one block each", {8, 16, 32, 64, 128}}};
   }
   plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
     return {0.4 * context.gpu.tensor_fp16 / 3, 0.7, 2};

@@ -18,7 +18,7 @@ class MatmulOuter final : public ProductTechnique {
  public:
   std::string_view name() const override { return "matmul.outer"; }
   std::string_view idea() const override {
-    return "a product of depth one at the speed of its result's bytes";
+    return "a product of depth one at the bandwidth of writing its result";
   }
   plan::Kind kind() const override { return plan::Kind::product; }
   plan::Rate rate(const plan::Context& context, const plan::Region&) const override {

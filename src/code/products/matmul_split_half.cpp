@@ -301,7 +301,7 @@ std::vector<plan::Knob> MatmulSplitHalf::knobs(const plan::Context& context, con
        "products summed by tensor cores before FP32 adds the sum up",
        {32, 64, 128, 256, 512, 1024, 2048, 4096}},
       {"form", "1 one deep product, 2 large terms on small ones, 3 small terms beside large ones", {1, 2, 3}},
-      {"chunks", "pieces of the depth whose sums are added in FP32", {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}},
+      {"chunks", "parts of the depth whose sums are added in FP32", {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}},
       {"side_by_side",
        "1: the chunks are a batch of products, for results too small to fill the GPU",
        {0, 1}},

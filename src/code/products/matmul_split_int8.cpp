@@ -83,7 +83,7 @@ class MatmulSplitInt8 final : public ProductTechnique {
  public:
   std::string_view name() const override { return "matmul.split_int8"; }
   std::string_view idea() const override {
-    return "FP32 products as one of fp16 for the large terms and one of int8 for the small ones";
+    return "FP32 products as an fp16 product of the large terms and an int8 product of the small ones";
   }
   plan::Kind kind() const override { return plan::Kind::product; }
   plan::Entry entry() const override { return plan::Entry::approximate; }

@@ -103,16 +103,17 @@ class MatmulTensorCore final : public ProductTechnique {
  public:
   std::string_view name() const override { return "matmul.tensor_core"; }
   std::string_view idea() const override {
-    return "FP32 products on tensor cores at FP32's accuracy, numbers split on the way, any strides";
+    return "FP32 products on tensor cores at FP32's accuracy, operands split while they are loaded, any "
+           "strides";
   }
   plan::Kind kind() const override { return plan::Kind::product; }
   bool suits(const plan::Context& context, const plan::Region& region, const plan::Offer&) const override;
   Result<void> accepts_storage(const plan::Context& context, const plan::Plan& plan,
                                const plan::Region& region) const override;
   std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
-    return {{"row_tiles", "times 16 rows of a warp", {1, 2}},
-            {"column_tiles", "times 8 columns of a warp", {1, 2, 3, 4, 6, 8}},
-            {"stages", "tiles of the depth in shared memory", {2, 3, 4}}};
+    return {{"row_tiles", "tiles of 16 rows per warp", {1, 2}},
+            {"column_tiles", "tiles of 8 columns per warp", {1, 2, 3, 4, 6, 8}},
+            {"stages", "pipeline stages of depth tiles in shared memory", {2, 3, 4}}};
   }
   plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
     return {0.15 * context.gpu.tensor_tf32, 0.75, 1};

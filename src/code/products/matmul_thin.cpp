@@ -24,7 +24,7 @@ class MatmulThin final : public ProductTechnique {
  public:
   std::string_view name() const override { return "matmul.thin"; }
   std::string_view idea() const override {
-    return "13 to 64 rows of FP32 on tensor cores at FP32's accuracy, weights read where they lie";
+    return "FP32 products of 13 to 64 rows on tensor cores at FP32's accuracy, weights read without packing";
   }
   plan::Kind kind() const override { return plan::Kind::product; }
   // Larger weights keep a library's tiles busy.

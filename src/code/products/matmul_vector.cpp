@@ -39,7 +39,7 @@ class MatmulVector final : public ProductTechnique {
  public:
   std::string_view name() const override { return "matmul.vector"; }
   std::string_view idea() const override {
-    return "a matrix times one to twelve vectors at the speed of its bytes";
+    return "a matrix times one to twelve vectors at memory bandwidth";
   }
   plan::Kind kind() const override { return plan::Kind::product; }
   plan::Rate rate(const plan::Context& context, const plan::Region&) const override {

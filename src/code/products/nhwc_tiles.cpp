@@ -72,9 +72,9 @@ double nhwc_seconds(const plan::Context& context, int64_t pixels, int64_t channe
 }
 
 std::vector<plan::Knob> nhwc_knobs() {
-  return {{"pixel_tiles", "a warp makes 16 pixels so many times", {1, 2}},
-          {"filter_tiles", "a warp makes 8 filters so many times", {1, 2, 3, 4, 5, 6, 7, 8}},
-          {"depth_warps", "so many warps share the channels", {1, 2, 4, 8}}};
+  return {{"pixel_tiles", "tiles of 16 pixels per warp", {1, 2}},
+          {"filter_tiles", "tiles of 8 filters per warp", {1, 2, 3, 4, 5, 6, 7, 8}},
+          {"depth_warps", "warps that share the channels", {1, 2, 4, 8}}};
 }
 
 }  // namespace stitch::code

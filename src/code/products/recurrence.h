@@ -19,7 +19,7 @@ struct Recurrence {
   View x;                                    // (steps, batch, input), whatever order it is stored in
   const Place *h0 = nullptr, *c0 = nullptr;  // (layers · directions, batch, output or hidden)
   std::vector<Weights> weights;              // by layer, then direction
-  const Place *y = nullptr, *hn = nullptr, *cn = nullptr;  // null: nobody needs it
+  const Place *y = nullptr, *hn = nullptr, *cn = nullptr;  // null: unused
   int64_t y_step = 0, y_row = 0;                           // strides of y: a step, a sample
 
   bool lstm() const { return kind == "lstm"; }

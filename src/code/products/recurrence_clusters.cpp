@@ -8,7 +8,7 @@ namespace stitch::code {
 
 namespace {
 
-// Clocks from sending a state until everybody has it, for the cell and shuffles of four samples, for each
+// Clocks from sending a state until all blocks have it, for the cell and shuffles of four samples, for each
 // sample that arrives, and of a quarter of a multiprocessor for each product of tensor cores. On an H200 an
 // LSTM's step takes 0.76 us with 4 samples, as here; 1.37 with 5 and 2.6 with 10 in a wavefront are more than
 // here, but rnn.persistent's model is as hopeful, and slower (six layers: 1.43 ms, and 1.35 by clusters).

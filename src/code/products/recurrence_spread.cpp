@@ -14,7 +14,7 @@ int64_t registers(int64_t warps) { return warps <= 8 ? 255 : warps <= 12 ? 168 :
 
 // Measured on an H200 as a whole, not one by one: bare exchanges take 0.69 us a step with 2 blocks and 0.92
 // us with 64, an LSTM of 6 layers 3.9 us, and more lanes a unit win although a few registers spill. Clocks
-// from publishing a state until everybody has it in shared memory; for the cell and the barriers; for every
+// from publishing a state until all blocks have it in shared memory; for the cell and the barriers; for every
 // 16 bytes that a lane fetches; for a batch of loads that goes out at once; and what each block adds to the
 // waiting.
 constexpr double exchange_clocks = 1400, cell_clocks = 400, clocks_a_fetch = 8, clocks_a_batch = 1000,

@@ -45,7 +45,8 @@ class RnnCluster final : public ProductTechnique {
  public:
   std::string_view name() const override { return "rnn.cluster"; }
   std::string_view idea() const override {
-    return "weights stay in registers, clusters of blocks pass the state on through shared memory";
+    return "weights stay in registers, thread block clusters exchange the state through distributed shared "
+           "memory";
   }
   plan::Kind kind() const override { return plan::Kind::recurrence; }
   bool suits(const plan::Context& context, const plan::Region& region, const plan::Offer&) const override;

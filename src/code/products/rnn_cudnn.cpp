@@ -1,4 +1,4 @@
-// rnn.cudnn: the whole recurrence by one call of cuDNN's (kernels/recurrence_cudnn.h). FP32 exactly in class
+// rnn.cudnn: the whole recurrence in one cuDNN call (kernels/recurrence_cudnn.h). FP32 exactly in class
 // strict, TF32 where the class allows it, as PyTorch's recurrences use by default. Its algorithm is a setting
 // of the program's: 1 is cuDNN's persistent one, 3 the one for small hidden sizes. No projections. Chosen
 // where no persistent kernel of ours fits.
@@ -32,7 +32,7 @@ class Tensors {
     return name + "_at";
   }
 
-  // Results that nobody needs go to the workspace, or nowhere.
+  // Unused results go to the workspace, or are not written.
   std::string write(const Place* place, const char* unused, int64_t elements) {
     if (!place) {
       if (!unused) return "nullptr";
@@ -73,10 +73,13 @@ class Tensors {
 class RnnCudnn final : public ProductTechnique {
  public:
   std::string_view name() const override { return "rnn.cudnn"; }
-  std::string_view idea() const override { return "the whole recurrence by one call of cuDNN's"; }
+  std::string_view idea() const override { return "the whole recurrence in one cuDNN call"; }
   plan::Kind kind() const override { return plan::Kind::recurrence; }
   std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
-    return {{"algorithm", "cuDNN's: 0 standard, 1 persistent, 3 persistent and small", {0, 1, 3}, false}};
+    return {{"algorithm",
+             "cuDNN's algorithm: 0 standard, 1 persistent, 3 persistent for small sizes",
+             {0, 1, 3},
+             false}};
   }
   plan::Precision operand_precision(const plan::Context& context, const plan::Region&) const override {
     return context.numerics == Numerics::strict ? plan::Precision::f32 : plan::Precision::tf32;

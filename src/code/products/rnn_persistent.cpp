@@ -43,7 +43,7 @@ class RnnPersistent final : public ProductTechnique {
  public:
   std::string_view name() const override { return "rnn.persistent"; }
   std::string_view idea() const override {
-    return "weights stay in registers, blocks pass the state on through L2";
+    return "weights stay in registers, blocks exchange the state through L2";
   }
   plan::Kind kind() const override { return plan::Kind::recurrence; }
   plan::Rate rate(const plan::Context& context, const plan::Region&) const override {

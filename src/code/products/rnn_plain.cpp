@@ -168,7 +168,7 @@ class Writer {
 class RnnPlain final : public ProductTechnique {
  public:
   std::string_view name() const override { return "rnn.plain"; }
-  std::string_view idea() const override { return "one product for all steps, then a kernel a step"; }
+  std::string_view idea() const override { return "one product for all steps, then one kernel per step"; }
   plan::Kind kind() const override { return plan::Kind::recurrence; }
   plan::Entry entry() const override { return plan::Entry::plain; }
   plan::Rate rate(const plan::Context& context, const plan::Region&) const override {

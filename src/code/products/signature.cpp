@@ -59,8 +59,7 @@ const std::vector<int64_t> proposals = {0, 1, 2, 3, 4, 5, 6, 7};
 }  // namespace
 
 plan::Knob proposal_knob() {
-  return {"algorithm", "which of the library's proposals, best first by its own heuristics", proposals,
-          false};
+  return {"algorithm", "index into the library's heuristic proposals, best first", proposals, false};
 }
 
 std::string proposal_spec(RegionCode& code, const plan::Region& region, const std::string& member,

@@ -1,5 +1,5 @@
 // stitch-compile-emulated: one source into an object, or objects into a library, for the emulated GPU. It is
-// started behind the sandbox, because the sources are anybody's; its answer is an exit code and, after a
+// started behind the sandbox, because the sources are untrusted; its answer is an exit code and, after a
 // failure, an Error as JSON on the last line of stdout.
 #include <chrono>
 #include <cstdio>
@@ -12,7 +12,7 @@
 int main(int count, char** words) {
   using namespace stitch;
   emulated::CompileOptions options;
-  options.time_limit = std::chrono::hours(24);  // whoever started this holds the clock
+  options.time_limit = std::chrono::hours(24);  // the caller enforces the time limit
   options.extra_flags = {"-fvisibility=hidden"};
   std::vector<fs::path> sources;
   fs::path out;

@@ -37,7 +37,7 @@ class NvccToolchain final : public Toolchain {
     if (!request.needs.empty()) STITCH_CHECK(check_architecture(request.needs, request.architecture));
     if (request.address_sanitizer)
       return user_error("sanitizer",
-                        "AddressSanitizer is for the emulated GPU; a real one has compute-sanitizer");
+                        "AddressSanitizer is for the emulated GPU; use compute-sanitizer on a real one");
     const std::string number = request.architecture.substr(3);
     out->flags_ = {"-std=c++17",
                    // The host's half: kernels are optimised either way. -O3 takes half as long again.
@@ -157,8 +157,8 @@ Result<Nvcc> find_nvcc() {
     const size_t at = text.find(", V");
     return Nvcc{place, at == text.npos ? trim(text) : text.substr(at + 3, text.find('\n', at) - at - 3)};
   }
-  return work_error("no_nvcc", "there is no nvcc on this machine, so nothing can be built for a GPU",
-                    "install the CUDA toolkit, or set CUDA_HOME; the emulated GPU needs none");
+  return work_error("no_nvcc", "nvcc was not found, so nothing can be built for a GPU",
+                    "install the CUDA toolkit, or set CUDA_HOME; the emulated GPU doesn't need it");
 }
 
 Result<std::unique_ptr<Toolchain>> cuda_toolchain(const BuildRequest& request) {

@@ -155,6 +155,30 @@ ComplexCompute bilinear(const char* left, const char* right) {
   };
 }
 
+// Linear layers and convolutions: bilinear in input and weight, with a bias added to each part once.
+Values layer(Call& call) {
+  const Compute& compute = *aten_table().compute(call.node().op);
+  Values x = both(call, "input"), weight = both(call, "weight");
+  Values bias = {ValueId::none, ValueId::none};
+  if (call.has("bias")) bias = both(call, "bias");
+  auto run = [&](ValueId a, ValueId b, ValueId addend) {
+    Call product = call.with("input", {a}).with("weight", {b});
+    if (addend == ValueId::none) return compute(product)[0];
+    Call sum = product.with("bias", {addend});
+    return compute(sum)[0];
+  };
+  ValueId nothing = bias[0] == ValueId::none ? bias[0] : zero_like(call, bias[0]);
+  return {sub(call, run(x[0], weight[0], bias[0]), run(x[1], weight[1], nothing)),
+          add(call, run(x[0], weight[1], bias[1]), run(x[1], weight[0], nothing))};
+}
+
+// A norm is that of the absolute values.
+Values norm(Call& call) {
+  Values z = both(call, "self");
+  Call lengths = call.with("self", {length(call, z[0], z[1])});
+  return {(*aten_table().compute(call.node().op))(lengths)[0]};
+}
+
 Values einsum(Call& call) {
   const Compute& compute = *aten_table().compute(call.node().op);
   Values whole = call.tensors("tensors");
@@ -277,6 +301,11 @@ std::map<std::string, ComplexCompute, std::less<>> make_table() {
                     {"kron", "self", "other"}})
     t[format("aten.{}.default", p.name)] = bilinear(p.left, p.right);
   t["aten.einsum.default"] = einsum;
+  for (const char* name : {"linear.default", "conv1d.default", "conv2d.default", "conv3d.default",
+                           "conv1d.padding", "conv2d.padding"})
+    t[format("aten.{}", name)] = layer;
+  for (const char* name : {"linalg_vector_norm.default", "norm.Scalar", "norm.ScalarOpt_dim"})
+    t[format("aten.{}", name)] = norm;
   t["aten.isnan.default"] = tested(Op::is_nan);
   t["aten.isinf.default"] = tested(Op::is_inf);
   struct Filled {
@@ -289,13 +318,15 @@ std::map<std::string, ComplexCompute, std::less<>> make_table() {
                    {"empty.memory_format", 0},
                    {"empty_like.default", 0},
                    {"new_empty.default", 0},
+                   {"zero.default", 0},
                    {"ones.default", 1},
                    {"ones_like.default", 1},
                    {"new_ones.default", 1}})
     t[format("aten.{}", f.name)] = [value = f.value](Call& call) { return filled(call, value); };
-  for (const char* name : {"full.default", "full_like.default", "new_full.default"})
+  for (const char* name :
+       {"full.default", "full_like.default", "new_full.default", "fill.Scalar", "fill.Tensor"})
     t[format("aten.{}", name)] = [](Call& call) {
-      Values z = both(call, "fill_value");
+      Values z = both(call, call.has("value") ? "value" : "fill_value");
       return Values{call.expand(z[0], call.output().shape), call.expand(z[1], call.output().shape)};
     };
   // To complex, between complex dtypes, and to real: the imaginary part is dropped.
@@ -303,8 +334,8 @@ std::map<std::string, ComplexCompute, std::less<>> make_table() {
                            "clone.default", "contiguous.default", "lift_fresh_copy.default", "copy.default",
                            "type_as.default", "view_copy.default"})
     t[format("aten.{}", name)] = [](Call& call) {
-      bool copies = call.node().op == "aten.copy.default";
-      Values z = call.parts(copies ? "src" : "self");
+      // Also copy_, an assignment to a slice: what it reads is not what it is called on.
+      Values z = call.parts(call.has("src") ? "src" : "self");
       bool complex = call.node().outputs.at(0).complex;
       for (ValueId& part : z)
         if (part != ValueId::none)

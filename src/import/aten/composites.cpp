@@ -359,13 +359,6 @@ void add_composites(AtenTable& table) {
     ValueId gap = call.emit(Op::sub, {call.operand("self", dtype), call.operand("other", dtype)});
     return call.emit(Op::norm, {gap}, {{"order", call.number("p", 2)}});
   });
-  table.one("aten.linalg_matrix_norm.str_ord", [](Call& call) {
-    ValueId x = call.tensor("self");
-    if (call.text("ord") != "fro") refuse("only the Frobenius matrix norm is supported");
-    auto dims = call.integers("dim");
-    for (int64_t& dim : dims) dim = call.dimension(dim, call.rank(x));
-    return call.emit(Op::norm, {x}, {{"dims", dims}, {"keepdim", call.flag("keepdim", false)}});
-  });
   table.one("aten.multi_margin_loss.default", multi_margin);
   table.one("aten.max_unpool2d.default", max_unpool);
 }

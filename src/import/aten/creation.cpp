@@ -79,6 +79,7 @@ void add_creation(AtenTable& table) {
     double value;
   };
   for (Filled entry : {Filled{"zeros", 0},
+                       {"_efficientzerotensor", 0},
                        {"ones", 1},
                        {"zeros_like", 0},
                        {"ones_like", 1},

@@ -241,8 +241,7 @@ void add_indexing(AtenTable& table) {
         {"_unique2.default", "fix the size beforehand"},
         {"unique_dim.default", "fix the size beforehand"},
         {"item.default", "keep it a tensor"},
-        {"_local_scalar_dense.default", "keep it a tensor"},
-        {"repeat_interleave.Tensor", "repeat by a fixed number"}})
+        {"_local_scalar_dense.default", "keep it a tensor"}})
     table.many(format("aten.{}", entry.op), [entry](Call& call) -> Values {
       refuse(format("the result of {} has a shape or value that depends on data", call.node().op), entry.fix);
     });

@@ -102,6 +102,25 @@ ValueId repeat_interleave(Call& call) {
   return call.reshape(call.expand(call.reshape(x, apart), wide), merged);
 }
 
+// Which element each of `size` copies is of, where element i is copied repeats[i] times: a search among the
+// ends.
+ValueId owners(Call& call, ValueId repeats, int64_t size) {
+  ValueId ends = call.emit(Op::cumsum, {call.cast(repeats, DType::i64)}, {{"dim", int64_t{0}}});
+  ValueId copies = call.emit(Op::iota, {}, {{"size", size}, {"dtype", DType::i64}});
+  return call.emit(Op::searchsorted, {ends, copies}, {{"right", true}});
+}
+
+// The size of the result is known: output_size, or the exporter refuses.
+ValueId repeat_interleave_by_counts(Call& call) {
+  ValueId x = call.tensor("self");
+  if (!call.has("dim")) x = call.reshape(x, {call.type(x).elements()});
+  int64_t dim = call.dimension(call.integer("dim", 0), call.rank(x));
+  auto along = static_cast<size_t>(dim);
+  ValueId repeats = call.expand(call.tensor("repeats"), {call.shape(x)[along]});
+  ValueId owner = owners(call, repeats, call.output().shape[along]);
+  return call.emit(Op::index, {x, owner}, {{"dims", std::vector<int64_t>{dim}}});
+}
+
 // (…, C r², H, W) <-> (…, C, H r, W r)
 ValueId pixel_shuffle(Call& call) {
   ValueId x = call.tensor("self");
@@ -280,6 +299,10 @@ void add_movements(AtenTable& table) {
   table.one("aten.repeat.default", [](Call& call) { return repeat(call, "repeats"); });
   table.one("aten.tile.default", [](Call& call) { return repeat(call, "dims"); });
   table.one("aten.repeat_interleave.self_int", repeat_interleave);
+  table.one("aten.repeat_interleave.self_Tensor", repeat_interleave_by_counts);
+  table.one("aten.repeat_interleave.Tensor", [](Call& call) {
+    return call.cast(owners(call, call.tensor("repeats"), call.output().shape[0]), call.output().dtype);
+  });
   table.one("aten.pixel_shuffle.default", pixel_shuffle);
   table.one("aten.pixel_unshuffle.default", pixel_unshuffle);
   for (const char* name : {"channel_shuffle", "native_channel_shuffle"})

@@ -1,4 +1,7 @@
 // Reductions and scans.
+#include <cmath>
+
+#include "base/text.h"
 #include "import/aten/table.h"
 
 namespace stitch {
@@ -80,6 +83,34 @@ ValueId count_nonzero(Call& call) {
   return call.reduce(Op::sum, x, dims_of(call, x, "dim"));
 }
 
+// The largest (or smallest) sum of absolute values of a column, for the orders 1 and -1, or of a row, for
+// infinity.
+ValueId matrix_norm(Call& call, ValueId x, const std::vector<int64_t>& dims, double order, bool keepdim) {
+  if (std::abs(order) != 1 && !std::isinf(order))
+    refuse("a matrix norm of this order is not supported",
+           "use torch.linalg.vector_norm, or the Frobenius norm");
+  bool of_columns = std::abs(order) == 1;
+  int64_t summed = dims[of_columns ? 0 : 1], compared = dims[of_columns ? 1 : 0];
+  ValueId sums = call.reduce(Op::sum, call.emit(Op::abs, {x}), {summed}, true);
+  ValueId found = call.reduce(order > 0 ? Op::amax : Op::amin, sums, {compared}, true);
+  return keepdim ? found : call.reshape(found, call.output().shape);
+}
+
+// Of vectors, or of matrices: those of two dimensions.
+ValueId linalg_norm(Call& call) {
+  bool keepdim = call.flag("keepdim", false);
+  const char* name = call.has("self") ? "self" : "A";
+  ValueId x = call.cast(call.tensor(name), call.output().dtype);
+  auto dims = dims_of(call, x, "dim");
+  if (call.is_text("ord")) {
+    if (call.text("ord") != "fro") refuse("the nuclear norm is not supported", "use the Frobenius norm");
+    return norm(call, x, 2, dims, keepdim);
+  }
+  if (dims.empty() && call.rank(x) == 2) dims = {0, 1};
+  return dims.size() == 2 && call.has("ord") ? matrix_norm(call, x, dims, call.number("ord"), keepdim)
+                                             : norm(call, x, call.number("ord", 2), dims, keepdim);
+}
+
 }  // namespace
 
 void add_reductions(AtenTable& table) {
@@ -143,15 +174,9 @@ void add_reductions(AtenTable& table) {
       ValueId x = call.tensor("self");
       return norm(call, x, 2, dims_of(call, x, "dim"), call.flag("keepdim", false));
     });
-  table.one("aten.linalg_norm.default", [](Call& call) {
-    ValueId x = call.tensor("self");
-    auto dims = dims_of(call, x, "dim");
-    bool matrix = dims.size() == 2 || (dims.empty() && call.rank(x) == 2);
-    if (matrix && call.has("ord"))
-      refuse("a matrix norm of this order is not supported",
-             "use torch.linalg.vector_norm, or the Frobenius norm");
-    return norm(call, x, call.number("ord", 2), dims, call.flag("keepdim", false));
-  });
+  for (const char* op : {"linalg_norm.default", "linalg_norm.ord_str", "linalg_matrix_norm.default",
+                         "linalg_matrix_norm.str_ord"})
+    table.one(format("aten.{}", op), linalg_norm);
 
   table.one("aten.cumsum.default", scan(Op::cumsum));
   table.one("aten.cumprod.default", scan(Op::cumprod));

@@ -66,6 +66,7 @@ const AtenTable& aten_table() {
     add_groups(out);
     add_factors(out);
     add_assorted(out);
+    add_ctc(out);
     return out;
   }();
   return table;
@@ -140,7 +141,11 @@ void lower_aten(Lowering& lowering, const AtenNode& node) {
     return lower_written(lowering, call, *written);
   }
   if (const Custom* custom = table.custom(node.op)) return (*custom)(lowering, call);
-  if (const Alias* alias = table.alias(node.op)) {
+  // x.squeeze_(): the tracer calls the view x from here on, so that it is one like any other.
+  auto functional = functional_name(node.op);
+  const Alias* alias = table.alias(node.op);
+  if (!alias && functional) alias = table.alias(*functional);
+  if (alias) {
     std::string base = call.tensor_name(alias->base);
     std::vector<View> views = alias->views(call);
     if (views.size() != node.outputs.size())
@@ -155,9 +160,9 @@ void lower_aten(Lowering& lowering, const AtenNode& node) {
     return;
   }
   if (size_t mark = node.op.find("_copy."); mark != std::string::npos)
-    if (const Alias* alias = table.alias(node.op.substr(0, mark) + node.op.substr(mark + 5)))
-      return lower_copied(lowering, call, *alias);
-  if (auto functional = functional_name(node.op))
+    if (const Alias* view = table.alias(node.op.substr(0, mark) + node.op.substr(mark + 5)))
+      return lower_copied(lowering, call, *view);
+  if (functional)
     if (const Compute* compute = table.compute(*functional)) return lower_in_place(lowering, call, *compute);
   refuse_unknown(node);
 }

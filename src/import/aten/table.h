@@ -148,6 +148,7 @@ void add_sampling(AtenTable&);
 void add_groups(AtenTable&);
 void add_factors(AtenTable&);
 void add_assorted(AtenTable&);
+void add_ctc(AtenTable&);
 
 // A node with a complex tensor among its arguments or results.
 bool concerns_complex(const Lowering& lowering, const AtenNode& node);

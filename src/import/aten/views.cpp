@@ -228,13 +228,10 @@ void add_views(AtenTable& table) {
     table.view(format("aten.{}", name), "self", to_output_shape);
   for (const char* name : {"reshape.default", "flatten.using_ints", "reshape_as.default", "ravel.default"})
     table.custom(format("aten.{}", name), reshape_or_copy);
-  for (const char* name : {"alias.default", "detach.default", "detach_.default", "lift_fresh.default",
-                           "lift.default", "requires_grad_.default", "resolve_conj.default",
-                           "resolve_neg.default", "unsqueeze_.default", "squeeze_.dim"}) {
-    bool reshapes = std::string_view(name).find("squeeze") != std::string_view::npos;
-    table.view(format("aten.{}", name), "self",
-               [reshapes](Call& call) { return reshapes ? to_output_shape(call) : View{}; });
-  }
+  for (const char* name :
+       {"alias.default", "detach.default", "detach_.default", "lift_fresh.default", "lift.default",
+        "requires_grad_.default", "resolve_conj.default", "resolve_neg.default"})
+    table.view(format("aten.{}", name), "self", [](Call&) { return View{}; });
   for (const char* name : {"to.dtype", "to.dtype_layout", "to.device", "to.other", "to.prim_Device",
                            "to.prim_dtype", "to.prim_other", "type_as.default"})
     table.custom(format("aten.{}", name), convert_dtype);

@@ -1,4 +1,4 @@
-// The choices of a region that are worth a look, in the order in which they are.
+// The choices of a region that are worth measuring, best first.
 #pragma once
 
 #include "learn/coder/planned_task.h"

@@ -50,7 +50,7 @@ plan::Region with_way(const plan::Context& context, const plan::Region& region, 
 std::vector<Way> ways_of(const plan::Context& context, const plan::Plan& plan, const plan::Region& region,
                          const plan::Catalogue& catalogue) {
   std::vector<Way> out;
-  if (region.source) return out;  // somebody wrote it
+  if (region.source) return out;  // user-written: no choices
   const plan::Kind kind = plan::kind_of(context.graph, region);
   const int now = coarseness(region.technique->operand_precision(context, region));
   for (const plan::Technique* technique : catalogue.all()) {

@@ -1,4 +1,4 @@
-// The compact Coder against others on problems that it was not trained on: what each one's choice takes.
+// Compares the compact Coder with others on problems it was not trained on, by the time of each one's choice.
 #pragma once
 
 #include "base/json.h"

@@ -1,5 +1,5 @@
-// What the compact Coder proposes for a region: a committee of small networks forecasts what each choice
-// takes, and another than the built-in one is taken only where they agree that it is faster.
+// The compact Coder's choice for a region: an ensemble of small networks predicts the time of each choice,
+// and replaces the built-in one only where they agree that another is faster.
 #pragma once
 
 #include <set>

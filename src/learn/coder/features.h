@@ -1,6 +1,5 @@
-// What the compact Coder sees: a region on a GPU and one choice for it beside the built-in Planner's, as
-// numbers of the size of one. Names become buckets of their hashes, so a new technique or knob changes no
-// network.
+// The compact Coder's features: a region on a GPU and one choice compared with the built-in one, as numbers
+// of order one. Names are hashed into buckets, so a new technique or knob changes no network.
 #pragma once
 
 #include <optional>
@@ -12,7 +11,7 @@
 
 namespace stitch::learn {
 
-// Changes with what a feature means: weights know which they were trained with.
+// Incremented when a feature changes: weights store the version they were trained with.
 inline constexpr int feature_version = 2;
 int feature_count();
 

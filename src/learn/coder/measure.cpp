@@ -67,7 +67,7 @@ Turns& turns() {
   return one;
 }
 
-// What can't be planned or written is the variant's fault, whoever is blamed for it elsewhere.
+// A variant that can't be planned or written counts as failed, whatever the cause.
 template <class T>
 Result<T> variants_fault(Result<T> result) {
   if (result) return result;
@@ -242,7 +242,7 @@ class AloneRun {
   const device::Built& built_;
   const MeasureOptions& options_;
   size_t next_ = 0;
-  bool alone_now_ = false;  // in processes that held nobody else
+  bool alone_now_ = false;  // in processes that held no other variant
   bool broke_ = false;      // the last variant took its process along
 };
 

@@ -1,5 +1,5 @@
-// What implementations of a region take on the GPU of this machine: built as one program, each region run
-// alone under the profiler.
+// Times implementations of a region on this machine's GPU: built as one program, each run alone under the
+// profiler.
 #pragma once
 
 #include <chrono>
@@ -26,8 +26,8 @@ struct Measured {
 
 // Variants that do not fit, build or run are `failed`, and cost the others nothing: one that is refused or
 // crashes is left out, and where it is not known which of several is at fault, they are tried in halves. An
-// Error is trouble of our own: no GPU, no compiler. May be called by several threads: they build side by side
-// and time one after the other.
+// Error is a failure of the machine: no GPU, no compiler. Thread-safe: threads build concurrently and time
+// one after another.
 Result<Measured> measure(const RegionProblem& problem, std::span<const plan::Region> variants,
                          const MeasureOptions& options);
 

@@ -65,7 +65,7 @@ Result<Committee> load_coder(const fs::path& file) {
   const bool whole = about->contains("caution") && (*about)["caution"].is_number() &&
                      about->contains("ways") && (*about)["ways"].is_array();
   if (!whole)
-    return at(file.string(), user_error("weights", "it does not say how careful its choices have to be",
+    return at(file.string(), user_error("weights", "no caution is stored in the weights",
                                         "train them again: stitchcuda train"));
   out.caution = (*about)["caution"].get<double>();
   for (const Json& each : (*about)["ways"])

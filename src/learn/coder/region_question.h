@@ -11,7 +11,7 @@
 
 namespace stitch::learn {
 
-// What a choice takes, by whoever knows.
+// The time of a choice, from the cost model or measurements.
 struct Timed {
   enum class Kind : uint8_t { timed, failed, unknown } kind = Kind::unknown;  // failed: refused or wrong
   double seconds = 0;

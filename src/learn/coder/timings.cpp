@@ -24,7 +24,7 @@ Json json_of(const TimingRow& row) {
 
 Result<TimingRow> timing_in(std::string_view line) {
   STITCH_TRY(const Json json, parse_json(line));
-  if (!json.is_object()) return user_error("timings", "this is no timing");
+  if (!json.is_object()) return user_error("timings", "not a timing");
   TimingRow out{.gpu = word(json, "gpu"),
                 .task = word(json, "task"),
                 .region = word(json, "region"),
@@ -35,7 +35,7 @@ Result<TimingRow> timing_in(std::string_view line) {
   if (out.key.empty() || out.choice.empty()) return user_error("timings", "key and choice are missing");
   if (json.contains("seconds")) {
     if (!json["seconds"].is_number() || !(json["seconds"].get<double>() > 0))
-      return user_error("timings", "seconds is no positive number");
+      return user_error("timings", "seconds must be a positive number");
     out.timed = {Timed::Kind::timed, json["seconds"].get<double>(), word(json, "clock") == "events"};
   } else {
     out.timed.kind = Timed::Kind::failed;

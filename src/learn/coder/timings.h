@@ -15,7 +15,7 @@ namespace stitch::learn {
 struct TimingRow {
   std::string gpu, task, region, key, choice;
   Timed timed;
-  std::string set = {};  // of tasks that nobody trains on
+  std::string set = {};  // of tasks that are never trained on
 };
 
 class Timings {

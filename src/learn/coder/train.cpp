@@ -270,9 +270,9 @@ Result<Trained> train_coder(const std::vector<RegionProblem>& train,
     for (const RegionProblem& problem : train)
       if (!leaves_out(options, member, problem.task->name)) ask(asked, problem, times, options);
     if (asked.questions.empty())
-      return user_error(
-          "empty", "there is nothing to learn from: no region of these tasks has a choice with a known time",
-          "give more tasks, or timings of these");
+      return user_error("empty",
+                        "nothing to train on: no region of these tasks has a choice with a known time",
+                        "give more tasks, or timings for these");
     STITCH_TRY(Member own, train_member(member, asked, validation.empty() ? train : validation, times,
                                         options, hooks, out.steps));
     out.steps += own.steps;

@@ -1,6 +1,6 @@
 // The compact Coder's training: from planned tasks to a committee of small networks. Each learns from two
 // thirds of the tasks: by what choices are known to take (the warm-up), then by GRPO on either skill or both.
-// How careful they have to be is seen on the tasks that they didn't learn from.
+// The caution is fitted on tasks that a network wasn't trained on.
 #pragma once
 
 #include "learn/coder/compare.h"
@@ -9,8 +9,8 @@
 
 namespace stitch::learn {
 
-// By the task's name and nothing else, so that no run ever trains on another one's test: of ten, eight are
-// for training, one for stopping early, one for the end.
+// By the task's name only, so that no run trains on another run's test set: 8/10 for training, 1/10 for early
+// stopping, 1/10 for testing.
 enum class Split : uint8_t { train, validation, test };
 Split split_of(std::string_view task);
 // The same for one of five folds: a fifth is for the end, another tenth for stopping early. Over all folds
@@ -24,12 +24,12 @@ enum class SkillChoice : uint8_t { from_scratch, from_feedback, both };
 struct CoderTrainOptions {
   TrainOptions train{.adam = {.rate = 3e-3}};
   int members = 6;
-  int64_t steps = 40;        // of GRPO, a member
-  int warm_up = 60;          // passes over what choices are known to take; 0: none
+  int64_t steps = 40;        // of GRPO, per network
+  int warm_up = 60;          // supervised epochs; 0: none
   int64_t check_every = 10;  // steps between validations and checkpoints
-  int patience = 2;          // validations without a better one before a member stops; 0: never
+  int patience = 2;          // validations without improvement before a network stops; 0: never
   std::vector<int> hidden = {24, 12};
-  size_t known_after = 4;  // training regions that a way has to be known of
+  size_t known_after = 4;  // minimum number of training regions with a way
   SkillChoice skill = SkillChoice::both;
   rubric::RewardKind reward = rubric::RewardKind::rule;
 };
@@ -62,7 +62,7 @@ struct Trained {
   std::string ended;  // "every step", "stopped"
 };
 
-// Goes on from hooks.checkpoint where one is. An error if there is nothing to learn from.
+// Resumes from hooks.checkpoint if it exists. An error if there is nothing to train on.
 Result<Trained> train_coder(const std::vector<RegionProblem>& train,
                             const std::vector<RegionProblem>& validation, Times& times,
                             const CoderTrainOptions& options, const CoderTrainHooks& hooks);

@@ -25,13 +25,13 @@ template <class T>
 Result<std::vector<T>> read_row(const Safetensors& file, const std::string& name, DType dtype) {
   const TensorBytes* found = file.find(name);
   if (!found || found->type.dtype != dtype)
-    return user_error("weights", format("there is no tensor '{}' of this kind in it", name));
+    return user_error("weights", format("tensor '{}' is missing or has another type", name));
   std::vector<T> out(found->bytes.size() / sizeof(T));
   std::memcpy(out.data(), found->bytes.data(), found->bytes.size());
   if constexpr (std::is_floating_point_v<T>)
     for (T value : out)
       if (!std::isfinite(value))
-        return user_error("weights", format("'{}' has a value that is no number", name));
+        return user_error("weights", format("'{}' has a NaN or infinite value", name));
   return out;
 }
 
@@ -51,20 +51,20 @@ Result<std::optional<Scorer>> member_in(const Safetensors& file, int member) {
     if (!weight) break;
     if (weight->type.rank() != 2 || weight->type.shape[0] < 1 || weight->type.shape[0] > most_width ||
         weight->type.shape[1] < 1 || weight->type.shape[1] > most_width)
-      return user_error("weights", format("'{}weight' is no layer", prefix));
+      return user_error("weights", format("'{}weight' is not a layer", prefix));
     STITCH_TRY(auto weights, read_row<float>(file, prefix + "weight", DType::f32));
     STITCH_TRY(auto biases, read_row<float>(file, prefix + "bias", DType::f32));
     const int64_t in = weight->type.shape[0], out = weight->type.shape[1];
     if (static_cast<int64_t>(biases.size()) != out ||
         (layer > 0 && file.find(prefix_of(layer - 1) + "weight")->type.shape[1] != in))
-      return user_error("weights", format("layer {} does not fit its neighbours", layer));
+      return user_error("weights", format("the shape of layer {} doesn't match its neighbours", layer));
     shape.widths.push_back(static_cast<int>(in));
     parameters.insert(parameters.end(), weights.begin(), weights.end());
     parameters.insert(parameters.end(), biases.begin(), biases.end());
   }
   if (shape.widths.empty()) return std::optional<Scorer>();
   if (parameters.size() != shape.parameters())
-    return user_error("weights", "this is no policy: its last layer does not have one score",
+    return user_error("weights", "not a policy: its last layer must have one output",
                       "give a file that stitchcuda train wrote");
   return std::optional(Scorer(std::move(shape), std::move(parameters)));
 }
@@ -75,11 +75,11 @@ Result<PolicyFile> policy_in(const Safetensors& file) {
     STITCH_TRY(std::optional<Scorer> read, member_in(file, member));
     if (!read) break;
     if (!out.members.empty() && read->shape() != out.members[0].shape())
-      return user_error("weights", format("member {} has another shape than the first", member));
+      return user_error("weights", format("network {} has a different shape than the first", member));
     out.members.push_back(*std::move(read));
   }
   if (out.members.empty())
-    return user_error("weights", "there is no policy in it", "give a file that stitchcuda train wrote");
+    return user_error("weights", "no policy in this file", "give a file that stitchcuda train wrote");
   STITCH_TRY(out.about, read_about(file));
   return out;
 }
@@ -120,7 +120,7 @@ Result<Checkpoint> read_checkpoint(const fs::path& file) {
         shape.widths.size() != widths.size() || policy.size() != shape.parameters() ||
         reference.size() != policy.size() || adam.means.size() != policy.size() ||
         adam.squares.size() != policy.size())
-      return user_error("checkpoint", "its parts do not fit each other");
+      return user_error("checkpoint", "its tensors have inconsistent shapes");
     adam.steps = state[1];
     return Checkpoint{Scorer(shape, std::move(policy)), Scorer(shape, std::move(reference)), std::move(adam),
                       state[0], std::move(about)};

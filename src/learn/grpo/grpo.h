@@ -26,7 +26,7 @@ struct Decision {
 
 struct Answer {
   std::vector<Decision> decisions;
-  double reward = 0;  // NaN: nobody could judge it
+  double reward = 0;  // NaN: it has no reward
 };
 using Group = std::vector<Answer>;  // answers to the same question
 

@@ -13,7 +13,7 @@ class Question {
   // Of the decision after those: features of its legal options, (options, features). Empty: that was the
   // last.
   virtual std::vector<float> options(std::span<const int> chosen) = 0;
-  // NaN: nobody can judge it.
+  // NaN: it has no reward.
   virtual double reward(std::span<const int> chosen) = 0;
 };
 using Questions = std::vector<std::unique_ptr<Question>>;

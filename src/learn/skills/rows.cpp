@@ -52,7 +52,7 @@ std::string feedback_in(const Json& verdict) {
     const std::string said = word(diagnosis, "suggestion");
     if (!said.empty()) return format("{}: {}", word(diagnosis, "bottleneck"), said);
   }
-  return "right; make it faster";
+  return "correct; make it faster";
 }
 
 }  // namespace
@@ -89,7 +89,7 @@ Result<void> check_row(const Json& row) {
   auto wrong = [](const char* field) {
     return user_error("skills", format("the field '{}' is missing or of another type", field));
   };
-  if (!row.is_object()) return user_error("skills", "this is no row");
+  if (!row.is_object()) return user_error("skills", "not a row");
   for (const char* field : {"data_source", "ability", "env_class", "label", "answer", "completion"})
     if (!row.contains(field) || !row[field].is_string()) return wrong(field);
   if (!row.contains("prompt") || !row["prompt"].is_array() || row["prompt"].empty()) return wrong("prompt");
@@ -120,7 +120,7 @@ Result<std::vector<SkillRow>> rows_of_tasks(const fs::path& folder, const GpuSpe
     if (!json || !json->is_object() || word(*json, "name").empty() ||
         word(*json, "task").find("..") != std::string::npos)
       return at(format("{}:{}", (folder / "tasks.jsonl").string(), number),
-                user_error("skills", "this is no line of stitchcuda synth"));
+                user_error("skills", "not a line that stitchcuda synth wrote"));
     SkillRow row{.task_id = word(*json, "name")};
     STITCH_TRY(row.task, read_file(folder / word(*json, "task")));
     STITCH_TRY(row.prompt, prompts::fill(prompt, {{"task", row.task},
@@ -180,7 +180,7 @@ Result<std::optional<SkillRow>> row_of(const store::RunStore& store, const store
   if (program.size() > most_program_bytes || row.completion.size() > most_program_bytes)
     return std::optional<SkillRow>();
   const Json said = verdict_in(store, before.verdict), answer = verdict_in(store, after.verdict);
-  row.feedback = said.is_object() ? feedback_in(said) : "right; make it faster";
+  row.feedback = said.is_object() ? feedback_in(said) : "correct; make it faster";
   row.feedback += next_step;
   STITCH_TRY(
       row.prompt,

@@ -175,13 +175,13 @@ Result<std::vector<NamedSketch>> read_sketches(std::string_view text) {
     const std::string_view digits =
         space == std::string::npos ? "" : std::string_view(line).substr(space + 1);
     if (digits.size() % 8 != 0 || digits.size() > 8 * sketch_size)
-      return at(format("line {}", number), user_error("sketches", "this is no sketch"));
+      return at(format("line {}", number), user_error("sketches", "not a sketch"));
     NamedSketch one{line.substr(0, space), {}};
     for (size_t i = 0; i < digits.size(); i += 8) {
       uint32_t value = 0;
       const auto [end, error] = std::from_chars(digits.data() + i, digits.data() + i + 8, value, 16);
       if (error != std::errc() || end != digits.data() + i + 8)
-        return at(format("line {}", number), user_error("sketches", "this is no hexadecimal number"));
+        return at(format("line {}", number), user_error("sketches", "not a hexadecimal number"));
       one.sketch.push_back(value);
     }
     std::ranges::sort(one.sketch);

@@ -23,17 +23,17 @@ struct FilterText {
   std::string_view name, why;
 };
 constexpr std::array<FilterText, filter_count> texts = {{
-    {"impossible", "operators that do not fit each other"},
+    {"impossible", "operators with incompatible shapes"},
     {"random", "draws random numbers"},
-    {"floor time", "too short to measure, or too long to wait for"},
+    {"floor time", "floor time out of range"},
     {"duplicate", "the same graph as a task before it"},
     {"benchmark", "too much like a task of KernelBench"},
     {"oracle", "the oracle cannot compute it"},
     {"not finite", "NaN, infinity, or beyond the range of its type"},
-    {"constant", "the output is the same everywhere"},
+    {"constant", "the output is constant"},
     {"insensitive", "an input that the output does not depend on"},
     {"not in PyTorch", "PyTorch cannot run it"},
-    {"disagrees", "what PyTorch exports computes something else"},
+    {"disagrees", "PyTorch's exported graph computes something else"},
 }};
 
 constexpr double tells_apart = 1e-6;  // relative
@@ -128,7 +128,7 @@ std::optional<Rejection> Filters::reject_behaviour(const Graph& graph) {
     for (int64_t i = 0; i < output.elements(); ++i) {
       const double value = output.data<double>()[i];
       if (!std::isfinite(value) || std::abs(value) > largest_of(output.dtype()))
-        return no(Filter::not_finite, "an output is no number of its type");
+        return no(Filter::not_finite, "an output is NaN, infinite or out of range");
       low = std::min(low, value), high = std::max(high, value);
     }
     if (output.elements() > 1 && high - low <= tells_apart * std::max(std::abs(low), std::abs(high)))
@@ -143,7 +143,7 @@ std::optional<Rejection> Filters::reject_behaviour(const Graph& graph) {
     for (size_t i = 0; i < outputs->size(); ++i)
       change = std::max(change, relative_difference((*others)[i], (*outputs)[i]));
     if (change <= tells_apart)
-      return no(Filter::insensitive, format("{} does not matter", graph[input].name));
+      return no(Filter::insensitive, format("the output doesn't depend on {}", graph[input].name));
   }
   return std::nullopt;
 }

@@ -48,7 +48,7 @@ Result<SynthesisReport> synthesize(
     }
     if (out.tried >= most_tries_a_task * options.count)
       return work_error("synthesis",
-                        format("{} tries, and only {} tasks pass the filters", out.tried, out.kept),
+                        format("only {1} tasks passed the filters in {0} tries", out.tried, out.kept),
                         "widen the range of floor times");
     ++out.tried;
     if (options.on_progress) options.on_progress(out.kept, out.tried);

@@ -40,6 +40,24 @@ def spectrum(x, window):
     return frames.abs(), torch.istft(frames, 16, hop_length=4, window=window, length=x.shape[-1])
 
 
+def written(x):
+    """Spectral convolutions and scans write complex results to slices of zeros."""
+    z = torch.view_as_complex(x)
+    y = torch.zeros(5, 3, dtype=z.dtype)
+    y[::2] = z
+    y[1::2, :2] = z[:2, 1:] * 2j
+    y[0].fill_(1.5)
+    y[:, 0] *= y[:, 1].clone()
+    y.imag[4] = 7
+    y[3, 2].zero_()
+    return torch.view_as_real(y), torch.linalg.vector_norm(y, dim=1), y.norm()
+
+
+def layers(x, weight, bias):
+    z, w, b = (torch.view_as_complex(part) for part in (x, weight, bias))
+    return torch.view_as_real(nn.functional.linear(z, w, b)), torch.view_as_real(nn.functional.conv1d(z[None], w[:, :3, None], b, padding=1))
+
+
 def cases():
     generator = torch.Generator().manual_seed(132)
 
@@ -47,6 +65,8 @@ def cases():
         return torch.randn(shape, generator=generator)
 
     yield Case("arithmetic", arithmetic, (normal(3, 4, 2), normal(3, 4, 2)))
+    yield Case("written", written, (normal(3, 3, 2),))
+    yield Case("layers", layers, (normal(3, 4, 2), normal(5, 4, 2), normal(5, 2)))
     yield Case("rotary", Rotary(), (normal(2, 6, 8),))
     yield Case("filter", Filter(generator), (normal(2, 6, 8),))
     yield Case("fnet", lambda x: torch.fft.fft(torch.fft.fft(x, dim=-1), dim=-2).real, (normal(2, 5, 8),))

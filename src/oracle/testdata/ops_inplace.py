@@ -256,6 +256,15 @@ def unsqueeze_in_place_then_write(x):
     return x
 
 
+@test((3, 4))
+def shape_changed_in_place(x):
+    y = (x * 2).unsqueeze_(1)
+    z = y + 1
+    y.squeeze_()
+    y.t_()[0] = 5
+    return z, y.unsqueeze_(0).squeeze_((0,)), y.sum(0)
+
+
 @test((2, 3))
 def alias_written_in_place(x):
     torch.ops.aten.alias(x)[0].add_(1)

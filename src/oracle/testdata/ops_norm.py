@@ -87,6 +87,7 @@ def cases():
         "layer_by_hand": (layer_norm_by_hand, signal),
         "rms_module": (trained(nn.RMSNorm(7)), signal),
         "rms_module_eps_two_dims": (trained(nn.RMSNorm((3, 7), eps=0.01)), signal),
+        "rms_half_without_eps": (nn.RMSNorm(7).half(), (signal * 0.01).half()),
         "rms_function_no_weight": (lambda x: F.rms_norm(x, (7,), eps=1e-6), signal),
         "rms_by_hand": (rms_norm_by_hand, signal, normal(7)),
         "rms_over_channels": (rms_norm_over_channels, image),

@@ -106,6 +106,8 @@ def cases():
         "vector_norm_zero": (lambda x: torch.linalg.vector_norm(x, ord=0, dim=1), ties.relu() * (ties > 1)),
         "vector_norm_half": (lambda x: torch.linalg.vector_norm(x, ord=0.5, dim=1), x),
         "matrix_norm_frobenius": (lambda x: torch.linalg.matrix_norm(x), x),
+        "matrix_norms": (lambda x: tuple(torch.linalg.matrix_norm(x, order, keepdim=order > 0) for order in (1, -1, torch.inf, -torch.inf)) + (
+            torch.linalg.norm(x[0], "fro"), torch.linalg.norm(x[0], 1), torch.linalg.norm(x, torch.inf, dim=(0, 2))), x),
         "linalg_norm_flat": (lambda x: torch.linalg.norm(x), x),
         "normalize": (F.normalize, x),
         "normalize_last_dim": (lambda x: F.normalize(x, dim=-1), x),

@@ -53,6 +53,21 @@ class Pair(nn.Module):
         return self.lstm(x, (h, c))
 
 
+class Packed(nn.Module):
+    """Sequences of different lengths, packed before a recurrence and padded behind it."""
+
+    def __init__(self, rnn, is_sorted):
+        super().__init__()
+        self.rnn, self.is_sorted = rnn, is_sorted
+
+    def forward(self, x, lengths):
+        packed = nn.utils.rnn.pack_padded_sequence(x, lengths, self.rnn.batch_first, self.is_sorted)
+        y, state = self.rnn(packed)
+        steps = x.shape[1 if self.rnn.batch_first else 0]
+        y, n = nn.utils.rnn.pad_packed_sequence(y, self.rnn.batch_first, padding_value=-1.0, total_length=steps + 1)
+        return y, n, state
+
+
 def cases():
     generator = torch.Generator().manual_seed(112)
 
@@ -84,6 +99,8 @@ def cases():
         "gru_given_state": (nn.GRU(3, 4, 2), x, normal(2, 2, 4)),
         "gru_bidirectional_given_state": (nn.GRU(3, 4, 2, bidirectional=True), x, normal(4, 2, 4)),
         "gru_given_state_batch_first": (nn.GRU(3, 4, batch_first=True), x, normal(1, 5, 4)),
+        "lstm_packed": (Packed(nn.LSTM(3, 4, 2, batch_first=True, bidirectional=True), False), normal(3, 5, 3), torch.tensor([2, 5, 3])),
+        "gru_packed": (Packed(nn.GRU(3, 4, bias=False, bidirectional=True), True), normal(4, 3, 3), torch.tensor([4, 3, 1])),
         "tanh": (nn.RNN(3, 4), x),
         "tanh_two_layers_bidirectional": (nn.RNN(3, 4, 2, bidirectional=True), x),
         "tanh_given_state": (nn.RNN(3, 4), x, normal(1, 2, 4)),

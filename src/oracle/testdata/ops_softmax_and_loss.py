@@ -52,7 +52,15 @@ def cases():
     signs = torch.tensor([1.0, -1.0, -1.0, 1.0])
     masked = torch.tensor([[0.5, -INF, 1.0], [-INF, -INF, 2.0], [1.0, 2.0, 3.0]])
     pixels, pixel_classes = normal(2, 3, 4, 5), torch.randint(0, 3, (2, 4, 5), generator=generator)
+    frames = torch.log_softmax(normal(7, 3, 5), dim=-1)
+    words, frame_lengths, word_lengths = torch.tensor([[1, 2, 2, 4], [3, 3, 3, 3], [4, 9, 9, 9]]), torch.tensor([7, 5, 2]), torch.tensor([4, 3, 0])
     table = {
+        "ctc": (lambda x: F.ctc_loss(x, words, frame_lengths, word_lengths), frames),
+        "ctc_of_inputs": (lambda x, y, n, m: F.ctc_loss(x, y, n, m, blank=4, reduction="none", zero_infinity=True), frames, words, frame_lengths, torch.tensor([2, 4, 1])),
+        "ctc_impossible": (lambda x: F.ctc_loss(x, words, (7, 3, 0), (4, 3, 0), reduction="none"), frames),
+        "ctc_one_behind_the_other": (nn.CTCLoss(reduction="sum"), frames, torch.tensor([1, 2, 4, 4, 1, 3]), frame_lengths, torch.tensor([2, 3, 1])),
+        "ctc_unbatched": (lambda x: F.ctc_loss(x[:, 0], torch.tensor([2, 2, 1]), torch.tensor(6), torch.tensor(3)), frames),
+        "gaussian_nll": (lambda x, y, v: (F.gaussian_nll_loss(x, y, v), F.gaussian_nll_loss(x, y, v[:, 0], full=True, reduction="none")), x, y, probability),
         "softmax_last_dim": (lambda x: F.softmax(x, dim=-1), x),
         "softmax_first_dim": (lambda x: torch.softmax(x, dim=0), x),
         "softmax_channels": (lambda x: x.softmax(1), pixels),

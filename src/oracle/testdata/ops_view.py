@@ -138,6 +138,7 @@ def cases():
         "repeat_new_leading_dims": (lambda x: x.repeat(2, 1, 3), normal(2, 3)),
         "tile": (lambda x: torch.tile(x, (3,)), normal(2, 3)),
         "repeat_interleave": (lambda x: x.repeat_interleave(3, dim=1), normal(2, 3)),
+        "repeat_interleave_by_counts": (lambda x, n: (x.repeat_interleave(n, dim=1, output_size=6), torch.repeat_interleave(n, output_size=6)), normal(2, 4), torch.tensor([2, 0, 3, 1])),
         "repeat_interleave_flat": (lambda x: torch.repeat_interleave(x, 2), normal(2, 3)),
         # Reorderings.
         "flip": (lambda x: torch.flip(x, dims=[1]), x),

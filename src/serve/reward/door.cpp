@@ -50,19 +50,19 @@ bool is_loopback(std::string_view host) {
 
 http::Doorkeeper door(std::string token) {
   return [token = std::move(token)](const http::Request& head) -> std::optional<http::Response> {
-    // A page of somebody else's, in a browser of this machine.
+    // A foreign web page in a browser on this machine.
     if (const std::string_view origin = head.header("origin");
         !origin.empty() && host_of(origin) != host_of(head.header("host")))
-      return refused(403, "origin", "requests of other pages are not answered");
+      return refused(403, "origin", "cross-origin requests are not allowed");
     if (head.path == "/healthz") return std::nullopt;
     if (token.empty()) {
       // A name that was made to point here.
       const std::string host = host_of(head.header("host"));
       if (host.empty() || is_loopback(host)) return std::nullopt;
-      return refused(403, "host", "without a token only this machine's own names are answered");
+      return refused(403, "host", "without a token only local host names are allowed");
     }
     if (has_token(head, token)) return std::nullopt;
-    http::Response out = refused(401, "token", "this service asks for its token");
+    http::Response out = refused(401, "token", "this service requires its token");
     out.headers.emplace_back("WWW-Authenticate", "Basic realm=\"stitchcuda\"");
     return out;
   };

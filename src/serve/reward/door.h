@@ -1,4 +1,4 @@
-// Who may come in: a token where one is asked for; without one, nobody's web page.
+// Access control: a token if one is set; without one, only local requests that don't come from a web page.
 #pragma once
 
 #include "http/server.h"

@@ -70,13 +70,13 @@ Result<std::vector<Json>> read_openrlhf(const Json& body) {
   };
   const Json queries = list({"query", "queries"}), prompts = list({"prompts", "prompt"}),
              labels = list({"labels", "label"});
-  if (queries.empty()) return malformed("query", "must be a list of texts");
+  if (queries.empty()) return malformed("query", "must be a list of strings");
   if (labels.size() != queries.size())
     return malformed("labels", "must name the task of each query: --data.label_key");
   if (queries.size() > most_items) return malformed("query", format("at most {} at once", most_items));
   std::vector<Json> out;
   for (size_t i = 0; i < queries.size(); ++i) {
-    if (!queries[i].is_string()) return malformed("query", "must be a list of texts");
+    if (!queries[i].is_string()) return malformed("query", "must be a list of strings");
     const std::string prompt =
         i < prompts.size() && prompts[i].is_string() ? prompts[i].get<std::string>() : "";
     STITCH_TRY(Json item, item_of_label(labels[i], response_in(queries[i].get<std::string>(), prompt)));
@@ -102,7 +102,7 @@ Json write_openrlhf(const http::Request&, const Json&, const std::vector<SharedJ
 
 Result<std::vector<Json>> read_slime(const Json& body) {
   if (!body.is_object() || !body.contains("response") || !body["response"].is_string())
-    return malformed("response", "must be a text");
+    return malformed("response", "must be a string");
   STITCH_TRY(Json item, item_of_label(body.value("label", Json()), body["response"].get<std::string>()));
   return std::vector{std::move(item)};
 }

@@ -13,7 +13,7 @@ struct Form {
   // Submissions as read_submission() takes them, one for each answer that is wanted.
   Result<std::vector<Json>> (*read)(const Json& body);
   Json (*write)(const http::Request& request, const Json& body, const std::vector<SharedJson>& answers);
-  // Its client reads a status 202 as an answer: it is told 429 instead, and asks again.
+  // Its client takes status 202 for an answer: it gets 429 instead, and retries.
   bool retries = true;
 };
 std::span<const Form> all_forms();

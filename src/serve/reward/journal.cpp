@@ -18,7 +18,7 @@ constexpr int64_t small_enough = int64_t{1} << 20;  // of accepted.jsonl
 
 Error cannot(const char* what, const fs::path& file) {
   return at(file.string(), work_error("file", format("cannot be {}: {}", what, std::strerror(errno)),
-                                      "check the folder's rights and the free space"));
+                                      "check the folder's permissions and the free space"));
 }
 
 // One write: a line is there or not, unless the disk is full.
@@ -33,11 +33,12 @@ Result<std::unique_ptr<Journal>> Journal::open(const fs::path& folder,
   std::error_code failed;
   fs::create_directories(folder, failed);
   if (failed)
-    return at(folder.string(), work_error("file", format("the folder can't be made: {}", failed.message())));
+    return at(folder.string(),
+              work_error("file", format("the folder can't be created: {}", failed.message())));
   const fs::path whole = fs::weakly_canonical(folder, failed);
   STITCH_TRY(std::optional<FileLock> alone, FileLock::if_free("serve-" + sha256(whole.string())));
   if (!alone)
-    return at(folder.string(), user_error("busy", "another service keeps its answers in this folder",
+    return at(folder.string(), user_error("busy", "another service uses this folder",
                                           "stop it, or choose another folder with --state"));
   std::unique_ptr<Journal> out(new Journal(*std::move(alone)));
   STITCH_CHECK(out->read_answers(folder / "answers.jsonl", on_answer));
@@ -53,7 +54,7 @@ Result<void> Journal::read_answers(const fs::path& file, const std::function<voi
       if (in.eof()) break;  // half a line of a process that was killed
       auto json = parse_json(line);
       const std::string key = json && json->is_object() ? word(*json, "key") : "";
-      // Somebody's edit may leave no answer behind.
+      // A line may have been edited: it then has no answer.
       if (!key.empty() && json->contains("reward") && (*json)["reward"].is_number()) {
         places_[key] = {end_, static_cast<uint32_t>(line.size())};
         if (on_answer) on_answer(*json);

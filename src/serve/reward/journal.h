@@ -1,5 +1,4 @@
-// Answers on disk, a line each, and what was accepted and is not answered yet: a service that was killed goes
-// on where it was.
+// Answers on disk, one per line, and accepted requests without an answer yet: a killed service resumes.
 #pragma once
 
 #include <functional>
@@ -27,7 +26,7 @@ class Journal {
   std::shared_ptr<const Json> find(const std::string& key) const;
   Result<void> accept(const std::string& key, const Json& payload);
   Result<void> keep(const std::string& key, const Json& answer);
-  void drop(const std::string& key);  // accepted, and nothing came of it
+  void drop(const std::string& key);  // accepted, but never answered
   size_t answers() const;
 
  private:

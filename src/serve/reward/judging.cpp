@@ -34,7 +34,7 @@ Result<Judging> judging_from_json(const Json& json) {
     if (auto mode = parse_mode(json.at("mode").get<std::string>())) out.mode = *mode;
   } catch (const Json::exception& wrong) {
     return work_error("judging", format("the service's settings can't be read: {}", wrong.what()),
-                      "is it of another version?");
+                      "use the same version of stitchcuda on both sides");
   }
   return out;
 }

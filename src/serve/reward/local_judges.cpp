@@ -34,7 +34,7 @@ Result<ScoreWork> score_work_of(const Json& payload) {
     out.task = {task.at("file").get<std::string>(), task.at("name").get<std::string>(),
                 task.at("hash").get<std::string>()};
   } catch (const Json::exception& wrong) {
-    return work_error("work", format("this is no submission: {}", wrong.what()));
+    return work_error("work", format("not a submission: {}", wrong.what()));
   }
   return out;
 }

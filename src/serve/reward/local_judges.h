@@ -1,5 +1,5 @@
-// Threads of this process that take submissions from the queue and judge them. Where something is timed, one
-// judges and others compile ahead of it; elsewhere several judge side by side.
+// Threads of this process that take submissions from the queue and judge them. With timing, one judges and
+// others compile ahead of it; without, several judge at once.
 #pragma once
 
 #include <atomic>

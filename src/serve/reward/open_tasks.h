@@ -1,5 +1,5 @@
-// Tasks with their references at hand. All candidates of a task that can be judged side by side share one;
-// what can't (a clock, trials that stay with PyTorch) has one for itself.
+// Open tasks with their reference processes. Candidates that can be judged at once share one; those that
+// can't (timing, trials held by PyTorch) get their own.
 #pragma once
 
 #include <condition_variable>
@@ -17,20 +17,20 @@ namespace stitch::serve {
 struct OpenTask {
   std::string name, hash;
   std::unique_ptr<verifier::Verifier> verifier;  // null: it is being opened
-  uint64_t seed = 0;                             // of the questions that all candidates are asked
+  uint64_t seed = 0;                             // of the inputs for all candidates
   int judged = 0, users = 0;
-  bool alone = false;    // whoever uses it wants no others
-  bool retired = false;  // nobody gets it any more
+  bool alone = false;    // its user needs it exclusively
+  bool retired = false;  // not handed out any more
 };
 
 class OpenTasks {
  public:
-  // `most`: that are kept open, unless more are in use.
+  // `most`: tasks kept open, unless more are in use.
   explicit OpenTasks(size_t most) : most_(most) {}
 
   using Opener = std::function<Result<std::unique_ptr<verifier::Verifier>>()>;
   // A task for a candidate with these options, opened if need be. `meanwhile` is done, once at most, while
-  // somebody opens it.
+  // it is being opened.
   Result<std::shared_ptr<OpenTask>> take(const std::string& name, const std::string& hash,
                                          const verifier::VerifyOptions& options, const Opener& open,
                                          const std::function<void()>& meanwhile);

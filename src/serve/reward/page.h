@@ -7,7 +7,7 @@
 
 namespace stitch::serve {
 
-// `status`: as GET /status. The page asks for it again every two seconds.
+// `status`: as GET /status. The page refreshes it every two seconds.
 std::string service_page(const Json& status);
 
 }  // namespace stitch::serve

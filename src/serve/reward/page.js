@@ -78,10 +78,10 @@ function show(status) {
   const facts = [
     [number(status.queue.waiting, 0), "waiting"],
     [number(status.queue.judging, 0), "being judged"],
-    [number(status.verdicts_a_minute, 1), "verdicts a minute"],
-    [number(status.answers_kept, 0), "answers kept"],
-    [number(status.from_store, 0), "answered from them"],
-    [number(status.workers.length, 0), "workers elsewhere"],
+    [number(status.verdicts_a_minute, 1), "verdicts per minute"],
+    [number(status.answers_kept, 0), "answers stored"],
+    [number(status.from_store, 0), "answered from the store"],
+    [number(status.workers.length, 0), "remote workers"],
   ];
   $("facts").replaceChildren(...facts.map(([value, what]) => {
     const out = make("div");
@@ -92,9 +92,9 @@ function show(status) {
   const all = Object.values(status.labels).reduce((sum, count) => sum + count, 0);
   table("labels", [["label"], ["verdicts", "n"], ["share", "n"]],
     Object.entries(status.labels).sort((a, b) => b[1] - a[1]).map(([label, count]) => [[label, look(label)], number(count, 0), percent(count / all)]));
-  table("latest", [["task"], ["label"], ["reward", "n"], ["why"], ["seconds", "n"], ["machine"], ["at", "n"]],
+  table("latest", [["task"], ["label"], ["reward", "n"], ["why"], ["seconds", "n"], ["machine"], ["time", "n"]],
     status.latest.map(each => [each.task, [each.label, look(each.label)], each.counted ? number(each.reward) : "none", each.reason, number(each.seconds, 1), each.machine, each.date.replace("T", " ").replace("Z", "")]));
-  table("workers", [["worker"], ["last heard of", "n"]],
+  table("workers", [["worker"], ["last seen", "n"]],
     status.workers.map(each => [each.name, number(each.seconds_ago, 0) + " s ago"]));
 }
 
@@ -106,7 +106,7 @@ async function refresh() {
     show(await answer.json());
     $("trouble").textContent = "";
   } catch (error) {
-    $("trouble").textContent = "The service does not answer; this is how it was.";
+    $("trouble").textContent = "The service does not respond; this is its last known state.";
   }
 }
 if (location.protocol !== "file:") setInterval(refresh, 2000);

@@ -41,7 +41,8 @@ Result<Json> RemoteScorer::scored(const Json& payload) {
   STITCH_TRY(ScoreWork work, score_work_of(payload));
   STITCH_TRY(Scorer * scorer, scorer_for(payload.value("judging", Json::object())));
   STITCH_TRY(fs::path folder, task_folder(payload, work.task.hash));
-  if (!is_plain_name(work.task.file.string())) return work_error("work", "the task's file has no plain name");
+  if (!is_plain_name(work.task.file.string()))
+    return work_error("work", "the task's file name must be without folders");
   work.task.file = folder / work.task.file;
   return scorer->score(work.task, work.submission);
 }
@@ -54,11 +55,11 @@ Result<Scorer*> RemoteScorer::scorer_for(const Json& judging) {
     STITCH_TRY(options.judging, judging_from_json(judging));
     if (options.judging.version != options_.judging.version)
       return work_error("version",
-                        format("the service is of version {}, this worker of {}", options.judging.version,
+                        format("the service has version {}, this worker {}", options.judging.version,
                                options_.judging.version),
                         "install the same version on all machines");
     if (options.judging.device != options_.judging.device)
-      return work_error("device", "the service judges on another kind of device");
+      return work_error("device", "the service judges on a different device");
     out = std::make_unique<VerifyingScorer>(std::move(options));
   }
   return out.get();
@@ -66,7 +67,7 @@ Result<Scorer*> RemoteScorer::scorer_for(const Json& judging) {
 
 // Each version of a task once.
 Result<fs::path> RemoteScorer::task_folder(const Json& payload, const std::string& hash) {
-  if (!scratch_) return work_error("file", "there is no temporary folder to write to");
+  if (!scratch_) return work_error("file", "no temporary folder can be created");
   if (!is_plain_name(hash)) return work_error("work", "the task has no hash");
   const fs::path folder = scratch_->path() / hash;
   std::lock_guard hold(mutex_);
@@ -76,7 +77,7 @@ Result<fs::path> RemoteScorer::task_folder(const Json& payload, const std::strin
   const Json files = payload.value("files", Json::object());
   for (const auto& [name, text] : files.items()) {
     if (!is_plain_name(name) || !text.is_string())
-      return work_error("work", "a task's file has no plain name");
+      return work_error("work", "a task's file name must be without folders");
     STITCH_CHECK(write_file(folder / name, text.get<std::string>()));
   }
   STITCH_CHECK(write_file(folder / ".whole", ""));

@@ -1,5 +1,4 @@
-// Scores submissions that were leased from a service elsewhere: judges as the service says, with the task's
-// files as they came.
+// Scores submissions leased from a remote service, with its settings and the task files it sent.
 #pragma once
 
 #include <map>

@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t most_remembered = 256;   // verdicts, for whoever improves on one
+constexpr size_t most_remembered = 256;   // verdicts, for candidates that improve on one
 constexpr size_t longest_details = 2000;  // characters
 constexpr size_t longest_reason = 500;
 
@@ -171,7 +171,7 @@ verifier::VerifyOptions VerifyingScorer::verify_options() const {
 // A folder for each: two may have the same code at the same time.
 Result<fs::path> VerifyingScorer::written(const Code& code) {
   static std::atomic<uint64_t> next = 0;
-  if (!scratch_) return work_error("file", "there is no temporary folder to write to");
+  if (!scratch_) return work_error("file", "no temporary folder can be created");
   const fs::path folder = scratch_->path() / std::to_string(next++);
   std::error_code failed;
   fs::create_directories(folder, failed);
@@ -213,7 +213,7 @@ VerifyingScorer::Judged VerifyingScorer::judge(OpenTask& open, const Code& code)
     return options.device == runner::Device::cuda ? side_by_side_.judge(judge_once) : judge_once();
   };
   auto verdict = judged();
-  // Somebody before it in the same process may be to blame.
+  // An earlier candidate in the same process may be the cause.
   if (verdict && options.shared_process && died(*verdict)) {
     options.shared_process = false;
     verdict = judged();

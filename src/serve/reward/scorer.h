@@ -16,13 +16,13 @@
 
 namespace stitch::serve {
 
-// How everybody judges who works for a service; sent to workers as JSON.
+// How all workers of a service judge; sent to them as JSON.
 struct Judging {
   Numerics numerics = Numerics::standard;
   runner::Device device = runner::Device::emulated;
   std::vector<std::string> baselines;
   bool quick = false, timing = true, kernelbench_compatible = false;
-  bool shared_processes = false;  // candidates one after the other in the same ones: for quick looks
+  bool shared_processes = false;  // candidates run one after another in the same processes: for quick checks
   int time_limit = 60;            // seconds for one call of a candidate
   rubric::RewardKind reward = rubric::RewardKind::combined;
   Mode mode = Mode::as_written;
@@ -38,7 +38,7 @@ struct ScorerOptions {
   GpuSpec gpu;         // that operators' times are estimated for
   std::string python;  // empty: the usual one
   std::string machine;
-  size_t most_open = 8;  // tasks with a reference at hand
+  size_t most_open = 8;  // open tasks with a reference
 };
 
 // A task's file, and what tells it from a later version of itself.
@@ -50,9 +50,9 @@ struct TaskFile {
 class Scorer {
  public:
   virtual ~Scorer() = default;
-  // From any thread. Never throws; what goes wrong on our side is an answer "not judged".
+  // Thread-safe. Never throws; failures of the machine give the answer "not judged".
   virtual Json score(const TaskFile& task, const Submission& submission) = 0;
-  // Compiles ahead of score(), which finds the library in the cache. Nothing is compiled beside a clock.
+  // Compiles ahead of score(), which finds the library in the cache. Never compiles during timing.
   virtual void build(const Submission& submission) = 0;
 };
 
@@ -70,7 +70,7 @@ class VerifyingScorer final : public Scorer {
     std::optional<Error> trouble;  // why
   };
   Judged judge(OpenTask& open, const Code& code);
-  // Of a program that somebody improves on: it was judged a moment ago, as a rule.
+  // Of the program before a change: usually judged a moment ago.
   Result<rubric::Execution> run_before(OpenTask& open, const Code& code);
   void remember(const OpenTask& open, const Code& code, const rubric::Execution& run);
   Json not_judged(const TaskFile& task, const Error& error) const;

@@ -25,7 +25,7 @@ constexpr double longest_wait = 600;  // seconds that a client may wait for an a
 SharedJson lost_answer() {
   Json verdict = {{"verdict", verifier::not_judged},
                   {"code", "worker_lost"},
-                  {"reason", "the workers that had it were not heard of again"}};
+                  {"reason", "its workers stopped responding"}};
   return std::make_shared<const Json>(Json{{"reward", 0.0},
                                            {"counted", false},
                                            {"label", verifier::not_judged},
@@ -40,7 +40,9 @@ bool is_answer(const Json& result) {
          result.contains("key") && result["key"].is_string();
 }
 
-Error a_bug(const std::exception& bug) { return work_error("bug", format("a bug of ours: {}", bug.what())); }
+Error a_bug(const std::exception& bug) {
+  return work_error("bug", format("a bug in stitchcuda: {}", bug.what()));
+}
 
 // One request and the answers it waits for.
 struct Waiting {
@@ -139,7 +141,7 @@ class HttpService final : public RewardService {
     if (!judged || !journal_->keep(work.key, *result)) journal_->drop(work.key);
     count(*result, true);
   }
-  // Of a worker or a file of somebody's: what it doesn't say is not counted.
+  // From a worker or a file, untrusted: missing fields are not counted.
   void count(const Json& answer, bool now) {
     try {
       statistics_.answer(answer, now);
@@ -185,7 +187,7 @@ class HttpService final : public RewardService {
     if (desk_->handle(request, reply)) return;
     const bool get = request.method == "GET" || request.method == "HEAD";
     if (const Form* form = find_form(request.path)) {
-      if (request.method != "POST") return send(error_response(user_error("request", "POST it"), 405));
+      if (request.method != "POST") return send(error_response(user_error("request", "use POST"), 405));
       return submit(*form, std::move(request), reply);
     }
     if (get && request.path.starts_with("/score/")) return ask(std::move(request), reply);
@@ -209,8 +211,8 @@ class HttpService final : public RewardService {
     // NeMo Gym opens a session before each episode; there is nothing to remember of it.
     if (request.method == "POST" && request.path == "/seed_session")
       return send(json_response(Json::object()));
-    send(error_response(user_error("request", "there is no such path", "docs/reward-service.md has them"),
-                        404));
+    send(
+        error_response(user_error("request", "no such path", "docs/reward-service.md lists the paths"), 404));
   }
 
   // Paths that strangers make up are one in the statistics.
@@ -257,7 +259,7 @@ class HttpService final : public RewardService {
     waiting->body = form.path == "/verify" ? *std::move(body) : skeleton(*body);
     waiting->keys.resize(items->size());
     waiting->answers.resize(items->size());
-    waiting->missing = items->size() + 1;  // one for this loop: nobody answers before it is through
+    waiting->missing = items->size() + 1;  // one for this loop, so that no answer is sent before it ends
     for (size_t i = 0; i < items->size(); ++i) {
       auto work = work_of((*items)[i]);
       if (!work) {
@@ -270,9 +272,9 @@ class HttpService final : public RewardService {
       const auto submitted =
           queue_->submit(*work, [this, waiting, i](const SharedJson& answer) { take(*waiting, i, answer); });
       if (submitted == WorkQueue::Submitted::full)
-        return refuse(work_error("full", "too many candidates are waiting", "come again later"), 429);
+        return refuse(work_error("full", "too many candidates are waiting", "retry later"), 429);
       if (submitted == WorkQueue::Submitted::refused)
-        return refuse(work_error("disk", "the candidate can't be written down: the disk may be full"), 503);
+        return refuse(work_error("disk", "the candidate can't be stored: the disk may be full"), 503);
     }
     attend(waiting);
   }
@@ -309,8 +311,8 @@ class HttpService final : public RewardService {
       take(*waiting, 0, answer);
     } else {
       statistics_.request("/score/KEY", 404);
-      return reply.send(error_response(
-          user_error("no_answer", "nothing is known under this key", "POST it to /score"), 404));
+      return reply.send(
+          error_response(user_error("no_answer", "no answer under this key", "POST it to /score"), 404));
     }
     attend(waiting);
   }
@@ -354,7 +356,7 @@ class HttpService final : public RewardService {
     waiting.body = {};
   }
 
-  // It takes longer: the work goes on, and whoever asks again gets the answer.
+  // It takes longer: the work continues, and a later request gets the answer.
   void put_off(Waiting& waiting) {
     std::lock_guard hold(waiting.mutex);
     if (std::exchange(waiting.sent, true)) return;
@@ -365,7 +367,7 @@ class HttpService final : public RewardService {
     const bool retries = waiting.form && waiting.form->retries;
     const bool many = waiting.form && !waiting.form->retries && !waiting.body.empty();
     Json out = many ? Json{{"answers", std::move(answers)}} : std::move(answers[0]);
-    if (retries) out = to_json(work_error("waiting", "not judged yet", "ask again: it will be there"));
+    if (retries) out = to_json(work_error("waiting", "not judged yet", "ask again later"));
     http::Response response = json_response(out, retries ? 429 : 202);
     response.headers.emplace_back("Retry-After", std::to_string(retries ? retry_after() : 1));
     statistics_.request(known_path(waiting.request.path), response.status);

@@ -1,5 +1,5 @@
 // The reward service: candidates come in over HTTP, in the forms of several RL engines; rewards go out. Each
-// is judged once, whoever asks and however often; answers outlive the process.
+// is judged once, for all clients and requests; answers outlive the process.
 #pragma once
 
 #include "http/server.h"
@@ -13,11 +13,11 @@ struct ServiceOptions {
   ScorerOptions scorer;
   std::shared_ptr<Scorer> scored_by;  // null: the Verifier
   int jobs = 1;                       // judges, or compilers where something is timed
-  bool judge_here = true;             // false: workers elsewhere do it all
+  bool judge_here = true;             // false: only remote workers judge
   size_t most_waiting = 4096;         // candidates
-  double answer_within = 100;         // seconds; then a client is asked to come again
-  double lease_seconds = 60;          // of a worker elsewhere that isn't heard of
-  std::string token;                  // empty: none is asked for
+  double answer_within = 100;         // seconds; then a client must retry
+  double lease_seconds = 60;          // of a remote worker that is silent
+  std::string token;                  // empty: not required
   http::ServerOptions http;
 };
 

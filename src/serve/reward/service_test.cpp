@@ -135,7 +135,7 @@ TEST_F(Service, WhatIsWrongIsSaidAndNeverA5xx) {
   refused("{", 400, "error");
   refused("[1]", 200, "refused");
   refused("7", 400, "object");
-  refused(R"({"task": "1_Square"})", 400, "no code");
+  refused(R"({"task": "1_Square"})", 400, "is missing");
   refused(R"({"task": 7, "code": "x"})", 400, "task");
   refused(R"({"task": "1_Sqare", "code": "x"})", 404, "1_Square");
   refused(R"({"task": "../../etc/passwd", "code": "x"})", 404, "no task");
@@ -147,7 +147,7 @@ TEST_F(Service, WhatIsWrongIsSaidAndNeverA5xx) {
   // Bad candidates are candidates.
   EXPECT_EQ(post("/score", {{"task", "1_Square"}, {"response", "I can't."}}).at("state"), "done");
   const Json cut = post("/score", {{"task", "1_Square"}, {"response", "```cuda\nint main("}});
-  EXPECT_NE(word(cut["verdict"], "reason").find("never ends"), std::string::npos);
+  EXPECT_NE(word(cut["verdict"], "reason").find("is not closed"), std::string::npos);
   std::string long_code(100'000, 'x');
   EXPECT_EQ(post("/score", {{"task", "1_Square"}, {"code", long_code}}).at("reward"), 100'000.0);
   EXPECT_EQ(ask("POST", "/score", std::string(size_t{9} << 20, 'x')).status, 413);

@@ -1,5 +1,5 @@
 // Candidates that are judged at the same time on one GPU. A kernel that never ends holds up all of them until
-// it is killed: whoever didn't answer in time among others is asked once more, alone.
+// it is killed: a candidate that timed out beside others is run once more, alone.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ class SideBySide {
   }
 
  private:
-  // Whether somebody else was there at any time.
+  // Whether another candidate ran at the same time.
   class Visit {
    public:
     Visit(SideBySide& all, bool& among_others) : all_(all), among_others_(among_others) {

@@ -18,7 +18,7 @@ class Statistics {
   void answer(const Json& answer, bool now);
   void from_store() { bump(from_store_); }
 
-  // Verdicts a minute over the last five, for clients that are told to come again.
+  // Verdicts per minute over the last five minutes, for clients that must retry.
   double rate() const;
   Json to_json() const;  // labels, the latest answers, the curve
   // Prometheus' text format.

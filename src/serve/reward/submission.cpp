@@ -25,7 +25,7 @@ llm::Language guess(std::string_view text) {
 Result<std::string> text_in(const Json& item, const char* field) {
   auto found = item.find(field);
   if (found == item.end() || found->is_null()) return std::string();
-  if (!found->is_string()) return at(field, user_error("request", "must be a text"));
+  if (!found->is_string()) return at(field, user_error("request", "must be a string"));
   return found->get<std::string>();
 }
 
@@ -46,8 +46,7 @@ Result<Code> code_in(const Json& item, const char* field, const std::string& lan
 Result<Code> code_of(const std::string& text, const std::string& language) {
   Code out;
   if (!language.empty() && language != "cuda" && language != "python")
-    return at("language",
-              user_error("request", format("there is no language '{}'", language), "cuda or python"));
+    return at("language", user_error("request", format("unknown language '{}'", language), "cuda or python"));
   out.language = language.empty()     ? guess(text)
                  : language == "cuda" ? llm::Language::cuda
                                       : llm::Language::python;
@@ -68,23 +67,23 @@ Result<Code> code_of(const std::string& text, const std::string& language) {
 
 Result<Submission> read_submission(const Json& item) {
   if (!item.is_object())
-    return user_error("request", "a submission is an object", R"({"task": "…", "code": "…"})");
+    return user_error("request", "a submission must be an object", R"({"task": "…", "code": "…"})");
   Submission out;
   STITCH_TRY(out.task, text_in(item, "task"));
   if (out.task.empty())
-    return at("task", user_error("request", "which task is it for?", "GET /tasks lists them"));
+    return at("task", user_error("request", "\"task\" is missing", "GET /tasks lists them"));
   STITCH_TRY(std::string language, text_in(item, "language"));
   const char* field = item.contains("code") ? "code" : "response";
   if (!item.contains(field))
-    return at("code", user_error("request", "there is no code",
-                                 "\"code\": a source, or \"response\": what a model answered"));
+    return at("code", user_error("request", "\"code\" is missing",
+                                 "\"code\": a source, or \"response\": a model's answer"));
   STITCH_TRY(out.code, code_in(item, field, language));
   STITCH_TRY(out.before, code_in(item, "before", language));
   STITCH_TRY(out.feedback, text_in(item, "feedback"));
   STITCH_TRY(std::string skill, text_in(item, "skill"));
   if (!skill.empty() && skill != "from scratch" && skill != "from feedback")
-    return at("skill", user_error("request", format("there is no skill '{}'", skill),
-                                  "from scratch or from feedback"));
+    return at("skill",
+              user_error("request", format("unknown skill '{}'", skill), "from scratch or from feedback"));
   const bool changed = !out.before.text.empty() && !out.feedback.empty();
   if (skill == "from feedback" && !changed)
     return at("before", user_error("request", "from feedback needs \"before\" and \"feedback\""));

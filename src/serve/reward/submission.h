@@ -1,4 +1,4 @@
-// A candidate as it is sent in: which task, which code, and for the second skill what it started from.
+// A submitted candidate: its task, its code, and for the second skill the program it started from.
 #pragma once
 
 #include <string>
@@ -32,7 +32,7 @@ Result<Code> code_of(const std::string& text, const std::string& language);
 Result<Submission> read_submission(const Json& item);
 Json to_json(const Submission& submission);
 
-// By which a verdict is known again. `circumstances`: the task's text, settings and version.
+// The cache key of a verdict. `circumstances`: the task's text, settings and version.
 std::string key_of(const Submission& submission, const std::string& circumstances);
 
 }  // namespace stitch::serve

@@ -48,7 +48,7 @@ class Client {
   }
   void send(const Json& message) { send_text(message.dump()); }
 
-  // The next message that `wanted` likes; others wait for somebody else. Null after `patience`.
+  // The next message that `wanted` accepts; others are kept for later calls. Null after `patience`.
   template <class Wanted>
   Json receive(Wanted wanted, std::chrono::seconds patience = std::chrono::seconds(300)) {
     for (auto it = seen_.begin(); it != seen_.end(); ++it)

@@ -54,7 +54,7 @@ Result<Answer> run_import(const Workshop& workshop, const Json& arguments, Call&
   STITCH_TRY(const fs::path model, workshop.roots.resolve("model", text(arguments, "model")));
   STITCH_TRY(const fs::path folder, workshop.roots.resolve("out", out));
   if (!Task::is_python(model))
-    return user_error("arguments", "'out' goes with a .py file: a graph is imported already");
+    return user_error("arguments", "'out' needs a .py file: a graph is already imported");
   const TaskOptions how = task_options_of(workshop, arguments);
   call.progress("importing");
   STITCH_TRY(Exporter exporter, Exporter::start(how.python));

@@ -41,7 +41,7 @@ Result<Answer> run_notes(const Workshop& workshop, const Json& arguments) {
       list.push_back(note_json(*hit.note));
       said += format("# {} ({})\n{}\n\n", hit.note->title, hit.note->name, notes::text_of(*hit.note));
     }
-    if (list.empty()) said = "No note shares a word with that. Without 'question' all are listed.\n";
+    if (list.empty()) said = "No note matches. Without 'question' all are listed.\n";
   }
   return Answer{std::move(said), std::make_shared<const Json>(Json{{"notes", std::move(list)}}), {}};
 }

@@ -1,4 +1,4 @@
-// plan: what the built-in Planner would do, or whether a plan that somebody wrote is legal.
+// plan: the built-in Planner's plan, or a check of the client's plan.
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -40,7 +40,7 @@ Tool plan_tool(Shared workshop) {
       .description =
           "Plan a CUDA program for a model: regions (what is fused), techniques, predicted times and "
           "steps, for a GPU and a numerics class. With 'plan' or 'plan_file' the given plan is checked "
-          "instead, and errors say what to mend.",
+          "instead, and errors say what to fix.",
       .schema = schema_of({model_argument(),
                            numerics_argument(),
                            gpu_argument(),

@@ -66,10 +66,10 @@ Result<Answer> run_region(const Workshop& workshop, const Json& arguments, Call&
 Tool region_tool(Shared workshop) {
   return {
       .name = "region",
-      .title = "What a region has to do",
+      .title = "Contract of a region",
       .description =
-          "The contract of one region of a plan: the function that a source for it has to define, how its "
-          "arguments lie in memory, what it computes, and the CUDA that is there now. Read it before "
+          "The contract of one region of a plan: the function that a source for it has to define, the memory "
+          "layout of its arguments, what it computes, and the current CUDA code. Read it before "
           "write_region.",
       .schema = schema_of({model_argument(),
                            {.name = "region", .description = "a region's name in the plan", .required = true},

@@ -27,7 +27,7 @@ Result<void> copy_program(const fs::path& from, const fs::path& to) {
     } else if (entry.is_regular_file(ec) && entry.path().filename() != ".stitchcuda") {
       bytes += entry.file_size(ec);
       if (bytes > most_program_bytes)
-        return at(from.string(), user_error("program", "it is too large to be a generated program"));
+        return at(from.string(), user_error("program", "too large for a generated program"));
       fs::copy_file(entry.path(), target, fs::copy_options::overwrite_existing, ec);
     }
     if (ec) return at(entry.path().string(), work_error("copy", ec.message()));

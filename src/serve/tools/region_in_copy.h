@@ -1,4 +1,4 @@
-// Somebody's source for one region in a copy of a program's folder: only the region's file is replaced.
+// The client's source for one region in a copy of a program's folder: only the region's file is replaced.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What somebody who writes a region of a plan has to know.
+// What the author of a region's source must know.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ struct RegionNeeds {
   std::string region;
   std::string function;              // that a source has to define, by name
   std::string signature;             // and whole, with shapes
-  std::string places;                // how its arguments lie in memory
+  std::string places;                // the memory layout of its arguments
   std::string in_pytorch, in_graph;  // what it computes
   std::string technique;             // that the plan has for it
 };

@@ -15,7 +15,7 @@ Tool optimize_tool(Shared workshop);
 Tool notes_tool(Shared workshop);
 Tool prompts_tool(Shared workshop);
 
-// All of these, in the order in which somebody would use them.
+// All tools, in the usual order of use.
 std::vector<Tool> all_tools(const Shared& workshop);
 
 }  // namespace stitch::serve

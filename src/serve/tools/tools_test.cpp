@@ -73,7 +73,7 @@ TEST_F(Tools, PathsStayInTheirFolders) {
     EXPECT_EQ(result["isError"], true) << tool;
     return Client::said(result);
   };
-  const std::string outside = "lies outside of the folders that may be used";
+  const std::string outside = "is outside of the allowed folders";
   EXPECT_NE(complaint("import", {{"model", "/etc/passwd"}}).find(outside), std::string::npos);
   EXPECT_NE(complaint("verify", {{"program", path("../x")}, {"task", path("tiny.txt")}}).find(outside),
             std::string::npos);

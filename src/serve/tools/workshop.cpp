@@ -53,7 +53,8 @@ Argument plan_argument() {
 Argument overwrite_argument() {
   return {.name = "overwrite",
           .kind = Kind::flag,
-          .description = "write where there is something already; files of others are kept (default: false)"};
+          .description =
+              "overwrite existing output; files that stitchcuda did not write are kept (default: false)"};
 }
 
 Result<Numerics> numerics_of(const Json& arguments) {
@@ -72,7 +73,7 @@ Result<runner::Device> device_of(const Json& arguments) {
   auto driver = detect_gpus();
   if (driver && !driver->gpus.empty()) return runner::Device::cuda;
   if (name == "auto") return runner::Device::emulated;
-  return user_error("no_gpu", "this machine has no GPU to use", "set 'device' to emulated");
+  return user_error("no_gpu", "no usable GPU on this machine", "set 'device' to emulated");
 }
 
 TaskOptions task_options_of(const Workshop& workshop, const Json& arguments) {
@@ -97,7 +98,7 @@ Result<std::shared_ptr<const Json>> plan_document_of(const Workshop& workshop, c
   STITCH_TRY(const fs::path path, workshop.roots.resolve("plan_file", file));
   std::error_code ec;
   if (fs::file_size(path, ec) > plan::most_plan_bytes && !ec)
-    return at(file, user_error("plan", "it is too large for a plan"));
+    return at(file, user_error("plan", "too large for a plan"));
   STITCH_TRY(const std::string content, read_file(path));
   auto document = parse_json(content);
   if (!document) return at(file, std::move(document).error());

@@ -1,4 +1,4 @@
-// write_region: somebody's CUDA for one region, judged with the whole program. Either in a plan, as the
+// write_region: the client's CUDA for one region, verified with the whole program. Either in a plan, as the
 // technique 'written' that holds its source, or in a copy of a program's folder.
 #include <nlohmann/json.hpp>
 
@@ -60,10 +60,10 @@ Result<Answer> in_a_copy(const Workshop& workshop, const Json& arguments, Call& 
   STITCH_TRY(const fs::path program, workshop.roots.resolve("program", text(arguments, "program")));
   std::error_code ec;
   if (!fs::is_directory(program, ec))
-    return user_error("program", "'program' has to be a folder that code, optimize or write_region wrote");
+    return user_error("program", "'program' must be a folder that code, optimize or write_region wrote");
   if (const std::string out = text(arguments, "out"); !out.empty()) {
     STITCH_TRY(const fs::path target, workshop.roots.resolve("out", out));
-    if (target == program) return user_error("arguments", "'out' has to be another folder than 'program'");
+    if (target == program) return user_error("arguments", "'out' must not be the folder of 'program'");
   }
   STITCH_TRY(const Package package, load_package(program));
   STITCH_TRY(Draft draft, Draft::create(workshop, arguments));

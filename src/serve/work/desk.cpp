@@ -32,7 +32,7 @@ bool WorkDesk::handle(const http::Request& request, const http::Reply& reply) {
     reply.send(error_response(user_error("request", std::move(why)), status));
     return true;
   };
-  if (request.method != "POST") return refuse(405, "POST it");
+  if (request.method != "POST") return refuse(405, "use POST");
   auto asked = parse_json(request.body);
   if (!asked || !asked->is_object()) return refuse(400, "the body must be a JSON object");
   if (const std::string worker = word(*asked, "worker"); !worker.empty()) {
@@ -42,22 +42,22 @@ bool WorkDesk::handle(const http::Request& request, const http::Reply& reply) {
         seen_, [](const auto& each) { return WorkQueue::Clock::now() - each.second > 10 * remembered_for; });
   }
   if (request.path == "/work/lease") {
-    if (word(*asked, "worker").empty()) return refuse(400, "a worker has a name");
+    if (word(*asked, "worker").empty()) return refuse(400, "the worker's name is missing");
     if (word(*asked, "device") != options_.device)
-      return refuse(400, format("the work here is for the device {}", options_.device));
+      return refuse(400, format("this server needs workers with the device {}", options_.device));
     lease(*asked, reply);
     return true;
   }
   if (request.path == "/work/renew") {
-    if (!queue_.renew(lease_in(*asked))) return refuse(410, "this lease is over");
+    if (!queue_.renew(lease_in(*asked))) return refuse(410, "this lease has expired");
     reply.send(json_response(Json::object()));
     return true;
   }
-  if (request.path != "/work/done") return refuse(404, "there is no such path");
+  if (request.path != "/work/done") return refuse(404, "no such path");
   if (word(*asked, "key").empty() || !asked->contains("result"))
     return refuse(400, "key and result are missing");
   if (request.body.size() > options_.largest_result) return refuse(413, "the result is too large");
-  if (options_.is_result && !options_.is_result((*asked)["result"])) return refuse(400, "this is no result");
+  if (options_.is_result && !options_.is_result((*asked)["result"])) return refuse(400, "not a result");
   done(*asked, reply);
   return true;
 }
@@ -73,7 +73,7 @@ void WorkDesk::lease(const Json& asked, const http::Reply& reply) {
                         return;
                       }
                       SharedJson payload = options_.dress ? options_.dress(lease->work) : lease->work.payload;
-                      if (!payload) {  // nobody can do it
+                      if (!payload) {  // it can't be done
                         queue_.give_up(lease->id);
                         reply.send({.status = 204});
                         return;

@@ -1,6 +1,6 @@
-// What workers on other machines ask a queue over HTTP: work, more time for it, and to take a result.
+// The queue's HTTP interface for workers on other machines: lease work, renew the lease, deliver the result.
 //   POST /work/lease {"worker", "device", "wait"} → 200 {"lease", "key", "payload", "renew_every"}, or 204
-//   POST /work/renew {"lease"}                    → 200, or 410: somebody else has it by now
+//   POST /work/renew {"lease"}                    → 200, or 410: another worker has it by now
 //   POST /work/done {"lease", "key", "result"}    → 200 {"counted"}
 #pragma once
 
@@ -10,10 +10,10 @@
 namespace stitch::serve {
 
 struct DeskOptions {
-  std::string device;       // that work is for: workers with another one get none
+  std::string device;       // required of workers: others get no work
   double renew_every = 10;  // seconds
   size_t largest_result = size_t{1} << 20;
-  // The payload as a worker needs it: with the task's files, say. Null: it can't be had any more.
+  // The payload for a worker, with the task's files, for example. Null: no longer available.
   std::function<SharedJson(const Work& work)> dress;
   std::function<bool(const Json& result)> is_result;  // else it is refused
 };
@@ -21,7 +21,7 @@ struct DeskOptions {
 class WorkDesk {
  public:
   WorkDesk(WorkQueue& queue, DeskOptions options) : queue_(queue), options_(std::move(options)) {}
-  // false: this is no path of its own.
+  // false: not one of its paths.
   bool handle(const http::Request& request, const http::Reply& reply);
   // Seen in the last minute: name, and how long ago in seconds.
   std::map<std::string, double> workers() const;

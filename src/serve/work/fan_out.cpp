@@ -14,7 +14,7 @@ namespace stitch::serve {
 namespace {
 
 constexpr auto count_workers_every = std::chrono::seconds(5);
-constexpr int most_silent = 12;  // questions to the engine without an answer, and then nobody is left
+constexpr int most_silent = 12;  // unanswered requests to the engine before all workers count as lost
 
 }  // namespace
 
@@ -103,7 +103,7 @@ Result<SharedJson> FanOut::run(const Work& work) {
     box->result = done;
     box->filled.notify_all();
   });
-  if (taken == WorkQueue::Submitted::full) return work_error("full", "too much work is waiting");
+  if (taken == WorkQueue::Submitted::full) return work_error("full", "the queue is full");
   std::unique_lock lock(box->mutex);
   while (
       !box->filled.wait_for(lock, std::chrono::milliseconds(200), [&] { return box->result != nullptr; })) {
@@ -111,8 +111,7 @@ Result<SharedJson> FanOut::run(const Work& work) {
     std::lock_guard hold(mutex_);
     if (over_) return *over_;
   }
-  if (box->result->is_null())
-    return work_error("worker_lost", "the workers that had it were not heard of again");
+  if (box->result->is_null()) return work_error("worker_lost", "its workers stopped responding");
   return box->result;
 }
 

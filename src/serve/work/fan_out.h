@@ -1,4 +1,4 @@
-// Work for a fleet: a server that leases it, and whoever waits for the results.
+// Work for a fleet: a server that leases it, and waiters for the results.
 #pragma once
 
 #include "serve/work/desk.h"
@@ -9,7 +9,7 @@ namespace stitch::serve {
 struct FanOutOptions {
   FleetOptions fleet;            // server and token are filled in
   std::string host = "0.0.0.0";  // where to listen
-  std::string at;                // this machine's name for the others; empty: its own
+  std::string at;                // this machine's address for workers; empty: its host name
   double lease_seconds = 60;
   std::function<bool(const Json& result)> is_result;
   std::function<bool()> should_stop;
@@ -21,7 +21,7 @@ class FanOut {
   ~FanOut();
   // Waits for the result. An Error of code "stopped", or "no_workers": all jobs of the fleet are over.
   Result<SharedJson> run(const Work& work);
-  std::optional<Error> over() const;  // why no work is done any more
+  std::optional<Error> over() const;  // why work has stopped
   std::string said() const;           // "Slurm job 17: 4 running, 0 waiting"
 
  private:

@@ -10,7 +10,7 @@ namespace stitch::serve {
 Result<std::unique_ptr<Fleet>> Fleet::start(const FleetOptions& options) {
   if (options.engine == "slurm") return start_slurm(options);
   if (options.engine == "ray") return start_ray(options);
-  return user_error("on", format("nothing can be started on '{}'", options.engine), "slurm or ray");
+  return user_error("on", format("unknown cluster '{}'", options.engine), "slurm or ray");
 }
 
 std::vector<std::string> worker_words(const FleetOptions& options) {

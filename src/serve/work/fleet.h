@@ -1,5 +1,5 @@
-// Workers on the machines of a cluster, started by the engine that runs it and stopped with this object. A
-// worker is one long job that leases work: engines are too slow for a job a candidate.
+// Workers on the machines of a cluster, started through its scheduler and stopped with this object. A worker
+// is one long job that leases work: schedulers are too slow for one job per candidate.
 #pragma once
 
 #include <memory>
@@ -14,12 +14,12 @@ struct FleetOptions {
   std::string engine;  // "slurm" or "ray"
   int workers = 1;
   std::string server;  // http://HOST:PORT, as the machines of the cluster reach it
-  std::string token;   // goes to workers by their environment, never by their command line
+  std::string token;   // passed to workers in their environment, never on their command line
   bool gpu = false;    // one each
   std::string python;  // for the tasks, there; empty: the usual one
   std::string ray = "http://127.0.0.1:8265";  // the address of Ray's dashboard
-  std::string ray_token;                      // where Ray asks for one
-  std::vector<std::string> slurm_flags;       // more for sbatch: --partition=…, --time=…
+  std::string ray_token;                      // if Ray requires one
+  std::vector<std::string> slurm_flags;       // additional flags for sbatch: --partition=…, --time=…
   fs::path logs;                              // a folder that the machines share, for Slurm's
 };
 
@@ -29,7 +29,7 @@ struct FleetState {
 
 class Fleet {
  public:
-  // An Error: the engine isn't here, or refuses.
+  // An Error: the scheduler isn't available, or refuses.
   static Result<std::unique_ptr<Fleet>> start(const FleetOptions& options);
   virtual ~Fleet() = default;  // ends its jobs
   virtual Result<FleetState> state() = 0;

@@ -25,7 +25,7 @@ Result<Json> ask(const RayHead& ray, std::string method, const std::string& path
   }
   STITCH_TRY(http::Response answer, http::call(call));
   if (answer.status != 200)
-    return work_error("ray", format("Ray at {} answers {}: {}", ray.url.origin(), answer.status,
+    return work_error("ray", format("Ray at {} answered {}: {}", ray.url.origin(), answer.status,
                                     answer.body.substr(0, 300)));
   return parse_json(answer.body);
 }
@@ -43,7 +43,7 @@ class RayJobs final : public Fleet {
     STITCH_TRY(Json said, ask(ray_, "POST", "/api/jobs/", job));
     const std::string id =
         word(said, "submission_id").empty() ? word(said, "job_id") : word(said, "submission_id");
-    if (id.empty()) return work_error("ray", "Ray answered without a job's name");
+    if (id.empty()) return work_error("ray", "Ray answered without a job id");
     jobs_.push_back(id);
     return {};
   }

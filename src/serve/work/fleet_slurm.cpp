@@ -11,7 +11,7 @@ Result<std::string> output_of(Command command) {
   command.time_limit = std::chrono::seconds(60);
   if (!find_program(command.words[0]))
     return user_error("no_slurm", format("{} is not on the PATH", command.words[0]),
-                      "start it where Slurm's commands are: on a login node");
+                      "run this on a login node, where Slurm's commands are installed");
   std::string out;
   STITCH_TRY(Finished finished,
              stitch::run(command, [&](std::string_view line) { out += std::string(line) + '\n'; }));

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/contained.h"
 #include "base/text.h"
 #include "serve/reward/task_shelf.h"
 #include "serve/work/base64.h"
@@ -46,13 +47,13 @@ Result<Json> optimized(const Json& payload, const std::string& python) {
   std::error_code ec;
   fs::create_directories(tasks, ec);
   for (const auto& [name, text] : payload.at("files").items()) {
-    if (!is_inside(name)) return work_error("work", "a task's file has no plain name");
+    if (!is_inside(name)) return work_error("work", "a task's file name must be without folders");
     STITCH_CHECK(write_file(tasks / name, text.get<std::string>()));
   }
   auto flags = payload.at("flags").get<std::vector<std::string>>();
   if (!python.empty()) flags.insert(flags.end(), {"--python", python});
   const std::string task = payload.at("task").get<std::string>();
-  if (!is_inside(task)) return work_error("work", "the task's file has no plain name");
+  if (!is_inside(task)) return work_error("work", "the task's file name must be without folders");
   const Command command =
       agents::optimize_command(tasks / task, program, flags, payload.at("seconds").get<int>(), 1);
   STITCH_TRY(Child child, Child::start(command));
@@ -82,13 +83,8 @@ Result<Json> optimize_payload(const agents::BenchTask& task, const agents::Bench
 }
 
 Json optimize_leased(const Json& payload, const std::string& python) {
-  Json out;
-  try {
-    auto done = optimized(payload, python);
-    out = done ? *std::move(done) : ended(done.error());
-  } catch (const std::exception& bug) {
-    out = ended(work_error("bug", format("a bug of ours: {}", bug.what())));
-  }
+  auto done = contained([&] { return optimized(payload, python); });
+  Json out = done ? *std::move(done) : ended(done.error());
   out["machine"] = worker_name();
   return out;
 }

@@ -1,5 +1,5 @@
-// A task of `bench` as work for a worker: the task's files and flags of `optimize` go out, what it printed
-// and the program's files come back.
+// A task of `bench` as work for a worker: it gets the task's files and flags of `optimize`, and returns the
+// output and the program's files.
 #pragma once
 
 #include "agents/bench.h"
@@ -13,7 +13,7 @@ Result<Json> optimize_payload(const agents::BenchTask& task, const agents::Bench
 // On the worker. `python`: its own, empty: the usual one.
 Json optimize_leased(const Json& payload, const std::string& python);
 bool is_optimize_result(const Json& result);
-// At home again: the program below `programs`, and the record with the machine's name.
+// On the server: writes the program below `programs`, and returns the record with the machine's name.
 Json optimize_record(const agents::BenchTask& task, const Json& result, const agents::BenchOptions& options);
 
 }  // namespace stitch::serve

@@ -129,7 +129,7 @@ bool WorkQueue::hand_in(uint64_t lease, const std::string& key, SharedJson resul
   return finish(key, result, lock);
 }
 
-// Whoever else has it in hand, or would take it next, is too late.
+// Other leases of the same work become invalid.
 bool WorkQueue::finish(const std::string& key, const SharedJson& result, Lock& lock) {
   auto found = items_.find(key);
   if (found == items_.end()) return false;

@@ -1,5 +1,5 @@
-// Work that waits to be done, for threads of this process and for workers elsewhere. Equal work is done once;
-// what a lost worker had is taken again; a result counts once.
+// A work queue for threads of this process and remote workers. Equal work is done once; work of a lost worker
+// is queued again; a result counts once.
 #pragma once
 
 #include <chrono>
@@ -33,13 +33,13 @@ struct Lease {
 
 struct QueueOptions {
   size_t most_waiting = 4096;
-  std::chrono::milliseconds lease_time{60'000};  // of workers elsewhere, unless they renew it
-  int most_losses = 3;                           // then it is given up: it may be what kills them
+  std::chrono::milliseconds lease_time{60'000};  // of remote workers, unless renewed
+  int most_losses = 3;                           // then it is given up: it may be what crashes them
   SharedJson given_up;                           // the result then
-  // All under the queue's lock, so that equal work is never begun twice:
-  std::function<SharedJson(const std::string& key)> recall;  // a result of earlier; null: none
-  std::function<bool(const Work& work)> accept;              // before it waits; false: it can't be kept
-  std::function<void(const Work& work, const SharedJson& result)> settle;  // before anybody is told
+  // Called under the queue's lock, so that equal work is never started twice:
+  std::function<SharedJson(const std::string& key)> recall;  // an earlier result; null: none
+  std::function<bool(const Work& work)> accept;              // before it is queued; false: refuse it
+  std::function<void(const Work& work, const SharedJson& result)> settle;  // before waiters are notified
 };
 
 struct QueueCounts {
@@ -54,28 +54,28 @@ class WorkQueue {
   using Taken = std::function<void(std::optional<Lease> lease)>;
 
   explicit WorkQueue(QueueOptions options);
-  ~WorkQueue();  // whoever waits for work gets none; whoever waits for a result is not told
+  ~WorkQueue();  // workers that wait get no work; waiters for results are not notified
 
   enum class Submitted : uint8_t { queued, joined, known, full, refused };
-  // `done` is told once, by the thread that hands the result in; at once where it is known. Not told: full
-  // (too much is waiting), refused (`accept` said no).
+  // `done` is called once, by the thread that delivers the result; immediately if it is known. Not called if
+  // the queue is full or `accept` refused.
   Submitted submit(const Work& work, Done done);
   // Waiting or leased.
   bool is_known(const std::string& key) const;
-  // One more who wants to know; false: nobody works on it.
+  // Adds a waiter; false: the work is not in the queue.
   bool attend(const std::string& key, Done done);
   // How many are before it; nothing: it is being worked on, or unknown.
   std::optional<size_t> position(const std::string& key) const;
 
   // For a thread of this process: nothing after `patience`, or when the queue ends.
   std::optional<Lease> take(std::chrono::milliseconds patience);
-  // For a worker elsewhere: `taken` is called with work, or after `patience` with nothing.
+  // For a remote worker: `taken` is called with work, or after `patience` with nothing.
   void take_later(const std::string& worker, std::chrono::milliseconds patience, Taken taken);
-  bool renew(uint64_t lease);  // false: somebody else has the work by now, or it is done
-  // Whether it counted. `lease`: one that was lost may still be the first to be done.
+  bool renew(uint64_t lease);  // false: another worker has the work by now, or it is done
+  // Whether the result counted. An expired lease may still deliver first.
   bool hand_in(uint64_t lease, const std::string& key, SharedJson result);
-  void give_back(uint64_t lease);  // the work waits again, first of all
-  void give_up(uint64_t lease);    // nobody can do it: its result is `given_up`
+  void give_back(uint64_t lease);  // the work is queued again, at the front
+  void give_up(uint64_t lease);    // it can't be done: its result is `given_up`
 
   QueueCounts counts() const;
   std::map<std::string, int> workers() const;  // leases of each that has one

@@ -60,16 +60,16 @@ class Workers {
                          std::chrono::milliseconds(40'000));
       if (!answer || answer->status >= 500) {
         if (seconds_gone(heard) > options_.patience)
-          return fail(answer ? work_error("server", format("the service answers {}", answer->status))
+          return fail(answer ? work_error("server", format("the service answered {}", answer->status))
                              : answer.error());
-        doing(format("{} is away; waiting for it", options_.server.origin()));
+        doing(format("{} is unreachable; retrying", options_.server.origin()));
         std::this_thread::sleep_for(1s);
         continue;
       }
       heard = Clock::now();
       if (answer->status == 401)
-        return fail(user_error("token", format("{} asks for another token", options_.server.origin()),
-                               "the variable that --token-env names has to hold the service's token"));
+        return fail(user_error("token", format("{} rejects the token", options_.server.origin()),
+                               "the variable named by --token-env must hold the service's token"));
       if (answer->status == 200) {
         auto leased = parse_json(answer->body);
         if (leased && leased->is_object() && leased->contains("payload")) {
@@ -79,7 +79,7 @@ class Workers {
         }
       }
       if (answer->status != 200 && answer->status != 204 && answer->status != 429)
-        return fail(user_error("server", format("{} refuses this worker: {}", options_.server.origin(),
+        return fail(user_error("server", format("{} rejects this worker: {}", options_.server.origin(),
                                                 answer->body.substr(0, 300))));
       doing("waiting for work");
       if (options_.idle > 0 && seconds_gone(busy) > options_.idle) return;

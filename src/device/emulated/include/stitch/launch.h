@@ -102,13 +102,17 @@ inline const void* kernel_pointer(const char*, std::nullptr_t) { return nullptr;
 
 // `exact` takes a dependent first argument, so whether the kernel's name alone says which function it is gets
 // decided inside the lambda instead of being an error.
-#define STITCH_KERNEL(...)                                                                       \
-  ([&]<class StitchAny>(StitchAny stitch_any) {                                                  \
-    if constexpr (requires { ::stitch_emulated::exact(stitch_any, #__VA_ARGS__, __VA_ARGS__); }) \
-      return ::stitch_emulated::exact(stitch_any, #__VA_ARGS__, __VA_ARGS__);                    \
-    else                                                                                         \
-      return ::stitch_emulated::deduced(                                                         \
-          #__VA_ARGS__, [&](auto&... stitch_arguments) { __VA_ARGS__(stitch_arguments...); });   \
+#define STITCH_KERNEL(...)                                                                     \
+  ([&](auto stitch_any) {                                                                      \
+    auto stitch_exact =                                                                        \
+        [&](auto any) -> decltype(::stitch_emulated::exact(any, #__VA_ARGS__, __VA_ARGS__)) {  \
+      return ::stitch_emulated::exact(any, #__VA_ARGS__, __VA_ARGS__);                         \
+    };                                                                                         \
+    if constexpr (std::is_invocable_v<decltype(stitch_exact), decltype(stitch_any)>)           \
+      return stitch_exact(stitch_any);                                                         \
+    else                                                                                       \
+      return ::stitch_emulated::deduced(                                                       \
+          #__VA_ARGS__, [&](auto&... stitch_arguments) { __VA_ARGS__(stitch_arguments...); }); \
   }(::stitch_emulated::Any{}))
 
 // What the rewriter makes of a kernel's address where CUDA takes a void*.
