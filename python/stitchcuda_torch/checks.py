@@ -13,6 +13,8 @@ from . import encode
 ASSERTIONS = {torch.ops.aten._assert_scalar.default, torch.ops.aten.sym_constrain_range.default,
               torch.ops.aten.sym_constrain_range_for_size.default, torch.ops.aten._assert_async.default,
               torch.ops.aten._assert_async.msg, torch.ops.aten._assert_tensor_metadata.default}
+# What selected.py keeps of a tensor in case that its rows are asked for.
+COPIES = {torch.ops.aten.clone.default, torch.ops.aten.reshape.default, torch.ops.aten.expand.default}
 
 
 def erase_checks(program):
@@ -34,7 +36,7 @@ def nodes_of_checks(graph):
     for node in reversed(graph.nodes):
         if node.op != "call_function":
             continue
-        unread = is_read_by(node, found) if node.users else encode.is_symbolic(node.meta.get("val"))
+        unread = is_read_by(node, found) if node.users else node.target in COPIES or encode.is_symbolic(node.meta.get("val"))
         if node.target in ASSERTIONS or unread and is_pure(node.target):
             found[node] = None
     return found

@@ -10,6 +10,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import rnn
+from .below_autograd import attention_written_out
 
 aten = torch.ops.aten
 CONVOLUTIONS = {aten.convolution: (0, 1), aten._convolution: (0, 1), aten.convolution_overrideable: (0, 1)}
@@ -62,7 +63,7 @@ def emulated(products):
     torch.backends.mha.set_fastpath_enabled(False)
     operands = RoundOperands(products)
     try:
-        with sdpa_kernel(SDPBackend.MATH), RoundInRnn(operands), operands:
+        with torch.compiler.set_stance("force_eager"), attention_written_out(), sdpa_kernel(SDPBackend.MATH), RoundInRnn(operands), operands:
             yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fast_path)
