@@ -134,14 +134,16 @@ TEST_P(Build, NamesWhatIsMissingWhenLinking) {
 TEST_P(Build, RefusesToReadOutsideTheProgram) {
   EXPECT_NE(failure({write("a.cu", "#include \"/etc/passwd\"\n")}).find("a.cu:1: includes \"/etc/passwd\""),
             std::string::npos);
-  EXPECT_NE(failure({write("a.cu", "#include <../../../../../../../etc/passwd>\n")}).find("lies outside"),
-            std::string::npos);
+  EXPECT_NE(
+      failure({write("a.cu", "#include <../../../../../../../etc/passwd>\n")}).find("outside of the program"),
+      std::string::npos);
   EXPECT_NE(
       failure({write("a.cu", "\n#/**/inc\\\nlude \"/dev/zero\"\n")}).find("a.cu:2: includes \"/dev/zero\""),
       std::string::npos);
   const fs::path link = scratch_->path() / "program/link.h";
   fs::create_symlink("/etc/passwd", link);
-  EXPECT_NE(failure({write("a.cu", "#include \"link.h\"\n")}).find("lies outside"), std::string::npos);
+  EXPECT_NE(failure({write("a.cu", "#include \"link.h\"\n")}).find("outside of the program"),
+            std::string::npos);
 }
 
 TEST_P(Build, LeaksNothingThroughTheCompiler) {

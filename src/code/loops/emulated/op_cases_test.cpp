@@ -105,7 +105,11 @@ TEST_P(OpCases, RegionsAgreeWithTheOracle) {
     const Graph& graph = loaded->graph;
     std::string name = folder.filename().string();
     if (graph.nodes.empty()) continue;
-    auto whole = bench.add(name, graph, {}, loaded->known);
+    // An unrolled recurrence is no region that the Planner makes: 40,000 lines, more than a fiber's stack
+    // holds.
+    constexpr size_t most_nodes = 200;
+    Result<void> whole = work_error("technique", "too long for one region");
+    if (graph.nodes.size() <= most_nodes) whole = bench.add(name, graph, {}, loaded->known);
     const bool product =
         std::ranges::any_of(graph.nodes, [&](const Node& n) { return is_product(graph, n); });
     // Of several nodes some don't fit into one region; of one node there is nothing to take apart.
