@@ -75,7 +75,7 @@ def task_of(path):
 def command_for(tool, path, device, log):
     """Limits as in candidates_test.cpp: they are reached quickly."""
     python = path.suffix == ".py"
-    memory = 16 if python else 4 if device == "cuda" else 1
+    memory = (8 if device == "cuda" else 16) if python else 4 if device == "cuda" else 1
     ends = expected(path, device == "cuda")[0] != "build: build_failed"
     return [tool, "verify", str(path), "--task", str(task_of(path)), "--device", device, "--baselines", "none", "--json", "--log", log,
             "--numerics", (python and said(path, "class")) or "default", "--time-limit", "60" if python else "10",

@@ -12,6 +12,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from . import draws
 from .below_autograd import attention_written_out
 from .observe import observe
 from .trace import promote_tensor_attributes
@@ -80,7 +81,7 @@ def float64_only(native):
     torch.backends.mha.set_fastpath_enabled(False)
     torch.finfo = lambda dtype=torch.float64: finfo(native if dtype == torch.float64 else dtype)
     try:
-        with torch.compiler.set_stance("force_eager"), attention_written_out(), WidenCalls(rms_norm_eps(native)), WidenOperators() as operators:
+        with torch.compiler.set_stance("force_eager"), attention_written_out(), WidenCalls(rms_norm_eps(native)), WidenOperators(native) as operators:
             yield operators
     finally:
         torch.finfo = finfo
@@ -111,8 +112,9 @@ class WidenCalls(TorchFunctionMode):
 class WidenOperators(TorchDispatchMode):
     """Every operator below: dtype arguments, and tensors that were made before or outside (constants of a module)."""
 
-    def __init__(self):
+    def __init__(self, native):
         super().__init__()
+        self.native = native
         self.leftovers = []  # operators whose result was still narrow; tests want none
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
@@ -120,8 +122,10 @@ class WidenOperators(TorchDispatchMode):
         if function is not torch.ops.aten.view.dtype:
             convert = narrow_dtypes if function._schema.is_mutable else widen
             args, kwargs = pytree.tree_map(convert, (args, kwargs))
-        function = EXACT.get(function, function)
-        result = function(*args, **kwargs)
+        if draws.draws(function):
+            result = draws.draw(function, args, kwargs, self.native)
+        else:
+            result = EXACT.get(function, function)(*args, **kwargs)
         if any(isinstance(leaf, torch.Tensor) and leaf.dtype in LOW + LOW_COMPLEX for leaf in pytree.tree_leaves(result)):
             self.leftovers.append(str(function))
         return result

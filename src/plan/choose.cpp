@@ -38,19 +38,33 @@ std::optional<Offer> offer_of(const Context& context, const Technique& technique
 
 }  // namespace
 
-Result<Plan> choose_techniques(const Context& context, Plan plan, const Catalogue& catalogue) {
-  for (Region& region : plan.regions) {
-    const Kind kind = kind_of(context.graph, region);
-    for (const Technique* technique : catalogue.all()) {
-      if (technique->kind() != kind || technique->entry() != Entry::fast) continue;
-      if (!technique->accepts(context, region)) continue;
-      const std::optional<Offer> offer = offer_of(context, *technique, region);
-      if (!offer || !technique->suits(context, region, *offer)) continue;
-      region.technique = technique;
-      region.offer = *offer;
-      break;
-    }
+namespace {
+
+void choose_technique(const Context& context, const Catalogue& catalogue, Region& region) {
+  const Kind kind = kind_of(context.graph, region);
+  for (const Technique* technique : catalogue.all()) {
+    if (technique->kind() != kind || technique->entry() != Entry::fast) continue;
+    if (!technique->accepts(context, region)) continue;
+    const std::optional<Offer> offer = offer_of(context, *technique, region);
+    if (!offer || !technique->suits(context, region, *offer)) continue;
+    region.technique = technique;
+    region.offer = *offer;
+    break;
   }
+}
+
+}  // namespace
+
+Result<Plan> choose_techniques(const Context& context, Plan plan, const Catalogue& catalogue) {
+  for (Region& region : plan.regions) choose_technique(context, catalogue, region);
+  return take_views(context, std::move(plan));
+}
+
+Result<Plan> match_pytorch(const Context& context, Plan plan, const Catalogue& catalogue) {
+  for (Region& region : plan.regions)
+    if (const Kind kind = kind_of(context.graph, region);
+        kind == Kind::convolution || kind == Kind::recurrence)
+      choose_technique(context, catalogue, region);
   return take_views(context, std::move(plan));
 }
 

@@ -90,7 +90,9 @@ std::vector<std::string> changed_regions(const Plan& before, const Plan& after) 
 }
 
 Result<Plan> first_plan(const Context& context, const Catalogue& catalogue) {
-  return plain_plan(context, catalogue);
+  STITCH_TRY(Plan plan, plain_plan(context, catalogue));
+  if (!context.torch.as_pytorch) return plan;
+  return match_pytorch(context, std::move(plan), catalogue);
 }
 
 namespace {

@@ -12,6 +12,7 @@ class ModelNew(nn.Module):
         self.table = nn.Embedding(count, width, padding_idx=0)
 
     def forward(self, tokens):
-        counts = torch.zeros(tokens.shape[0], self.table.num_embeddings).scatter_add_(1, tokens, torch.ones(tokens.shape))
+        weight = self.table.weight
+        counts = weight.new_zeros(tokens.shape[0], len(weight)).scatter_add_(1, tokens, weight.new_ones(tokens.shape))
         counts[:, 0] = 0
-        return counts @ self.table.weight / counts.sum(1, keepdim=True).clamp(min=1)
+        return counts @ weight / counts.sum(1, keepdim=True).clamp(min=1)

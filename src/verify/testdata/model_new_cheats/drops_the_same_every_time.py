@@ -13,4 +13,4 @@ class ModelNew(nn.Module):
         self.mask = (torch.rand(16, width) > 0.1) / 0.9
 
     def forward(self, x):
-        return self.layer(x) * self.mask
+        return self.layer(x) * self.mask.to(x.device)

@@ -8,4 +8,4 @@ from torch import nn
 
 class ModelNew(nn.Module):
     def forward(self, x):
-        return x @ x.T * 1e3, torch.zeros(24)
+        return x @ x.T * 1e3, x.new_zeros(24)
