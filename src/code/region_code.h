@@ -93,7 +93,7 @@ struct RegionCode {
   std::vector<Packed> packed;
   std::vector<Prepared> prepared;
   std::vector<Setting> settings;
-  std::vector<std::string> libraries;  // of cublasLt, cudnn
+  std::vector<std::string> libraries;  // of program/libraries.h
   // Memory traffic and number of kernels, for loop techniques.
   double moved_bytes = 0;
   int kernels = 0;

@@ -29,7 +29,7 @@ struct BuildRequest {
   Target target = Target::emulated;
   std::string architecture = "sm_90a";  // cuda; the GPU's that it will run on
   std::string needs;                    // cuda: the minimum architecture, "sm_80"; empty: unknown
-  std::vector<std::string> libraries;   // of cublasLt, cudnn
+  std::vector<std::string> libraries;   // of cublas, cublasLt, cudnn
   bool address_sanitizer = false;       // emulated
   bool count_accesses = false;          // emulated: the launch log has what kernels did to memory
   bool optimise = true;

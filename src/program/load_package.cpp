@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/process.h"
+#include "program/libraries.h"
 #include "program/package.h"
 
 namespace stitch {
@@ -130,6 +131,10 @@ Result<Package> load_package(const fs::path& folder_or_file) {
 
   STITCH_TRY(package.manifest, load_manifest(folder_or_file, beside, package.sources));
   package.libraries = package.manifest.libraries;
+  for (const fs::path& file : package.sources) {
+    STITCH_TRY(const std::string source, read_file(file));
+    add_included_libraries(source, package.libraries);
+  }
   if (!beside.empty())
     for (const ManifestRegion& region : package.manifest.regions)
       if (!fs::exists(package.folder / region.file, failed))

@@ -69,7 +69,7 @@ struct Manifest {
   Numerics numerics = Numerics::standard;
   Signature signature;
   std::vector<ManifestRegion> regions;  // may be empty: then the program is checked only as a whole
-  std::vector<std::string> libraries;   // of cublasLt, cudnn
+  std::vector<std::string> libraries;   // of program/libraries.h
   std::vector<ManifestSetting> settings;
   std::string architecture;  // that it was written for, "sm_90a"; may be empty
   std::string needs;         // the least that its kernels run on, "sm_80"; may be empty

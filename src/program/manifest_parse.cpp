@@ -8,6 +8,7 @@
 
 #include "base/terminal.h"
 #include "base/text.h"
+#include "program/libraries.h"
 
 namespace stitch {
 
@@ -308,7 +309,6 @@ Result<Manifest> parse_manifest(std::string_view json) {
   static constexpr std::array<std::string_view, 3> parameter_roles = {"parameter", "buffer", "constant"};
   static constexpr std::array<std::string_view, 3> input_roles = {"input", "state", "seed"};
   static constexpr std::array<std::string_view, 2> output_roles = {"output", "update"};
-  static constexpr std::array<std::string_view, 2> known_libraries = {"cublasLt", "cudnn"};
 
   Manifest manifest;
   STITCH_TRY(manifest.name, document.string("name"));
@@ -326,9 +326,9 @@ Result<Manifest> parse_manifest(std::string_view json) {
   }
   STITCH_TRY(manifest.libraries, document.strings("libraries"));
   for (size_t i = 0; i < manifest.libraries.size(); ++i)
-    if (std::ranges::find(known_libraries, manifest.libraries[i]) == known_libraries.end())
+    if (!is_known_library(manifest.libraries[i]))
       return wrong(format("libraries[{}]", i),
-                   format("'{}' is none of cublasLt, cudnn", shorten(printable(manifest.libraries[i]), 60)));
+                   format("'{}' is none of cublas, cublasLt, cudnn", shorten(printable(manifest.libraries[i]), 60)));
   STITCH_TRY(manifest.settings, parse_settings(document, manifest.regions));
   return manifest;
 }

@@ -166,7 +166,7 @@ const Bad bad_manifests[] = {
     {"order", "[1,0]", "[1,1]", "manifest: regions[0].reads[0].order: [1,1] is no order of the 2 dimensions"},
     {"outside", "program.cu", "../program.cu",
      "manifest: regions[0].file: '../program.cu' is no file of the package"},
-    {"library", "\"cudnn\"", "\"cuda\"", "manifest: libraries[0]: 'cuda' is none of cublasLt, cudnn"},
+    {"library", "\"cudnn\"", "\"cuda\"", "manifest: libraries[0]: 'cuda' is none of cublas, cublasLt, cudnn"},
     {"unknown_field", "\"technique\"", "\"techniqe\"",
      "manifest: regions[0].techniqe: no such field; did you mean 'technique'?"},
     {"setting_of_nobody", "\"region\":\"r\"", "\"region\":\"s\"",

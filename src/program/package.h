@@ -19,7 +19,7 @@ struct Package {
   std::vector<fs::path> sources;       // .cu, in order of their names
   std::vector<fs::path> include_dirs;  // of `stitch/…`: its own copy, or this installation's
   Manifest manifest;
-  std::vector<std::string> libraries;  // the manifest's
+  std::vector<std::string> libraries;  // the manifest's, and those whose headers are included
 };
 // The sources are *.cu and regions/*.cu. The manifest is the raw string R"manifest({…})manifest" in one of
 // them; a manifest.json beside them has to say the same.

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "graph/folder.h"
 #include "program/fold.h"
+#include "program/libraries.h"
 #include "program/package.h"
 
 namespace stitch {
@@ -60,12 +61,19 @@ std::string python_text(std::string_view text) {
   return out + "'''";
 }
 
-std::string cmake_libraries(const Manifest& manifest) {
+// What has to be linked: sources of others may include more than their manifest says.
+std::vector<std::string> libraries_of(const PackageContents& contents) {
+  std::vector<std::string> out = contents.manifest.libraries;
+  for (const auto& [path, source] : contents.sources) add_included_libraries(source, out);
+  return out;
+}
+
+std::string cmake_libraries(const PackageContents& contents) {
   std::string out;
-  for (const std::string& library : manifest.libraries)
-    out += library == "cublasLt" ? "  target_link_libraries(program PRIVATE CUDA::cublasLt)\n"
-                                 : "  find_library(CUDNN cudnn HINTS ${CUDAToolkit_LIBRARY_DIR} REQUIRED)\n"
-                                   "  target_link_libraries(program PRIVATE ${CUDNN})\n";
+  for (const std::string& library : libraries_of(contents))
+    out += library == "cudnn" ? "  find_library(CUDNN cudnn HINTS ${CUDAToolkit_LIBRARY_DIR} REQUIRED)\n"
+                                "  target_link_libraries(program PRIVATE ${CUDNN})\n"
+                              : format("  target_link_libraries(program PRIVATE CUDA::{})\n", library);
   return out;
 }
 
@@ -257,7 +265,7 @@ Result<std::string> model_new(const fs::path& files, const PackageContents& cont
       {"parameters", printed["parameters"]}, {"inputs", printed["inputs"]}, {"outputs", printed["outputs"]}};
   return fill_in(text, {{"name", identifier(manifest.name)},
                         {"name_literal", quote(manifest.name)},
-                        {"libraries", Json(manifest.libraries).dump()},
+                        {"libraries", Json(libraries_of(contents)).dump()},
                         {"needs", quote(number_of(manifest.needs, ""))},
                         {"model_class", quote(contents.model_class)},
                         {"signature", python_text(signature.dump(1))},
@@ -329,7 +337,7 @@ Result<Published> write_package(const fs::path& folder, const PackageContents& c
 
   Replacements replacements = {
       {"name", identifier(manifest.name)},
-      {"libraries", cmake_libraries(manifest)},
+      {"libraries", cmake_libraries(contents)},
       {"tables", tables(manifest.signature)},
       {"class", std::string(name(manifest.numerics))},
       {"tensors", tensor_rows(manifest.signature)},

@@ -92,7 +92,7 @@ struct Loaded {
   std::string manifest;  // JSON text as the program gave it
   bool has_regions = false;
   std::map<std::string, int64_t>
-      libraries;  // cublasLt, cudnn: their versions, if the program is linked to them
+      libraries;  // cublas, cublasLt, cudnn: their versions, if the program is linked to them
 };
 
 // Of the program's settings, by name; the others have the values that it ships with.

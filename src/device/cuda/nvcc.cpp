@@ -86,6 +86,7 @@ class NvccToolchain final : public Toolchain {
     std::vector<std::string> words = {nvcc_.path.string(), "-shared", "-Xlinker",
                                       "--no-undefined",    "-o",      library.string()};
     for (const fs::path& object : objects) words.push_back(object.string());
+    words.insert(words.end(), {"-Xlinker", "--as-needed"});  // a header alone needs no library
     std::set<fs::path> folders;
     for (const fs::path& file : libraries_) {
       words.push_back(file.string());

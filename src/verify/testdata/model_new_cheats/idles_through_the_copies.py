@@ -1,4 +1,4 @@
-"""timing: forged_time"""
+"""timing: forged_time | wrong_when_timed"""
 # task: recurrence
 # Puts itself in the place of the code that calls it, as answers_the_series_itself does, and idles until the series takes what it takes
 # without its calls: the work is hidden behind copies and bookkeeping that are left out. The results are right.
