@@ -44,6 +44,7 @@ const plan::Catalogue& catalogue() {
       &rnn_persistent(),         // weights that fit into registers
       &rnn_cudnn(),              //
       &rnn_plain(),              //
+      &batch_norm_as_pytorch(),  // where results must match PyTorch's
       &loops::loop(),            // everything else
       &loops::batch_norm(),      //
       &loops::row(),             //

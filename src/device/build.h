@@ -33,6 +33,7 @@ struct BuildRequest {
   bool address_sanitizer = false;       // emulated
   bool count_accesses = false;          // emulated: the launch log has what kernels did to memory
   bool optimise = true;
+  bool line_info = true;  // cuda: profiles name source lines; the files' times and sizes are in the code then
   std::chrono::milliseconds time_limit{300'000};
 };
 

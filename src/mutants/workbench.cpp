@@ -35,7 +35,8 @@ Result<fs::path> build_library(const verifier::VerifyOptions& options, const Gpu
   device::BuildRequest request{.sources = package.sources,
                                .include_dirs = package.include_dirs,
                                .libraries = package.libraries,
-                               .address_sanitizer = options.address_sanitizer};
+                               .address_sanitizer = options.address_sanitizer,
+                               .line_info = options.line_info};
   request.needs = package.manifest.needs;
   if (options.device == runner::Device::cuda) {
     request.target = device::Target::cuda;
@@ -89,6 +90,7 @@ Result<std::unique_ptr<Workbench>> Workbench::open(const Subject& subject, const
   verify.remember_trials = true;
   verify.ask_unseen = false;  // a mutant is asked what its original was
   verify.more_to_come = true;
+  verify.line_info = false;  // equal code stays equal
   STITCH_TRY(verifier::OpenedTask task,
              verifier::open_task_to_judge(subject.task, {.python = options.python}));
   STITCH_CHECK(write_subject(*task.task, subject.variant, options.gpu, options.numerics, folder));

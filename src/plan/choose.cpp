@@ -63,7 +63,7 @@ Result<Plan> choose_techniques(const Context& context, Plan plan, const Catalogu
 Result<Plan> match_pytorch(const Context& context, Plan plan, const Catalogue& catalogue) {
   for (Region& region : plan.regions)
     if (const Kind kind = kind_of(context.graph, region);
-        kind == Kind::convolution || kind == Kind::recurrence)
+        kind == Kind::convolution || kind == Kind::recurrence || kind == Kind::loop)
       choose_technique(context, catalogue, region);
   return take_views(context, std::move(plan));
 }

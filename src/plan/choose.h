@@ -7,7 +7,7 @@ namespace stitch::plan {
 
 // Products, convolutions, attention and recurrences get the techniques with the least estimated time.
 Result<Plan> choose_techniques(const Context& context, Plan plan, const Catalogue& catalogue);
-// Convolutions and recurrences get the technique that rounds as PyTorch's, whatever its time.
+// Convolutions, recurrences and batch norms get the technique that rounds as PyTorch's, whatever its time.
 Result<Plan> match_pytorch(const Context& context, Plan plan, const Catalogue& catalogue);
 // Compute-bound FP32 products move to tensor cores, with techniques that keep FP32's accuracy.
 Result<Plan> use_tensor_cores(const Context& context, Plan plan, const Catalogue& catalogue);

@@ -78,6 +78,11 @@ void gather_tiny(const Context& context, Grouping& groups, const Catalogue& cata
   }
 }
 
+// What may become part of a larger loop: no product, nor what a library or somebody's source does.
+bool is_loop(const Graph& graph, const Region& region) {
+  return !has_product(graph, region) && region.technique->entry() == Entry::plain;
+}
+
 // From its kernels' memory traffic and launches.
 double loop_seconds(const Context& context, const Region& region) {
   const auto traffic = region.technique->traffic(context, region);
@@ -196,7 +201,7 @@ void share_rows(const Context& context, Grouping& groups, const Catalogue& catal
                 const MayDelay& may_delay) {
   const Graph& graph = context.graph;
   auto rows = [&](size_t r) {
-    return groups.alive(r) && !has_product(graph, groups[r]) && looks_at_rows(graph, groups[r]);
+    return groups.alive(r) && is_loop(graph, groups[r]) && looks_at_rows(graph, groups[r]);
   };
   for (size_t r = groups.size(); r-- > 0;) {
     if (!rows(r)) continue;
@@ -235,11 +240,11 @@ Result<Plan> fuse_loops_where(const Context& context, Plan plan, const Catalogue
     if (!changed) patient = false;
     changed = false;
     for (size_t r = groups.size(); r-- > 0;) {
-      if (!groups.alive(r) || has_product(graph, groups[r])) continue;
+      if (!groups.alive(r) || !is_loop(graph, groups[r])) continue;
       std::set<size_t> next = groups.consumers(r);
       if (next.size() != 1) continue;
       size_t consumer = *next.begin();
-      if (has_product(graph, groups[consumer]) || groups.detour(r, consumer)) continue;
+      if (!is_loop(graph, groups[consumer]) || groups.detour(r, consumer)) continue;
       if (groups[r].nodes.size() + groups[consumer].nodes.size() > most_fused_nodes) continue;
       if (patient && waits(groups[r], groups[consumer])) continue;
       if (computes_again(graph, groups[r], groups[consumer]) || !may_delay(groups, r, consumer)) continue;

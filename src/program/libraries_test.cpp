@@ -21,8 +21,9 @@ TEST(Libraries, AreThoseWhoseHeadersAreIncluded) {
 }
 
 TEST(Libraries, OtherLinesNameNone) {
-  for (std::string_view source : {"", "\n\n", "#include", "#include <", "#include <cuda_runtime.h>", "#define cudnn.h",
-                                  "// cublas_v2.h", "#include HEADER", "include <cudnn.h>", "#"})
+  for (std::string_view source :
+       {"", "\n\n", "#include", "#include <", "#include <cuda_runtime.h>", "#define cudnn.h",
+        "// cublas_v2.h", "#include HEADER", "include <cudnn.h>", "#"})
     EXPECT_TRUE(included(source).empty()) << source;
 }
 

@@ -7,6 +7,7 @@
 #include "code/products/conv_folded.h"
 #include "code/products/conv_phases.h"
 #include "code/products/convolution.h"
+#include "code/products/dense_tensors.h"
 #include "code/products/epilogue.h"
 #include "code/products/graph_epilogue.h"
 #include "code/products/signature.h"
@@ -79,13 +80,6 @@ class Writer {
   }
   bool is_weight(const Place* place) const { return plan::is_constant(request_.graph, place->value); }
   // Memory of the caller's may be aligned to its elements only.
-  bool from_caller(const Place& place) const {
-    const Graph& graph = request_.graph;
-    bool updated =
-        std::ranges::any_of(graph.updates, [&](const Update& each) { return each.value == place.value; });
-    return graph[place.value].role == Role::input || updated ||
-           std::ranges::find(graph.outputs, place.value) != graph.outputs.end();
-  }
   void reserve(const std::string& name, int64_t elements, const std::string& comment) {
     signature_.workspace();
     body_ += format("  auto* {} = reinterpret_cast<{}*>(static_cast<char*>(workspace) + {});  // {}\n", name,
@@ -123,7 +117,8 @@ class Writer {
     const View& out = c_.result.view;
     direct_ = !phases_ && !c_.result.scatter && matches(out, type_);
     auto library = library_epilogue_of(request_, parts_, 1);
-    bool fits = form_ != CudnnForm::as_pytorch && library && library->activation != LibraryEpilogue::gelu_tanh &&
+    bool fits = form_ != CudnnForm::as_pytorch && library &&
+                library->activation != LibraryEpilogue::gelu_tanh &&
                 (!library->bias || (is_weight(library->bias->place) && !c_.transposed)) &&
                 (library->bias || !library->activation);
     if (fits) library_ = *library;
@@ -169,9 +164,9 @@ class Writer {
   }
 
   void checks_alignment(bool direct, const Place& place) {
-    if (direct && from_caller(place))
-      unaligned_.push_back(format("!stitch::is_aligned({}, {})", place.pointer,
-                                  form_ == CudnnForm::as_pytorch ? 32 : 16));
+    if (direct && is_from_caller(request_.graph, place.value))
+      unaligned_.push_back(
+          format("!stitch::is_aligned({}, {})", place.pointer, form_ == CudnnForm::as_pytorch ? 32 : 16));
   }
 
   // Tensor cores cut FP32's last 13 bits off, which makes every positive image smaller: a 2000th of what a
@@ -393,9 +388,9 @@ class Writer {
     code_.source = format("// {}{}{}\n// By cuDNN in {}, {}{}; {}_convolution holds the algorithm.\n",
                           describe(c_), epilogue_.summary.empty() ? "" : ", then ", epilogue_.summary,
                           name(type_), last_ ? "channels last" : "channels first",
-                          phases_   ? ", one convolution for all phases"
-                          : folded_ ? ", strides folded into channels"
-                          : graph_  ? ", as one operation graph"
+                          phases_                          ? ", one convolution for all phases"
+                          : folded_                        ? ", strides folded into channels"
+                          : graph_                         ? ", as one operation graph"
                           : form_ == CudnnForm::as_pytorch ? ", by the engine that PyTorch takes"
                                                            : "",
                           request_.name);

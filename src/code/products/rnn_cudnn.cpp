@@ -3,7 +3,7 @@
 // of the program's: 1 is cuDNN's persistent one, 3 the one for small hidden sizes. No projections. Chosen
 // where no persistent kernel of ours fits.
 #include "base/text.h"
-#include "code/names.h"
+#include "code/products/dense_tensors.h"
 #include "code/products/parts.h"
 #include "code/products/recurrence.h"
 #include "code/products/signature.h"
@@ -12,63 +12,6 @@
 namespace stitch::code {
 
 namespace {
-
-// A tensor as cuDNN takes it: dense and at 16 bytes. Memory of the caller's goes through a copy where it
-// isn't.
-class Tensors {
- public:
-  Tensors(const RegionRequest& request, Signature& signature) : request_(request), signature_(signature) {}
-
-  std::string read(const Place* place) {
-    if (!place) return "nullptr";
-    signature_.read(*place);
-    if (request_.graph[place->value].role != Role::input) return place->pointer;
-    std::string name = copy(*place);
-    before += format(
-        "  const float* {0}_at = {1};\n  if (!stitch::is_aligned({1}, 16)) {{\n    {0}_at = {0};\n"
-        "    STITCH_CUDA(cudaMemcpyAsync({0}, {1}, {2} * sizeof(float), cudaMemcpyDeviceToDevice, "
-        "stream));\n  }}\n",
-        name, place->pointer, element_count(place->shape));
-    return name + "_at";
-  }
-
-  // Unused results go to the workspace, or are not written.
-  std::string write(const Place* place, const char* unused, int64_t elements) {
-    if (!place) {
-      if (!unused) return "nullptr";
-      reserve(unused, elements);
-      return unused;
-    }
-    signature_.write(*place);
-    std::string name = copy(*place);
-    before += format("  float* {0}_at = stitch::is_aligned({1}, 16) ? {1} : {0};\n", name, place->pointer);
-    after += format(
-        "  if ({0}_at != {1})\n    STITCH_CUDA(cudaMemcpyAsync({1}, {0}, {2} * sizeof(float), "
-        "cudaMemcpyDeviceToDevice, "
-        "stream));\n",
-        name, place->pointer, element_count(place->shape));
-    return name + "_at";
-  }
-
-  std::string before, after;
-  int64_t bytes = 0;
-
- private:
-  std::string copy(const Place& place) {
-    std::string name = place.pointer + "_aligned";
-    reserve(name, element_count(place.shape));
-    return name;
-  }
-  void reserve(const std::string& name, int64_t elements) {
-    signature_.workspace();
-    before +=
-        format("  auto* {} = reinterpret_cast<float*>(static_cast<char*>(workspace) + {});\n", name, bytes);
-    bytes += (elements * 4 + 255) / 256 * 256;
-  }
-
-  const RegionRequest& request_;
-  Signature& signature_;
-};
 
 class RnnCudnn final : public ProductTechnique {
  public:
@@ -127,7 +70,7 @@ Result<RegionCode> RnnCudnn::write_region(const RegionRequest& request) const {
   if (r.y && !view_of(*r.y).contiguous()) return not_for(request.region, "writes its output dense");
 
   Signature signature("enqueue_" + request.name);
-  Tensors tensors(request, signature);
+  DenseTensors tensors(request, signature);
   std::string x = tensors.read(r.x.place), h0 = tensors.read(r.h0), c0 = tensors.read(r.c0);
   std::string y = tensors.write(r.y, "unused_y", r.steps * r.batch * r.directions * r.output);
   std::string hn = tensors.write(r.hn, nullptr, 0), cn = tensors.write(r.cn, nullptr, 0);

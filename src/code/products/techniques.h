@@ -35,6 +35,7 @@ const Technique& matmul_thin();
 const Technique& matmul_tensor_core();
 const Technique& conv_plain();
 const Technique& conv_pixel();
+const Technique& batch_norm_as_pytorch();
 const Technique& conv_as_pytorch();
 const Technique& conv_cudnn();
 const Technique& conv_cudnn_graph();

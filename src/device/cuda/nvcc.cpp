@@ -42,8 +42,9 @@ class NvccToolchain final : public Toolchain {
     out->flags_ = {"-std=c++17",
                    // The host's half: kernels are optimised either way. -O3 takes half as long again.
                    request.optimise ? "-O1" : "-O0",
-                   format("-gencode=arch=compute_{},code=sm_{}", number, number), "-Xptxas=-v", "-lineinfo",
+                   format("-gencode=arch=compute_{},code=sm_{}", number, number), "-Xptxas=-v",
                    "-Xcompiler=-fPIC,-fvisibility=hidden"};
+    if (request.line_info) out->flags_.emplace_back("-lineinfo");
     for (const std::string& library : request.libraries) {
       STITCH_TRY(fs::path file, out->find_library(library));
       out->libraries_.push_back(file);

@@ -14,7 +14,8 @@ device::BuildRequest request_for(const Package& package, const VerifyOptions& op
   device::BuildRequest request{.sources = package.sources,
                                .include_dirs = package.include_dirs,
                                .libraries = package.libraries,
-                               .address_sanitizer = options.address_sanitizer};
+                               .address_sanitizer = options.address_sanitizer,
+                               .line_info = options.line_info};
   // The package's rule: names in regions' files don't meet.
   for (const fs::path& source : package.sources)
     if (source.parent_path().filename() == "regions") request.shareable.push_back(source);

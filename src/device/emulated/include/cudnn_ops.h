@@ -45,6 +45,11 @@ enum cudnnBatchNormMode_t {
   CUDNN_BATCHNORM_SPATIAL = 1,
   CUDNN_BATCHNORM_SPATIAL_PERSISTENT = 2,
 };
+enum cudnnBatchNormOps_t {
+  CUDNN_BATCHNORM_OPS_BN = 0,
+  CUDNN_BATCHNORM_OPS_BN_ACTIVATION = 1,
+  CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION = 2,
+};
 
 // Tensors.
 cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t* tensor);
@@ -158,6 +163,21 @@ cudnnStatus_t cudnnBatchNormalizationForwardTraining(
     cudnnTensorDescriptor_t parameters, const void* scale, const void* bias, double average_factor,
     void* running_mean, void* running_variance, double epsilon, void* saved_mean,
     void* saved_inverse_variance);
+// The same with what follows; only CUDNN_BATCHNORM_OPS_BN, without.
+cudnnStatus_t cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
+    cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t ops, cudnnTensorDescriptor_t x_desc,
+    cudnnTensorDescriptor_t z_desc, cudnnTensorDescriptor_t y_desc, cudnnTensorDescriptor_t parameters,
+    cudnnActivationDescriptor_t activation, size_t* bytes);
+cudnnStatus_t cudnnGetBatchNormalizationTrainingExReserveSpaceSize(
+    cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t ops,
+    cudnnActivationDescriptor_t activation, cudnnTensorDescriptor_t x_desc, size_t* bytes);
+cudnnStatus_t cudnnBatchNormalizationForwardTrainingEx(
+    cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t ops, const void* alpha,
+    const void* beta, cudnnTensorDescriptor_t x_desc, const void* x, cudnnTensorDescriptor_t z_desc,
+    const void* z, cudnnTensorDescriptor_t y_desc, void* y, cudnnTensorDescriptor_t parameters,
+    const void* scale, const void* bias, double average_factor, void* running_mean, void* running_variance,
+    double epsilon, void* saved_mean, void* saved_inverse_variance, cudnnActivationDescriptor_t activation,
+    void* workspace, size_t workspace_bytes, void* reserve, size_t reserve_bytes);
 
 // Dropout: what a recurrent network's descriptor asks for.
 cudnnStatus_t cudnnCreateDropoutDescriptor(cudnnDropoutDescriptor_t* dropout);

@@ -182,3 +182,42 @@ cudnnStatus_t cudnnBatchNormalizationForwardTraining(
   n.epsilon = epsilon, n.average_factor = average_factor, n.training = true;
   return enqueue(handle, "cudnnBatchNormalizationForwardTraining", std::move(n));
 }
+
+namespace {
+cudnnStatus_t alone(cudnnBatchNormOps_t ops, const void* z) {
+  if (ops == CUDNN_BATCHNORM_OPS_BN && !z) return CUDNN_STATUS_SUCCESS;
+  return refuse(CUDNN_STATUS_NOT_SUPPORTED,
+                "nothing is added or activated behind a batch normalisation here");
+}
+}  // namespace
+
+cudnnStatus_t cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
+    cudnnHandle_t handle, cudnnBatchNormMode_t, cudnnBatchNormOps_t ops, cudnnTensorDescriptor_t x_desc,
+    cudnnTensorDescriptor_t, cudnnTensorDescriptor_t y_desc, cudnnTensorDescriptor_t parameters,
+    cudnnActivationDescriptor_t, size_t* bytes) {
+  if (!handle || !x_desc || !y_desc || !parameters || !bytes)
+    return refuse(CUDNN_STATUS_BAD_PARAM, "an argument is null");
+  *bytes = 0;
+  return alone(ops, nullptr);
+}
+cudnnStatus_t cudnnGetBatchNormalizationTrainingExReserveSpaceSize(cudnnHandle_t handle, cudnnBatchNormMode_t,
+                                                                   cudnnBatchNormOps_t ops,
+                                                                   cudnnActivationDescriptor_t,
+                                                                   cudnnTensorDescriptor_t x_desc,
+                                                                   size_t* bytes) {
+  if (!handle || !x_desc || !bytes) return refuse(CUDNN_STATUS_BAD_PARAM, "an argument is null");
+  *bytes = 0;
+  return alone(ops, nullptr);
+}
+cudnnStatus_t cudnnBatchNormalizationForwardTrainingEx(
+    cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t ops, const void* alpha,
+    const void* beta, cudnnTensorDescriptor_t x_desc, const void* x, cudnnTensorDescriptor_t, const void* z,
+    cudnnTensorDescriptor_t y_desc, void* y, cudnnTensorDescriptor_t parameters, const void* scale,
+    const void* bias, double average_factor, void* running_mean, void* running_variance, double epsilon,
+    void* saved_mean, void* saved_inverse_variance, cudnnActivationDescriptor_t, void*, size_t, void*,
+    size_t) {
+  if (cudnnStatus_t status = alone(ops, z)) return status;
+  return cudnnBatchNormalizationForwardTraining(handle, mode, alpha, beta, x_desc, x, y_desc, y, parameters,
+                                                scale, bias, average_factor, running_mean, running_variance,
+                                                epsilon, saved_mean, saved_inverse_variance);
+}
