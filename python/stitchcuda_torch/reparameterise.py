@@ -82,8 +82,12 @@ def redraw(module, name, old, generator, gain):
 
 def fade(drawn, name, generator):
     """Small, and one index along each dimension of matrices and filters is all zeros: what a layer hands on to a norm is faint,
-    and some of it nothing at all."""
-    drawn = drawn * (FAINT ** 2 if name == "running_var" else FAINT)
+    and some of it nothing at all. Every third of the variances that are given is less than an epsilon."""
+    if name == "running_var":
+        drawn = drawn * FAINT ** 2
+        drawn[int(torch.randint(3, (), generator=generator, device=drawn.device))::3] *= FAINT ** 2
+        return drawn
+    drawn = drawn * FAINT
     for axis, size in enumerate(drawn.shape):
         if drawn.dim() > 1 and size > 2:
             drawn.select(axis, int(torch.randint(size, (), generator=generator, device=drawn.device))).zero_()

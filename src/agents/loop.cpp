@@ -1,9 +1,11 @@
 #include "agents/loop.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "agents/replay.h"
 #include "base/contained.h"
+#include "base/text.h"
 #include "base/time_account.h"
 #include "device/floor.h"
 #include "graph/cost.h"
@@ -17,6 +19,26 @@ double seconds_since(Clock::time_point begin) {
 double seconds_of(const verifier::Verdict& verdict, double predicted) {
   return verdict.timing ? verdict.timing->at("program").at("seconds").get<double>() : predicted;
 }
+
+namespace {
+
+// Why each attempt failed, the last ones where there are many: the plain program may be further off than one
+// of its successors.
+std::string reasons(const Ledger& ledger) {
+  constexpr size_t most = 4;
+  std::vector<const LedgerEntry*> tried;
+  for (const LedgerEntry& entry : ledger.entries)
+    if (entry.tries > 0 || entry.no_verdict) tried.push_back(&entry);
+  if (tried.empty()) return "none was tried";
+  if (tried.size() > most) tried.erase(tried.begin(), tried.end() - most);
+  auto same = [&](const LedgerEntry* entry) { return reason(*entry) == reason(*tried[0]); };
+  if (std::ranges::all_of(tried, same)) return reason(*tried[0]);
+  std::vector<std::string> out;
+  for (const LedgerEntry* entry : tried) out.push_back(format("{}: {}", entry->step, reason(*entry)));
+  return join(out, "; ");
+}
+
+}  // namespace
 
 Loop::Loop(const Task& task, const plan::Context& context, Brains& brains, const OptimizeOptions& options,
            fs::path scratch, Clock::time_point begin)
@@ -33,12 +55,7 @@ Loop::Loop(const Task& task, const plan::Context& context, Brains& brains, const
 Result<Optimized> Loop::run() {
   elsewhere_ = seconds_since(begin_);  // the task was opened, with its reference
   STITCH_CHECK(take_steps());
-  if (kept_.empty()) {
-    std::string why = "none was tried";
-    for (const LedgerEntry& entry : ledger_.entries)
-      if (entry.tries > 0 || entry.no_verdict) why = reason(entry);
-    return work_error("optimize", "no program passed the gates: " + why);
-  }
+  if (kept_.empty()) return work_error("optimize", "no program passed the gates: " + reasons(ledger_));
   if (options_.tune && options_.strategy != Strategy::first) tune_settings();
   Optimized out;
   STITCH_CHECK(ship(out));

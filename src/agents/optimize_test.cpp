@@ -351,7 +351,9 @@ TEST_F(TheLoop, TriesNothingElseOncePyTorchCannotRunTheModel) {
 TEST_F(TheLoop, IsAnErrorWithoutAnyProgram) {
   auto run = this->run({"plain", "a"}, {is_wrong(), fails(GateId::build, "build", "build_failed")});
   ASSERT_FALSE(run);
-  EXPECT_EQ(run.error().message, "no program passed the gates: build: as the script says");
+  EXPECT_EQ(
+      run.error().message,
+      "no program passed the gates: plain: correctness: as the script says; a: build: as the script says");
   EXPECT_FALSE(fs::exists(options.out));
 }
 

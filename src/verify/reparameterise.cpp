@@ -44,12 +44,21 @@ void fade(oracle::Tensor& tensor, Part part, uint64_t seed, int64_t stream) {
   const Shape& shape = tensor.shape();
   const std::vector<int64_t> strides = contiguous_strides(shape);
   double* values = tensor.writable<double>();
-  for (int64_t i = 0; i < tensor.elements(); ++i) values[i] *= part == Part::variance ? faint * faint : faint;
-  for (size_t axis = 0; shape.size() > 1 && axis < shape.size(); ++axis) {
-    if (shape[axis] < 3) continue;
+  auto one_of = [&](int64_t count, size_t axis) {
     const auto draw =
         oracle::random_bits(static_cast<int64_t>(seed), stream, -1 - static_cast<int64_t>(axis));
-    const auto chosen = static_cast<int64_t>(oracle::uniform(draw[0], 24) * static_cast<double>(shape[axis]));
+    return static_cast<int64_t>(oracle::uniform(draw[0], 24) * static_cast<double>(count));
+  };
+  if (part == Part::variance) {
+    const int64_t chosen = one_of(3, 0);
+    for (int64_t i = 0; i < tensor.elements(); ++i)
+      values[i] *= i % 3 == chosen ? std::pow(faint, 4) : faint * faint;
+    return;
+  }
+  for (int64_t i = 0; i < tensor.elements(); ++i) values[i] *= faint;
+  for (size_t axis = 0; shape.size() > 1 && axis < shape.size(); ++axis) {
+    if (shape[axis] < 3) continue;
+    const int64_t chosen = one_of(shape[axis], axis);
     for (int64_t i = 0; i < tensor.elements(); ++i)
       if (i / strides[axis] % shape[axis] == chosen) values[i] = 0;
   }

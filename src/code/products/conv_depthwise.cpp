@@ -67,7 +67,7 @@ std::optional<Tile> tile_of(const Convolution& c) {
   return best;
 }
 
-std::string layer_struct(const Convolution& c, const Tile& tile, const std::string& name) {
+std::string layer_struct(const Convolution& c, const Tile& tile, const std::string& name, bool rows_first) {
   std::string text = layer_head(c, name);
   text += format("  static constexpr int batch = {}, channels_out = {}, multiplier = {};\n", c.batch,
                  c.channels_out, c.channels_out / c.channels_in);
@@ -78,7 +78,7 @@ std::string layer_struct(const Convolution& c, const Tile& tile, const std::stri
   auto strides = c.strides(c.result.view);
   bool last = !c.result.scatter && strides[1] == 1 && c.result.view.offset % 8 == 0;
   for (int64_t stride : {strides[0], strides[3], strides[4]}) last = last && stride % 8 == 0;
-  text += format("  static constexpr bool out_last = {};\n", last);
+  text += format("  static constexpr bool out_last = {}, rows_first = {};\n", last, rows_first);
   return text + layer_indices(c) + "};\n";
 }
 
@@ -139,7 +139,7 @@ Result<RegionCode> ConvDepthwise::write_region(const RegionRequest& request) con
   code.source = format("// {}{}{}\n// Every channel by itself on the CUDA cores, {}.\n{}\n", describe(c),
                        epilogue.summary.empty() ? "" : ", then ", epilogue.summary,
                        last ? "channels last" : "tiles of planes in shared memory",
-                       layer_struct(c, *tile_of(c), layer));
+                       layer_struct(c, *tile_of(c), layer, request.context.torch.as_pytorch));
   if (!epilogue.empty()) code.source += epilogue.definition + "\n";
   signature.read(x);
   for (const Place* place : epilogue.places) signature.read(*place);

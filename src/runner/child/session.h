@@ -11,6 +11,7 @@
 #include "runner/child/arena_view.h"
 #include "runner/child/backend.h"
 #include "runner/child/guarded_buffer.h"
+#include "runner/child/handed_arguments.h"
 #include "runner/child/loaded_program.h"
 
 namespace stitch::runner {
@@ -105,6 +106,7 @@ class Session {
   int64_t shared_bytes_ = 0;
   std::optional<LoadedProgram> library_;
   StitchProgram* program_ = nullptr;
+  HandedArguments handed_inputs_, handed_outputs_;
   std::map<int, Buffers> sets_;
   int next_set_ = 0;
   Buffers outputs_;                       // of the last call

@@ -25,10 +25,12 @@ void Session::run(int region, std::vector<StitchTensor>& inputs, std::vector<Sti
   const int in = static_cast<int>(inputs.size()), out = static_cast<int>(outputs.size());
   if (region >= 0 && !library_->run_region)
     throw Refusal{STITCH_UNSUPPORTED, "the program does not export stitch_run_region"};
-  const int status =
-      region >= 0
-          ? library_->run_region(program_, region, inputs.data(), in, outputs.data(), out, backend_->stream())
-          : library_->run(program_, inputs.data(), in, outputs.data(), out, backend_->stream());
+  StitchTensor *reads = handed_inputs_.hand(inputs), *writes = handed_outputs_.hand(outputs);
+  const int status = region >= 0
+                         ? library_->run_region(program_, region, reads, in, writes, out, backend_->stream())
+                         : library_->run(program_, reads, in, writes, out, backend_->stream());
+  handed_inputs_.take_back();
+  handed_outputs_.take_back();
   if (status == STITCH_OK) return;
   const std::string message = library_->error_text();
   // What the program calls a device error may have broken the device; then nothing else can be asked.

@@ -13,7 +13,7 @@ struct GoldenLayer {
   static constexpr int kernel_y = 3, kernel_x = 3, stride_y = 1, stride_x = 1;
   static constexpr int pad_y = 1, pad_x = 1, dilation_y = 1, dilation_x = 1;
   static constexpr int threads_x = 16, threads_y = 4, each = 4, along = 1, planes = 4;
-  static constexpr bool out_last = false;
+  static constexpr bool out_last = false, rows_first = false;
   __device__ static Index x(Index n, Index c, Index y, Index x) { return c * 256 + n * 8192 + x + y * 16; }
   __device__ static Index out(Index n, Index c, Index y, Index x) { return c * 256 + n * 8192 + x + y * 16; }
 };

@@ -6,7 +6,8 @@
 //     static constexpr int kernel_y, kernel_x, stride_y, stride_x, pad_y, pad_x, dilation_y, dilation_x;
 //     // A block's tile of NCHW images: `planes` of them, threads_x * along wide, threads_y * each high.
 //     static constexpr int threads_x, threads_y, each, along, planes;
-//     static constexpr bool out_last;  // packs of channels are packs of the result
+//     static constexpr bool out_last;    // packs of channels are packs of the result
+//     static constexpr bool rows_first;  // NCHW: taps are added row by row, as PyTorch's kernel does
 //     __device__ static Index x(Index n, Index c, Index y, Index x);  // also out
 //   };
 // The epilogue is asked for (value, sample, channel, pixel).
@@ -83,22 +84,30 @@ __global__ void __launch_bounds__(DepthwiseTile<S>::threads)
             thread_y = thread % Tile::plane_threads / S::threads_x;
   float sums[S::along][S::each] = {};
   constexpr int rows = (S::each - 1) * S::stride_y + (S::kernel_y - 1) * S::dilation_y + 1;
+  auto add = [&](int tap_x, int row) {
 #pragma unroll
-  for (int tap_x = 0; tap_x < S::kernel_x; ++tap_x)
+    for (int j = 0; j < S::along; ++j) {
+      const float value = image[own_plane][thread_y * S::each * S::stride_y + row]
+                               [(thread_x + j * S::threads_x) * S::stride_x + tap_x * S::dilation_x];
 #pragma unroll
-    for (int row = 0; row < rows; ++row) {
-#pragma unroll
-      for (int j = 0; j < S::along; ++j) {
-        const float value = image[own_plane][thread_y * S::each * S::stride_y + row]
-                                 [(thread_x + j * S::threads_x) * S::stride_x + tap_x * S::dilation_x];
-#pragma unroll
-        for (int i = 0; i < S::each; ++i) {
-          const int below = row - i * S::stride_y;  // a constant once unrolled
-          if (below >= 0 && below % S::dilation_y == 0 && below / S::dilation_y < S::kernel_y)
-            sums[j][i] += value * filter[own_plane][below / S::dilation_y * S::kernel_x + tap_x];
-        }
+      for (int i = 0; i < S::each; ++i) {
+        const int below = row - i * S::stride_y;  // a constant once unrolled
+        if (below >= 0 && below % S::dilation_y == 0 && below / S::dilation_y < S::kernel_y)
+          sums[j][i] += value * filter[own_plane][below / S::dilation_y * S::kernel_x + tap_x];
       }
     }
+  };
+  if constexpr (S::rows_first) {
+#pragma unroll
+    for (int row = 0; row < rows; ++row)
+#pragma unroll
+      for (int tap_x = 0; tap_x < S::kernel_x; ++tap_x) add(tap_x, row);
+  } else {
+#pragma unroll
+    for (int tap_x = 0; tap_x < S::kernel_x; ++tap_x)
+#pragma unroll
+      for (int row = 0; row < rows; ++row) add(tap_x, row);
+  }
   const int64_t plane = plane0 + own_plane;
   if (S::planes > 1 && plane >= Tile::all_planes) return;
   const Index channel = static_cast<Index>(plane % S::channels_out),
