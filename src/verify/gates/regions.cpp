@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/text.h"
 #include "base/wording.h"
@@ -33,7 +34,10 @@ double storage_rounding(DType dtype) {
 class RegionCheck {
  public:
   RegionCheck(Session& session, Attempt& attempt)
-      : session_(session), attempt_(attempt), graph_(session.task.graph) {}
+      : session_(session),
+        attempt_(attempt),
+        graph_(session.task.graph),
+        constants_(constants_in(graph_, session.task.signature)) {}
 
   Result<void> take(const std::vector<ManifestTensor>& names, const Tensors& values) {
     for (size_t i = 0; i < names.size(); ++i) {
@@ -71,8 +75,10 @@ class RegionCheck {
       for (const auto& [id, tensor] : live_)
         if (is_parameter(id)) faint.emplace(id, tensor);
       for (ValueId id : reads)
-        faint.emplace(
-            id, faded(live_.at(id), {.faintest = faintest, .zeros = zeros, .seed = session_.next_seed()}));
+        faint.emplace(id, is_constant(id)
+                              ? live_.at(id)
+                              : faded(live_.at(id),
+                                      {.faintest = faintest, .zeros = zeros, .seed = session_.next_seed()}));
       auto expected = oracle::evaluate(graph_, faint, writes);
       if (!expected || !std::ranges::all_of(*expected, is_finite)) continue;
       STITCH_CHECK(check(number, faint, reads, writes, " on faint rows and rows of zeros", evidence));
@@ -81,8 +87,8 @@ class RegionCheck {
     return false;
   }
 
-  // Once more on rows whose largest, by far, is at their ends, and on nothing but numbers far below zero: what
-  // a softmax behind other layers is given may never be either.
+  // Once more on rows whose largest, by far, is at their ends, and on nothing but numbers far below zero:
+  // what a softmax behind other layers is given may never be either.
   Result<bool> run_extremes(size_t number, Json& evidence) {
     const ManifestRegion& region = session_.manifest.regions[number];
     if (!has_maximum(graph_, region.nodes) || has_discontinuity(graph_, region.nodes)) return false;
@@ -94,13 +100,15 @@ class RegionCheck {
       oracle::Known known;
       for (const auto& [id, tensor] : live_)
         if (is_parameter(id)) known.emplace(id, tensor);
-      for (ValueId id : reads) known.emplace(id, with_extremes(live_.at(id), where, session_.next_seed()));
+      for (ValueId id : reads)
+        known.emplace(
+            id, is_constant(id) ? live_.at(id) : with_extremes(live_.at(id), where, session_.next_seed()));
       auto expected = oracle::evaluate(graph_, known, writes);
       if (!expected || !std::ranges::all_of(*expected, is_finite)) continue;
-      STITCH_CHECK(check(number, known, reads, writes,
-                         where == Extremes::ends ? " on rows whose largest is at their ends"
-                                                 : " on numbers far below zero",
-                         evidence));
+      STITCH_CHECK(check(
+          number, known, reads, writes,
+          where == Extremes::ends ? " on rows whose largest is at their ends" : " on numbers far below zero",
+          evidence));
       asked = true;
     }
     return asked;
@@ -118,6 +126,20 @@ class RegionCheck {
     return std::ranges::any_of(session_.task.signature.parameters, [&](const ManifestTensor& parameter) {
       return graph_.find(parameter.name) == id;
     });
+  }
+
+  // Made of parameters alone, as a folded weight is: a region may have packed it when it was created, and is
+  // given no other.
+  bool is_constant(ValueId id) const { return constants_.contains(id); }
+
+  static std::set<ValueId> constants_in(const Graph& graph, const Signature& signature) {
+    std::set<ValueId> out;
+    for (const ManifestTensor& parameter : signature.parameters) out.insert(graph.find(parameter.name));
+    for (const Node& node : graph.nodes)
+      if (std::ranges::all_of(node.operands,
+                              [&](ValueId id) { return id == ValueId::none || out.contains(id); }))
+        out.insert(node.results.begin(), node.results.end());
+    return out;
   }
 
   // What the region should have written.
@@ -138,8 +160,11 @@ class RegionCheck {
     STITCH_TRY(std::vector<Tensor> expected, oracle::evaluate(graph_, known, writes));
     STITCH_TRY(std::vector<double> moved, movement(region, known, writes, expected));
     STITCH_TRY(Tensors outputs, call(number, region, inputs));
-    for (size_t i = 0; i < writes.size(); ++i)
-      STITCH_CHECK(judge(region, i, outputs[i], expected, moved[i], known, where, evidence));
+    for (size_t i = 0; i < writes.size(); ++i) {
+      STITCH_TRY(const double stored, change_by_storage(region.writes[i].type, expected[i]));
+      STITCH_CHECK(
+          judge(region, i, outputs[i], expected, std::max(moved[i], stored), known, where, evidence));
+    }
     return expected;
   }
 
@@ -186,6 +211,14 @@ class RegionCheck {
       out.push_back(
           4 * std::max(relative_change(moved[i], expected[i]), relative_change(between[i], expected[i])));
     return out;
+  }
+
+  // What storing the result costs, relative: of faint numbers fp16 keeps a bit or two.
+  static Result<double> change_by_storage(const TensorType& type, const Tensor& expected) {
+    if (type.dtype != DType::f16 && type.dtype != DType::bf16) return 0.0;
+    STITCH_TRY(const Tensor stored,
+               Tensor::from_bytes(type.dtype, type.shape, expected.to_bytes(type.dtype)));
+    return 2 * relative_change(stored, expected);
   }
 
   Result<Tensors> call(size_t number, const ManifestRegion& region, const Tensors& inputs) {
@@ -285,6 +318,7 @@ class RegionCheck {
   Session& session_;
   Attempt& attempt_;
   const Graph& graph_;
+  std::set<ValueId> constants_;
   oracle::Known live_;
   std::string weak_;
 };
