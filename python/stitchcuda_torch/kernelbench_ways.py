@@ -20,8 +20,10 @@ class ModelNew(Model):
         cudnn.benchmark, cudnn.deterministic, cudnn.allow_tf32 = way == "search", way == "deterministic", way not in ("fp32", "float64")
         try:
             if way == "channels_last":
-                self.to(memory_format=torch.channels_last)
-                inputs = [x.to(memory_format=torch.channels_last) if x.dim() == 4 else x for x in inputs]
+                formats = {4: torch.channels_last, 5: torch.channels_last_3d}
+                for weight in self.parameters():
+                    weight.data = weight.data.to(memory_format=formats.get(weight.dim(), torch.preserve_format))
+                inputs = [x.to(memory_format=formats.get(x.dim(), torch.preserve_format)) for x in inputs]
             if way == "reversed":
                 return super().forward(*(x.flip(0) for x in inputs)).flip(0)
             if way == "float64":
