@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "serve/work/fleet.h"
+#include "serve/fleet/fleet.h"
 
 namespace CLI {
 class App;

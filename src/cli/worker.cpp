@@ -7,10 +7,10 @@
 #include "cli/choose_device.h"
 #include "cli/choose_gpu.h"
 #include "cli/serve.h"
+#include "serve/fleet/optimize_work.h"
+#include "serve/fleet/worker.h"
 #include "serve/reward/remote_scorer.h"
 #include "serve/token.h"
-#include "serve/work/optimize_work.h"
-#include "serve/work/worker.h"
 #include "verify/torch_lender.h"
 
 namespace stitch {

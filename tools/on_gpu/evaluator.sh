@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # evaluator.sh ORDER OUT SECONDS: programs made for KernelBench's own check (`bench --compat kernelbench`, no timing) of the tasks that ORDER
 # lists ("LEVEL NUMBER" a line), each judged by KernelBench's evaluator as soon as it is there; JOBS (11) programs at a time are made,
-# JUDGES (4) judged, for TIME_LIMIT (60) seconds at most each: tasks of gigabytes, made on the CPU, take more beside others. What is rejected is followed by PyTorch in other WAYS. $OUT.evaluator.jsonl has a line a task; a second call goes on where one ended.
+# JUDGES (4) judged, for TIME_LIMIT (60) seconds at most each: tasks of gigabytes, drawn on the CPU, take longer beside others. What is
+# rejected is followed by PyTorch in other WAYS. $OUT.evaluator.jsonl has a line a task; a second call goes on where one ended.
 set -u
 cd "$(dirname "$0")/../.."
 order=$1 out=$2 seconds=$3

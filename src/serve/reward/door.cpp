@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "serve/work/base64.h"
+#include "serve/fleet/base64.h"
 
 namespace stitch::serve {
 

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "http/message.h"
-#include "serve/work/queue.h"
+#include "serve/fleet/queue.h"
 
 namespace stitch::serve {
 

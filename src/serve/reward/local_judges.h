@@ -5,8 +5,8 @@
 #include <atomic>
 #include <thread>
 
+#include "serve/fleet/queue.h"
 #include "serve/reward/scorer.h"
-#include "serve/work/queue.h"
 
 namespace stitch::serve {
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "serve/fleet/desk.h"
 #include "serve/reward/door.h"
 #include "serve/reward/forms.h"
 #include "serve/reward/journal.h"
@@ -12,7 +13,6 @@
 #include "serve/reward/page.h"
 #include "serve/reward/statistics.h"
 #include "serve/reward/task_shelf.h"
-#include "serve/work/desk.h"
 #include "verify/not_judged.h"
 
 namespace stitch::serve {

@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "base/json.h"
-#include "serve/work/queue.h"
+#include "serve/fleet/queue.h"
 
 namespace stitch::serve {
 

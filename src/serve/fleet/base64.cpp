@@ -1,4 +1,4 @@
-#include "serve/work/base64.h"
+#include "serve/fleet/base64.h"
 
 #include <cstdint>
 

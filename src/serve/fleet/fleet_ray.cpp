@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "http/client.h"
-#include "serve/work/fleet.h"
+#include "serve/fleet/fleet.h"
 
 namespace stitch::serve {
 

@@ -1,8 +1,8 @@
 // Work for a fleet: a server that leases it, and waiters for the results.
 #pragma once
 
-#include "serve/work/desk.h"
-#include "serve/work/fleet.h"
+#include "serve/fleet/desk.h"
+#include "serve/fleet/fleet.h"
 
 namespace stitch::serve {
 

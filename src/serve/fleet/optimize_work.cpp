@@ -1,12 +1,12 @@
-#include "serve/work/optimize_work.h"
+#include "serve/fleet/optimize_work.h"
 
 #include <nlohmann/json.hpp>
 
 #include "base/contained.h"
 #include "base/text.h"
+#include "serve/fleet/base64.h"
+#include "serve/fleet/worker.h"
 #include "serve/reward/task_shelf.h"
-#include "serve/work/base64.h"
-#include "serve/work/worker.h"
 
 namespace stitch::serve {
 

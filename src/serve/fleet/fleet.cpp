@@ -1,4 +1,4 @@
-#include "serve/work/fleet.h"
+#include "serve/fleet/fleet.h"
 
 #include <algorithm>
 #include <cctype>

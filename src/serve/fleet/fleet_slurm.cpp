@@ -1,7 +1,7 @@
 // Slurm by its command line: one job array, a task of it a worker.
 #include "base/process.h"
 #include "base/text.h"
-#include "serve/work/fleet.h"
+#include "serve/fleet/fleet.h"
 
 namespace stitch::serve {
 

@@ -1,4 +1,4 @@
-#include "serve/work/queue.h"
+#include "serve/fleet/queue.h"
 
 #include <algorithm>
 #include <random>

@@ -1,4 +1,4 @@
-#include "serve/work/worker.h"
+#include "serve/fleet/worker.h"
 
 #include <unistd.h>
 

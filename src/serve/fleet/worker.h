@@ -3,7 +3,7 @@
 #pragma once
 
 #include "http/client.h"
-#include "serve/work/queue.h"
+#include "serve/fleet/queue.h"
 
 namespace stitch::serve {
 

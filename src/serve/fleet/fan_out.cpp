@@ -1,4 +1,4 @@
-#include "serve/work/fan_out.h"
+#include "serve/fleet/fan_out.h"
 
 #include <unistd.h>
 

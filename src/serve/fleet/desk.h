@@ -5,7 +5,7 @@
 #pragma once
 
 #include "http/server.h"
-#include "serve/work/queue.h"
+#include "serve/fleet/queue.h"
 
 namespace stitch::serve {
 

@@ -1,4 +1,4 @@
-#include "serve/work/queue.h"
+#include "serve/fleet/queue.h"
 
 #include <gtest/gtest.h>
 
@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "http/client.h"
-#include "serve/work/base64.h"
-#include "serve/work/desk.h"
-#include "serve/work/worker.h"
+#include "serve/fleet/base64.h"
+#include "serve/fleet/desk.h"
+#include "serve/fleet/worker.h"
 
 namespace stitch::serve {
 namespace {

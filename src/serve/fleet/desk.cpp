@@ -1,4 +1,4 @@
-#include "serve/work/desk.h"
+#include "serve/fleet/desk.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
