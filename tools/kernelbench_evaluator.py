@@ -38,6 +38,7 @@ def main():
     parser.add_argument("--time-limit", type=int, default=120, help="seconds for one evaluation (default: 120)")
     parser.add_argument("--ways", default=",".join(WAYS), help="other ways of computing PyTorch's result to evaluate for rejected programs; 'none' for none")
     parser.add_argument("--follow", type=int, metavar="PID", help="process id of a bench that still writes PROGRAMS: judge until it ends")
+    parser.add_argument("--draw-on-gpu", action="store_true", help="inputs by the GPU's generator: other numbers, seconds instead of minutes")
     parser.add_argument("--table", action="store_true", help="only print the table of results.jsonl")
     options = parser.parse_args()
     ways = [] if options.ways == "none" else options.ways.split(",")
@@ -113,12 +114,13 @@ def coming(options, done):
 class Evaluator:
     """A process that judges one after the other; one that crashed or hangs is replaced."""
 
-    def __init__(self, checkout, seconds):
-        self.checkout, self.seconds, self.process = checkout, seconds, None
+    def __init__(self, options):
+        self.checkout, self.seconds, self.process = options.checkout, options.time_limit, None
+        self.flags = ["--serve", "--no-timing", *(["--draw-on-gpu"] if options.draw_on_gpu else [])]
 
     def start(self):
         environment = {"OMP_NUM_THREADS": "2", **os.environ, "PYTHONPATH": os.path.join(ROOT, "python")}
-        self.process = subprocess.Popen([sys.executable, "-m", "stitchcuda_torch.kernelbench_eval", self.checkout, "--serve", "--no-timing"],
+        self.process = subprocess.Popen([sys.executable, "-m", "stitchcuda_torch.kernelbench_eval", self.checkout, *self.flags],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, text=True, bufsize=1)
 
     def judge(self, task, package):
@@ -146,7 +148,7 @@ class Evaluator:
 def judge_all(options, ways, done):
     evaluators = queue.SimpleQueue()
     for _ in range(options.jobs):
-        evaluators.put(Evaluator(options.checkout, options.time_limit))
+        evaluators.put(Evaluator(options))
 
     def judge(task):
         evaluator = evaluators.get()
@@ -189,7 +191,7 @@ def judge_all(options, ways, done):
                 alone.append(tasks[record["name"]]) if lacked_memory(record) and options.jobs > 1 else keep(record, file)
         while not evaluators.empty():
             evaluators.get().close()
-        evaluators.put(Evaluator(options.checkout, options.time_limit))
+        evaluators.put(Evaluator(options))
         for task in alone:
             keep(judge(task), file)
         evaluators.get().close()

@@ -2,7 +2,8 @@
 
 CHECKOUT is an unpacked KernelBench repository. Its verdict is printed beside nothing else: one JSON line a package. In place
 of a package may stand pytorch:WAY, the task's own model computed in another way (kernelbench_ways.py). With --serve, tasks
-and packages are read from stdin instead: one JSON object a line, {"task": …, "package": …}.
+and packages are read from stdin instead: one JSON object a line, {"task": …, "package": …}. With --draw-on-gpu the inputs come from
+the GPU's generator: other numbers of the same distributions, in milliseconds where the CPU draws gigabytes for a minute.
 """
 
 import argparse
@@ -24,10 +25,13 @@ def main():
     parser.add_argument("package", nargs="*", help="folders with model_new.py, or pytorch:WAY")
     parser.add_argument("--no-timing", dest="timing", action="store_false", help="correctness alone")
     parser.add_argument("--serve", action="store_true", help="read tasks and packages from stdin")
+    parser.add_argument("--draw-on-gpu", action="store_true", help="inputs by the GPU's generator, not the CPU's")
     options = parser.parse_args()
     if not options.serve and not (options.task and options.package):
         parser.error("a task and a package are needed, or --serve")
     evaluator = load_evaluator(options.checkout)
+    if options.draw_on_gpu:
+        draw_on_gpu(evaluator)
     questions = map(json.loads, sys.stdin) if options.serve else ({"task": options.task, "package": each} for each in options.package)
     for question in questions:
         answer = evaluate(evaluator, question["task"], question["package"], options.timing)
@@ -47,6 +51,23 @@ def load_evaluator(checkout):
     for name in ("kernelbench.utils", "kernelbench.timing", "kernelbench.eval"):
         import_without(name)
     return sys.modules["kernelbench.eval"]
+
+
+def draw_on_gpu(evaluator):
+    import torch
+    load = evaluator.load_original_model_and_inputs
+
+    def loaded(*arguments, **named):
+        found = load(*arguments, **named)
+        if found is None:  # a task that does not compile
+            return None
+        model, init_inputs, inputs = found
+
+        def drawn():
+            with torch.device("cuda:0"):
+                return inputs()
+        return model, init_inputs, drawn
+    evaluator.load_original_model_and_inputs = loaded
 
 
 def import_without(name):

@@ -45,7 +45,7 @@ def evaluate(stage, model, vocabulary, asked, judged_by, out, most_tokens, tempe
     return lines
 
 
-def time_right_ones(stages, service, out, at_once=8):
+def time_right_ones(stages, service, out, at_once):
     """Speedups over eager PyTorch of right answers, which the lines get. Task by task, since opening one takes longer than a clock
     does: those first that most stages have right answers to."""
     turns = {}  # (task, source): lines
@@ -71,4 +71,4 @@ def time_right_ones(stages, service, out, at_once=8):
 
 def clock(options, tasks):
     """The service that times."""
-    return judge.Service(options.tool, tasks, os.path.join(options.out, "timed"), options.judge, 4, ["--baselines", "eager"])
+    return judge.Service(options.tool, tasks, os.path.join(options.out, "timed"), options.judge, options.jobs, ["--baselines", "eager"])

@@ -1,9 +1,10 @@
-"""python -m language_coder.road warm-up | learn | miniature: the language Coder from a corpus to a table.
+"""python -m language_coder.road warm-up | learn | time | miniature: the language Coder from a corpus to a table.
 
   warm-up DATA OUT --seconds 80             supervised, no service needed: OUT/warm_up
   learn DATA OUT --tool STITCHCUDA --seconds 320
                                             evaluation, GRPO with the rubric and without, evaluation: OUT/table.md;
                                             may begin beside the warm-up: tasks are opened meanwhile
+  time DATA OUT --tool STITCHCUDA           right answers of a run that is over against eager PyTorch: the table with their speedups
   miniature OUT --tool STITCHCUDA           all of it on the CPU with the emulated device, in a few minutes
 
 DATA is what language_coder.corpus wrote. Every phase writes as it goes; what time does not allow is left out and said.
@@ -22,6 +23,7 @@ from . import arms, corpus, diagnose, evaluation, examine, judge, mutations, net
 from .evaluation import say
 
 CONTEXT = 2048
+BEFORE = "programs to improve"
 
 
 def device_of(name):
@@ -96,6 +98,9 @@ class Run:
     def collect(self):
         """Stages of arms are in files of their own."""
         known = {stage for stage, _ in self.stages}
+        lines = evaluation.read_lines(os.path.join(self.options.out, "before.jsonl"))
+        if lines and BEFORE not in known:
+            self.stages.append((BEFORE, lines))
         lines = evaluation.read_lines(os.path.join(self.options.out, "evaluation.jsonl"))
         if lines and "warm-up" not in known:
             self.stages.append(("warm-up", lines))
@@ -157,7 +162,7 @@ def learn(run, options):
     questions.write_tasks(held_out + trained, folder)
     place = os.path.join(options.out, "warm_up")
     how = {"most_tokens": options.tokens, "temperature": options.temperature, "seed": options.seed, "samples": options.samples}
-    for name in (arms.QUESTIONS, arms.CONDUCT, "evaluation.jsonl", "timed.jsonl"):  # of a run before
+    for name in (arms.QUESTIONS, arms.CONDUCT, "before.jsonl", "evaluation.jsonl", "timed.jsonl"):  # of a run before
         with contextlib.suppress(FileNotFoundError):
             os.remove(os.path.join(options.out, name))
     run.arms = arms.Arms(arms_of(options), options.out, {"warm_up": place, "device": str(device), "evaluation": how})
@@ -178,7 +183,8 @@ def learn(run, options):
         repairs, lines = repaired.result()
         asked = [questions.from_scratch(entry) for entry in held_out] + repairs
         say(f"{len(asked)} questions, {len(to_learn)} to learn from, after {run.gone():.1f} s")
-        run.stages.append(("programs to improve", lines))
+        run.stages.append((BEFORE, lines))
+        evaluation.write_lines(os.path.join(options.out, "before.jsonl"), lines)
         if not run.arms.progress():  # minutes before anybody would miss them
             raise SystemExit("every arm has failed; their log.txt say why")
         arms.await_file(os.path.join(place, warm_up.DONE), os.getppid())
@@ -199,13 +205,29 @@ def learn(run, options):
     if options.timing_seconds:
         with evaluation.clock(options, folder) as service:
             run.services = [service]
-            evaluation.time_right_ones(run.stages[1:], service, options.out)
+            evaluation.time_right_ones(run.stages[1:], service, options.out, options.jobs)
     clock.cancel()
     print(run.write_table(), flush=True)
     say(f"{run.gone():.0f} s in all")
     if run.arms.failed:
         raise SystemExit(f"GRPO failed: {', '.join(run.arms.failed)}; their log.txt say why")
     return run.stages
+
+
+def run_time(options):
+    run = Run(options)
+    run.collect()
+    entries = corpus.read(os.path.join(options.data, "tasks.jsonl.gz"))
+    asked = {line["task"] for _, lines in run.stages for line in lines}
+    folder = os.path.join(options.out, "tasks")
+    questions.write_tasks([entry for entry in map(questions.both_signs, entries) if entry and entry["task"] in asked], folder)
+    stages = [each for each in run.stages if each[0] != BEFORE]
+    clock = run.end_by(options.seconds)
+    with evaluation.clock(options, folder) as service:
+        run.services = [service]
+        evaluation.time_right_ones(stages, service, options.out, options.jobs)
+    clock.cancel()
+    print(run.write_table(), flush=True)
 
 
 def run_miniature(options):
@@ -221,13 +243,13 @@ def run_miniature(options):
 def parsed(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("warm-up", "learn", "miniature"):
+    for name in ("warm-up", "learn", "time", "miniature"):
         small = name == "miniature"
         command = commands.add_parser(name)
         if not small:
             command.add_argument("data")
         command.add_argument("out")
-        command.add_argument("--seconds", type=float, default={"warm-up": 80, "learn": 320, "miniature": 240}[name])
+        command.add_argument("--seconds", type=float, default={"warm-up": 80, "learn": 320, "time": 60, "miniature": 240}[name])
         command.add_argument("--seed", type=int, default=1)
         command.add_argument("--device", default="cpu" if small else "auto", help="of the network")
         command.add_argument("--size", choices=network.SIZES, default="tiny" if small else "base")
@@ -269,7 +291,7 @@ def parsed(arguments=None):
 def main(arguments=None):
     options = parsed(arguments)
     options.out = os.path.abspath(options.out)  # arms and services run in folders of their own
-    {"warm-up": run_warm_up, "learn": run_learn, "miniature": run_miniature}[options.command](options)
+    {"warm-up": run_warm_up, "learn": run_learn, "time": run_time, "miniature": run_miniature}[options.command](options)
     return 0
 
 
