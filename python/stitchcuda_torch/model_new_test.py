@@ -237,6 +237,17 @@ class ModelNewTest(unittest.TestCase):
         x, y = torch.rand(3), torch.rand(3)
         self.assertTrue(torch.equal(new(*[x, y]), model(x, y)))
 
+    def test_masks_in_floating_point(self):
+        """KernelBench's evaluator turns every input into FP32."""
+        source = TWO_INPUTS.format(body="return self.weight * x * y", inputs="[torch.rand(3), torch.rand(3) > 0.5]")
+        file, model, _ = make(self.folder, "task", source)
+        new, x, mask = file.ModelNew(), torch.rand(3), torch.tensor([True, False, True])
+        self.assertTrue(torch.equal(new(x, mask.float()), model(x, mask)))
+        with self.assertRaisesRegex(RuntimeError, "'y' is a mask, and holds other numbers than 0 and 1"):
+            new(x, torch.tensor([0.0, 0.5, 1.0]))
+        with self.assertRaisesRegex(RuntimeError, "'y' must be bool"):
+            new(x, torch.ones(4))
+
 
 BERT = """
 import torch

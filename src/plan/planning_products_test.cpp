@@ -136,6 +136,17 @@ TEST(Planning, TensorCoresHaveASecondChance) {
             (std::pair{std::string("matmul.cublaslt"), int64_t{0}}));
 }
 
+// Its errors are in proportion to a row's largest values: an allclose rejects the small results beside them.
+TEST(Planning, Int8IsNotForProgramsComparedWithPyTorchsResults) {
+  Graph graph = graph_of(
+      "graph \"g\"\nparameter %w : f32[8192,8192]\ninput %x : f32[1024,8192]\n"
+      "%a = linear(%x, %w) : f32[1024,8192]\noutput %a\nend\n");
+  const plan::Context context(graph, h200(), Numerics::standard, plan::ReferenceFacts{.as_pytorch = true});
+  auto plan = plan::make_plan(context, code::catalogue());
+  ASSERT_TRUE(plan) << plan.error().text();
+  EXPECT_EQ(plan->regions.front().technique->name(), "matmul.split_half");
+}
+
 // Behind a ReLU rows are zeros and what a layer's sums have; other values may have outliers, which are
 // multiplied twice.
 TEST(Planning, Int8IsForInputsAndBoundedValues) {
