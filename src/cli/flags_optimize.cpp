@@ -92,8 +92,8 @@ void add_optimize(CLI::App& app, Options& options) {
   plan->type_name("FILE");
   command
       .add_option("--coder-weights", optimize.coder_weights,
-                  "try the compact Coder's choices as the last step (see train)")
-      ->type_name("FILE")
+                  "try the compact Coder's choices as the last step: sm_90, or weights of train")
+      ->type_name("WEIGHTS")
       ->excludes(plan);
   command
       .add_flag("--direct", optimize.direct, "try all steps at once, and drop steps until the program passes")

@@ -83,6 +83,16 @@ TEST(LearnCommands, FromTasksToAPlanWithLearnedChoices) {
   EXPECT_EQ(wrong.exit_code, 2);
 }
 
+// Of an older version's features they could not be read.
+TEST(LearnCommands, WeightsThatShip) {
+  const std::string graph = std::string(STITCH_SOURCE_DIR) + "/src/verify/testdata/tasks/product/graph";
+  const Answered planned = ask_learning({"plan", graph, "--coder-weights", "sm_90", "--gpu", "H200", "--json"});
+  EXPECT_EQ(planned.exit_code, 0) << planned.out << planned.err;
+  const Answered wrong = ask_learning({"plan", graph, "--coder-weights", "sm_10", "--gpu", "H200"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_NE(wrong.err.find("or sm_90"), std::string::npos) << wrong.err;
+}
+
 TEST(LearnCommands, RowsOfRecordedRuns) {
   if (!store::Database::is_built_in()) GTEST_SKIP() << "built without SQLite";
   const auto folder = ScratchFolder::create("learn");

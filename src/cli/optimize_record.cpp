@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "learn/coder/propose.h"
 
 namespace stitch {
 
@@ -61,7 +62,7 @@ std::string record_of(const OptimizeCommand& given) {
   for (std::string* path :
        {&command.model, &command.out, &command.plan, &command.coder_weights, &command.html, &command.config,
         &command.replay, &command.prompts, &command.notes})
-    *path = absolute(*path);
+    if (*path != learn::shipped_coder) *path = absolute(*path);
   Json json = {{"mode", name(command.mode)}};
   each_member(command, [&](const char* key, const auto& value) { json[key] = value; });
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -1,11 +1,17 @@
 #include "learn/coder/propose.h"
 
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "plan/document.h"
 #include "plan/estimate.h"
 #include "plan/steps.h"
+
+namespace stitch {
+extern const std::span<const unsigned char> embedded_coder_sm_90;
+}
 
 namespace stitch::learn {
 
@@ -48,10 +54,10 @@ class LearnedPlanner final : public agents::Planner {
 }  // namespace
 
 Result<Committee> load_coder(const fs::path& file) {
-  auto read = read_policy(file);
+  auto read = file == shipped_coder ? parse_policy(std::as_bytes(embedded_coder_sm_90)) : read_policy(file);
   if (!read) {
     Error error = std::move(read).error();
-    error.fix = "give the coder.safetensors that stitchcuda train wrote";
+    error.fix = format("give the coder.safetensors that stitchcuda train wrote, or {}", shipped_coder);
     return error;
   }
   const auto about = parse_json(read->about);

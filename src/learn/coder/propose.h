@@ -11,8 +11,10 @@
 
 namespace stitch::learn {
 
-// Weights that train wrote, for the features of this version.
-Result<Committee> load_coder(const fs::path& file);
+// Weights that are part of the program: --coder-weights sm_90 (coder/weights/README.md says how they were made).
+inline constexpr std::string_view shipped_coder = "sm_90";
+// Those, by their name; or a file that train wrote, for the features of this version.
+Result<Committee> load_coder(const fs::path& place);
 // Its file: what training wrote down of it, besides.
 Result<void> write_coder(const fs::path& file, const Committee& committee, Json about);
 
