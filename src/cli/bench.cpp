@@ -21,6 +21,7 @@
 #include "cli/model_options.h"
 #include "cli/output_place.h"
 #include "import/import_all.h"
+#include "learn/coder/propose.h"
 #include "serve/fleet/fan_out.h"
 #include "serve/fleet/optimize_work.h"
 #include "verify/clock.h"
@@ -73,6 +74,7 @@ Json circumstances(const BenchCommand& command, const GpuSpec& gpu, bool cuda, c
               {"first", command.first},
               {"quick", command.quick},
               {"compat", command.compatible},
+              {"coder_weights", command.coder_weights},
               {"tune", !command.no_tune},
               {"known_baselines", command.known_baselines}};
   for (const Json& task : tasks)
@@ -247,6 +249,11 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   if (!command.compatible.empty()) {
     STITCH_CHECK(check_compatible(command.compatible));
     options.flags.insert(options.flags.end(), {"--compat", command.compatible});
+  }
+  if (!command.coder_weights.empty()) {
+    STITCH_CHECK(learn::load_coder(command.coder_weights));
+    options.flags.insert(options.flags.end(),
+                         {"--coder-weights", learn::place_of_coder(command.coder_weights)});
   }
   if (command.no_tune) options.flags.emplace_back("--no-tune");
   if (!command.memory) options.flags.emplace_back("--no-memory");

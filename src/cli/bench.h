@@ -28,7 +28,8 @@ struct BenchCommand {
   bool first = false;
   bool no_timing = false;
   bool quick = false;
-  std::string compatible;  // kernelbench
+  std::string compatible;     // kernelbench
+  std::string coder_weights;  // of the compact Coder; empty: none
   bool no_tune = false;
   bool memory = false;
   std::string store;

@@ -68,8 +68,10 @@ void add_plan(CLI::App& app, Options& options) {
       ->type_name("FILE");
   command.add_option("--plan", plan.plan, "check and show this plan instead of making one")
       ->type_name("FILE");
-  command.add_option("--coder-weights", plan.coder_weights, "use the compact Coder's choices: sm_90, or weights of train")
-      ->type_name("WEIGHTS");
+  command
+      .add_option("--coder-weights", plan.coder_weights,
+                  "use the compact Coder's choices: sm_90, or weights of train")
+      ->type_name("FILE");
   command.add_flag("--schema", plan.schema, "print the JSON Schema of plan documents");
   command.add_option("--gpu", plan.gpu, "the GPU to plan for (default: this machine's GPU, else H200)")
       ->type_name("NAME");

@@ -93,7 +93,7 @@ void add_optimize(CLI::App& app, Options& options) {
   command
       .add_option("--coder-weights", optimize.coder_weights,
                   "try the compact Coder's choices as the last step: sm_90, or weights of train")
-      ->type_name("WEIGHTS")
+      ->type_name("FILE")
       ->excludes(plan);
   command
       .add_flag("--direct", optimize.direct, "try all steps at once, and drop steps until the program passes")
@@ -167,6 +167,10 @@ void add_bench(CLI::App& app, Options& options) {
   command.add_flag("--no-timing", bench.no_timing, "verify without timing; choose by estimates");
   command.add_flag("--quick", bench.quick, "check the final program with one seed and fewer gates");
   add_compatible(command, bench.compatible);
+  command
+      .add_option("--coder-weights", bench.coder_weights,
+                  "try the compact Coder's choices as the last step: sm_90, or weights of train")
+      ->type_name("FILE");
   command.add_flag(
       "--no-tune", bench.no_tune,
       "skip tuning settings on the GPU after the steps (tuning takes at most a third of the budget)");

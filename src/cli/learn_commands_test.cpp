@@ -86,7 +86,8 @@ TEST(LearnCommands, FromTasksToAPlanWithLearnedChoices) {
 // Of an older version's features they could not be read.
 TEST(LearnCommands, WeightsThatShip) {
   const std::string graph = std::string(STITCH_SOURCE_DIR) + "/src/verify/testdata/tasks/product/graph";
-  const Answered planned = ask_learning({"plan", graph, "--coder-weights", "sm_90", "--gpu", "H200", "--json"});
+  const Answered planned =
+      ask_learning({"plan", graph, "--coder-weights", "sm_90", "--gpu", "H200", "--json"});
   EXPECT_EQ(planned.exit_code, 0) << planned.out << planned.err;
   const Answered wrong = ask_learning({"plan", graph, "--coder-weights", "sm_10", "--gpu", "H200"});
   EXPECT_EQ(wrong.exit_code, 2);

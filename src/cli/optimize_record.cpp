@@ -59,10 +59,10 @@ void each_member(Command& command, const Visit& visit) {
 
 std::string record_of(const OptimizeCommand& given) {
   OptimizeCommand command = given;
-  for (std::string* path :
-       {&command.model, &command.out, &command.plan, &command.coder_weights, &command.html, &command.config,
-        &command.replay, &command.prompts, &command.notes})
-    if (*path != learn::shipped_coder) *path = absolute(*path);
+  for (std::string* path : {&command.model, &command.out, &command.plan, &command.html, &command.config,
+                            &command.replay, &command.prompts, &command.notes})
+    *path = absolute(*path);
+  command.coder_weights = learn::place_of_coder(command.coder_weights);
   Json json = {{"mode", name(command.mode)}};
   each_member(command, [&](const char* key, const auto& value) { json[key] = value; });
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
