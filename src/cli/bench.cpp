@@ -19,6 +19,7 @@
 #include "cli/choose_device.h"
 #include "cli/choose_gpu.h"
 #include "cli/model_options.h"
+#include "cli/optimize_record.h"
 #include "cli/output_place.h"
 #include "import/import_all.h"
 #include "learn/coder/propose.h"
@@ -252,8 +253,7 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   }
   if (!command.coder_weights.empty()) {
     STITCH_CHECK(learn::load_coder(command.coder_weights));
-    options.flags.insert(options.flags.end(),
-                         {"--coder-weights", learn::place_of_coder(command.coder_weights)});
+    options.flags.insert(options.flags.end(), {"--coder-weights", place_of_coder(command.coder_weights)});
   }
   if (command.no_tune) options.flags.emplace_back("--no-tune");
   if (!command.memory) options.flags.emplace_back("--no-memory");

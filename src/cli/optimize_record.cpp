@@ -57,12 +57,16 @@ void each_member(Command& command, const Visit& visit) {
 
 }  // namespace
 
+std::string place_of_coder(const std::string& weights) {
+  return weights == learn::shipped_coder ? weights : absolute(weights);
+}
+
 std::string record_of(const OptimizeCommand& given) {
   OptimizeCommand command = given;
   for (std::string* path : {&command.model, &command.out, &command.plan, &command.html, &command.config,
                             &command.replay, &command.prompts, &command.notes})
     *path = absolute(*path);
-  command.coder_weights = learn::place_of_coder(command.coder_weights);
+  command.coder_weights = place_of_coder(command.coder_weights);
   Json json = {{"mode", name(command.mode)}};
   each_member(command, [&](const char* key, const auto& value) { json[key] = value; });
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -53,12 +53,6 @@ class LearnedPlanner final : public agents::Planner {
 
 }  // namespace
 
-std::string place_of_coder(const std::string& place) {
-  std::error_code ec;
-  const fs::path whole = fs::absolute(place, ec);
-  return place == shipped_coder || place.empty() || ec ? place : whole.lexically_normal().string();
-}
-
 Result<Committee> load_coder(const fs::path& file) {
   auto read = file == shipped_coder ? parse_policy(std::as_bytes(embedded_coder_sm_90)) : read_policy(file);
   if (!read) {

@@ -16,8 +16,6 @@ namespace stitch::learn {
 inline constexpr std::string_view shipped_coder = "sm_90";
 // Those, by their name; or a file that train wrote, for the features of this version.
 Result<Committee> load_coder(const fs::path& place);
-// As another process in another folder finds them.
-std::string place_of_coder(const std::string& place);
 // Its file: what training wrote down of it, besides.
 Result<void> write_coder(const fs::path& file, const Committee& committee, Json about);
 

@@ -27,7 +27,7 @@ http::Response error_response(const Error& error, int status) {
 }
 
 bool WorkDesk::handle(const http::Request& request, const http::Reply& reply) {
-  if (!request.path.starts_with("/work/")) return false;
+  if (!request.path.starts_with("/fleet/")) return false;
   auto refuse = [&](int status, std::string why) {
     reply.send(error_response(user_error("request", std::move(why)), status));
     return true;
@@ -41,19 +41,19 @@ bool WorkDesk::handle(const http::Request& request, const http::Reply& reply) {
     std::erase_if(
         seen_, [](const auto& each) { return WorkQueue::Clock::now() - each.second > 10 * remembered_for; });
   }
-  if (request.path == "/work/lease") {
+  if (request.path == "/fleet/lease") {
     if (word(*asked, "worker").empty()) return refuse(400, "the worker's name is missing");
     if (word(*asked, "device") != options_.device)
       return refuse(400, format("this server needs workers with the device {}", options_.device));
     lease(*asked, reply);
     return true;
   }
-  if (request.path == "/work/renew") {
+  if (request.path == "/fleet/renew") {
     if (!queue_.renew(lease_in(*asked))) return refuse(410, "this lease has expired");
     reply.send(json_response(Json::object()));
     return true;
   }
-  if (request.path != "/work/done") return refuse(404, "no such path");
+  if (request.path != "/fleet/done") return refuse(404, "no such path");
   if (word(*asked, "key").empty() || !asked->contains("result"))
     return refuse(400, "key and result are missing");
   if (request.body.size() > options_.largest_result) return refuse(413, "the result is too large");

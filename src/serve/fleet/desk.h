@@ -1,7 +1,7 @@
 // The queue's HTTP interface for workers on other machines: lease work, renew the lease, deliver the result.
-//   POST /work/lease {"worker", "device", "wait"} → 200 {"lease", "key", "payload", "renew_every"}, or 204
-//   POST /work/renew {"lease"}                    → 200, or 410: another worker has it by now
-//   POST /work/done {"lease", "key", "result"}    → 200 {"counted"}
+//   POST /fleet/lease {"worker", "device", "wait"} → 200 {"lease", "key", "payload", "renew_every"}, or 204
+//   POST /fleet/renew {"lease"}                    → 200, or 410: another worker has it by now
+//   POST /fleet/done {"lease", "key", "result"}    → 200 {"counted"}
 #pragma once
 
 #include "http/server.h"

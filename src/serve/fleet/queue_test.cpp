@@ -98,7 +98,7 @@ TEST(Workers, AllIsDoneOnceAlthoughOneDies) {
   for (int i = 0; i < 40; ++i)
     queue.submit({std::to_string(i), json(i)},
                  [&, i](const SharedJson& result) { told += *result == 2 * i; });
-  const http::Url url{.host = "127.0.0.1", .path = "/work/lease", .port = (*server)->port()};
+  const http::Url url{.host = "127.0.0.1", .path = "/fleet/lease", .port = (*server)->port()};
   auto dead =
       http::call({.method = "POST", .url = url, .body = R"({"worker": "dead", "device": "emulated"})"});
   ASSERT_TRUE(dead);

@@ -55,7 +55,7 @@ class Workers {
   void work() {
     auto heard = Clock::now(), busy = Clock::now();
     while (!over()) {
-      auto answer = post("/work/lease",
+      auto answer = post("/fleet/lease",
                          {{"worker", options_.name}, {"device", options_.device}, {"wait", poll_seconds()}},
                          std::chrono::milliseconds(40'000));
       if (!answer || answer->status >= 500) {
@@ -101,7 +101,7 @@ class Workers {
       std::unique_lock lock(mutex);
       while (!changed.wait_for(lock, std::chrono::duration<double>(every), [&] { return finished; })) {
         lock.unlock();
-        (void)post("/work/renew", {{"lease", lease}, {"worker", options_.name}}, 10s);
+        (void)post("/fleet/renew", {{"lease", lease}, {"worker", options_.name}}, 10s);
         lock.lock();
       }
     });
@@ -120,7 +120,7 @@ class Workers {
   void hand_in(const Json& done) {
     const auto begin = Clock::now();
     while (seconds_gone(begin) < options_.patience) {
-      auto answer = post("/work/done", done, 30s);
+      auto answer = post("/fleet/done", done, 30s);
       if (answer && answer->status < 500 && answer->status != 429) {
         auto said = parse_json(answer->body);
         std::lock_guard hold(mutex_);

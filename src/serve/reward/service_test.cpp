@@ -276,7 +276,7 @@ TEST_F(Service, AsksForItsToken) {
   EXPECT_EQ(ask("GET", "/status", "", {{"Authorization", "Bearer secret-token"}}).status, 200);
   EXPECT_EQ(ask("GET", "/status", "", {{"Authorization", "Basic OnNlY3JldC10b2tlbg=="}}).status, 200);
   EXPECT_EQ(ask("GET", "/status?token=secret-token").status, 200);
-  EXPECT_EQ(ask("POST", "/work/lease", "{}").status, 401);
+  EXPECT_EQ(ask("POST", "/fleet/lease", "{}").status, 401);
   options.token.clear();
   start();
   EXPECT_EQ(ask("GET", "/status", "", {{"Origin", "http://elsewhere.example"}}).status, 403);
@@ -288,17 +288,17 @@ TEST_F(Service, WorkersElsewhereGetTheTaskAndHandAnswersIn) {
   options.judge_here = false;
   start();
   post("/score?wait=0", {{"task", "1_Square"}, {"code", "x"}}, 202);
-  const Json lease = post("/work/lease", {{"worker", "far"}, {"device", "emulated"}, {"wait", 1}});
+  const Json lease = post("/fleet/lease", {{"worker", "far"}, {"device", "emulated"}, {"wait", 1}});
   EXPECT_EQ(lease.at("payload").at("files").size(), 2u);
   EXPECT_EQ(lease.at("payload").at("judging").at("reward"), "combined");
   const Json done = {{"lease", lease["lease"]}, {"key", lease["key"]}};
   Json wrong = done, right = done;
   wrong["result"] = {{"reward", "much"}};
-  post("/work/done", wrong, 400);
+  post("/fleet/done", wrong, 400);
   right["result"] = {
       {"key", lease["key"]}, {"reward", 0.25}, {"counted", true}, {"label", "wrong"}, {"machine", "far"}};
-  EXPECT_EQ(post("/work/done", right).at("counted"), true);
-  EXPECT_EQ(post("/work/done", right).at("counted"), false);
+  EXPECT_EQ(post("/fleet/done", right).at("counted"), true);
+  EXPECT_EQ(post("/fleet/done", right).at("counted"), false);
   EXPECT_EQ(post("/score", {{"task", "1_Square"}, {"code", "x"}}).at("machine"), "far");
 }
 
