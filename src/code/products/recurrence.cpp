@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "code/names.h"
 #include "code/products/parts.h"
 
