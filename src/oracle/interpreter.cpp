@@ -131,6 +131,16 @@ Result<std::vector<Tensor>> evaluate(const Graph& graph, Known known, std::span<
   return run(graph, nodes, std::move(known), wanted, progress);
 }
 
+Known leaves_of(const Graph& graph, const Known& known, std::span<const ValueId> wanted) {
+  Known out;
+  auto keep = [&](ValueId id) {
+    if (auto found = known.find(id); found != known.end()) out.insert(*found);
+  };
+  std::ranges::for_each(wanted, keep);
+  for (size_t n : needed_nodes(graph, known, wanted)) std::ranges::for_each(graph.nodes[n].operands, keep);
+  return out;
+}
+
 Result<std::vector<Tensor>> evaluate_range(const Graph& graph, size_t first, size_t last, Known known,
                                            std::span<const ValueId> wanted, const Progress& progress) {
   require(first <= last && last <= graph.nodes.size(), "a range of the graph's nodes");

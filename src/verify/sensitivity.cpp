@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/parallel.h"
 #include "oracle/philox.h"
 
 namespace stitch::verifier {
@@ -31,24 +32,37 @@ oracle::Tensor perturbed(const oracle::Tensor& tensor, double unit, uint64_t see
   const double* from = tensor.data<double>();
   double* to = out.writable<double>();
   oracle::PhiloxKey key = {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)};
-  for (int64_t i = 0; i < tensor.elements(); i += 4) {
-    auto words = oracle::philox({static_cast<uint32_t>(i), static_cast<uint32_t>(i >> 32), 0, 0}, key);
-    for (int64_t k = 0; k < 4 && i + k < tensor.elements(); ++k)
-      to[i + k] = from[i + k] * (1 + unit * (words[static_cast<size_t>(k)] * 0x1p-31 - 1));
-  }
+  parallel_for((tensor.elements() + 3) / 4, 1 << 14, [&](int64_t begin, int64_t end) {
+    for (int64_t i = 4 * begin; i < std::min(4 * end, tensor.elements()); i += 4) {
+      auto words = oracle::philox({static_cast<uint32_t>(i), static_cast<uint32_t>(i >> 32), 0, 0}, key);
+      for (int64_t k = 0; k < 4 && i + k < tensor.elements(); ++k)
+        to[i + k] = from[i + k] * (1 + unit * (words[static_cast<size_t>(k)] * 0x1p-31 - 1));
+    }
+  });
   return out;
 }
 
 double relative_change(const oracle::Tensor& a, const oracle::Tensor& b) {
   if (!a.floating()) return 0;
   const double *x = a.data<double>(), *y = b.data<double>();
-  double change = 0, norm = 0;
-  for (int64_t i = 0; i < a.elements(); ++i) {
-    if (!std::isfinite(x[i]) || !std::isfinite(y[i])) continue;
-    change += (x[i] - y[i]) * (x[i] - y[i]);
-    norm += y[i] * y[i];
-  }
-  return norm > 0 ? std::sqrt(change / norm) : 0;
+  constexpr int64_t stretch = 1 << 16;
+  struct Sums {
+    double change = 0, norm = 0;
+  };
+  std::vector<Sums> parts(static_cast<size_t>((a.elements() + stretch - 1) / stretch));
+  parallel_for(std::ssize(parts), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; ++part) {
+      Sums& sums = parts[static_cast<size_t>(part)];
+      for (int64_t i = part * stretch; i < std::min((part + 1) * stretch, a.elements()); ++i) {
+        if (!std::isfinite(x[i]) || !std::isfinite(y[i])) continue;
+        sums.change += (x[i] - y[i]) * (x[i] - y[i]);
+        sums.norm += y[i] * y[i];
+      }
+    }
+  });
+  Sums all;
+  for (const Sums& part : parts) all = {all.change + part.change, all.norm + part.norm};
+  return all.norm > 0 ? std::sqrt(all.change / all.norm) : 0;
 }
 
 Result<std::vector<oracle::Tensor>> rounded_between(const Graph& graph, const std::vector<std::string>& nodes,

@@ -157,6 +157,7 @@ class RegionCheck {
       inputs.add(stored_type(slot), to_storage(slot, stored));
     }
     for (ValueId id : writes) known.erase(id);
+    known = oracle::leaves_of(graph_, known, results_of(region));
     STITCH_TRY(std::vector<Tensor> expected, oracle::evaluate(graph_, known, writes));
     STITCH_TRY(std::vector<double> moved, movement(region, known, writes, expected));
     STITCH_TRY(Tensors outputs, call(number, region, inputs));
@@ -180,7 +181,15 @@ class RegionCheck {
     return out;
   }
 
-  // A region may read what no region before it wrote: then the oracle makes it.
+  std::vector<ValueId> results_of(const ManifestRegion& region) const {
+    std::vector<ValueId> out;
+    for (const Node& node : graph_.nodes)
+      if (std::ranges::find(region.nodes, graph_[node.results[0]].name) != region.nodes.end())
+        out.insert(out.end(), node.results.begin(), node.results.end());
+    return out;
+  }
+
+  // A region may read what no region before it wrote, or one that was not checked: then the oracle makes it.
   Result<void> provide(const std::vector<ValueId>& reads) {
     std::vector<ValueId> missing;
     for (ValueId id : reads)
@@ -323,10 +332,11 @@ class RegionCheck {
   std::string weak_;
 };
 
-// The oracle runs on the CPU in float64, each region twice. Where the whole program has already shown what it
-// is worth it gets seconds, where it could not, a minute; regions come in the program's order until then.
-constexpr double usual_seconds = 5, seconds_for_weak_tasks = 30;
-// By and large: a ReLU of 13 GB took 57 s, 53 by this; convolutions of small images take longer.
+// The oracle runs on the CPU in float64, each region three times. Where the whole program has already shown
+// what it is worth it gets a few seconds, where it could not, more.
+constexpr double usual_seconds = 5, seconds_for_weak_tasks = 10;
+// Until this task's own pace is known: a ReLU of 13 GB took 57 s, 53 by this; convolutions of small images
+// take longer.
 constexpr double flops_a_second = 2e9, bytes_a_second = 5e8;
 
 double seconds_of(const Graph& graph, const GraphCost& costs, const ManifestRegion& region) {
@@ -335,6 +345,50 @@ double seconds_of(const Graph& graph, const GraphCost& costs, const ManifestRegi
     if (std::ranges::find(region.nodes, graph[graph.nodes[i].results[0]].name) != region.nodes.end())
       seconds += costs.nodes[i].flops / flops_a_second + costs.nodes[i].bytes / bytes_a_second;
   return 2 * seconds;
+}
+
+// Which regions fit into the time: estimates, corrected by what the regions so far took.
+class Pace {
+ public:
+  explicit Pace(double limit) : limit_(limit) {}
+
+  bool fits(double estimate) const {
+    return elapsed() + estimate * (done_ > 0.05 ? elapsed() / done_ : 1) <= limit_;
+  }
+  void did(double estimate) { done_ += estimate; }
+
+ private:
+  double elapsed() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  const double limit_;
+  double done_ = 0;  // seconds, as estimated
+};
+
+// What two regions have in common whose code differs in names and weights alone.
+std::string kind_of(const Graph& graph, const ManifestRegion& region) {
+  std::string out = region.technique;
+  for (const auto* slots : {&region.reads, &region.writes})
+    for (const Slot& slot : *slots) out += format(" {} [{}]", text(slot.type), join(slot.order, ","));
+  for (const Node& node : graph.nodes) {
+    if (std::ranges::find(region.nodes, graph[node.results[0]].name) == region.nodes.end()) continue;
+    out += format("\n{}", info(node.op).name);
+    for (ValueId id : node.operands) out += id == ValueId::none ? " none" : " " + text(graph.type(id));
+    for (const auto& [name, value] : node.attributes) out += format(" {}={}", name, text(value));
+  }
+  return out;
+}
+
+// The first of each kind before all others: a network repeats its blocks, and time may not do for all of
+// them.
+std::vector<size_t> order_of_checks(const Graph& graph, const std::vector<ManifestRegion>& list) {
+  std::vector<size_t> out, others;
+  std::set<std::string> seen;
+  for (size_t i = 0; i < list.size(); ++i)
+    (seen.insert(kind_of(graph, list[i])).second ? out : others).push_back(i);
+  out.insert(out.end(), others.begin(), others.end());
+  return out;
 }
 
 Passed too_long(Session& session, double seconds) {
@@ -363,14 +417,14 @@ std::string wrong_region(Session& session) {
     STITCH_CHECK(check.take(session.task.signature.parameters, parameters));
     STITCH_CHECK(check.take(session.task.signature.inputs, inputs));
     Json evidence;
-    double left = usual_seconds;
-    for (size_t i = 0; i < list.size(); ++i) {
-      const auto begin = std::chrono::steady_clock::now();
-      if (left < seconds_of(session.task.graph, costs, list[i])) break;
+    Pace pace(usual_seconds);
+    for (size_t i : order_of_checks(session.task.graph, list)) {
+      const double estimate = seconds_of(session.task.graph, costs, list[i]);
+      if (!pace.fits(estimate)) break;
       session.progress("which region is wrong: " + list[i].name);
       if (auto right = check.run(i, evidence); !right)
         return user_error(right.error().code == "region_wrong" ? "region_wrong" : "unknown", list[i].name);
-      left -= std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      pace.did(estimate);
     }
     return {};
   };
@@ -395,34 +449,36 @@ Result<Checked> regions_alone(Session& session, Json& evidence) {
   RegionCheck check(session, *attempt);
   STITCH_CHECK(check.take(session.task.signature.parameters, parameters));
   STITCH_CHECK(check.take(session.task.signature.inputs, inputs));
-  size_t done = 0;
-  const auto begin = std::chrono::steady_clock::now();
-  for (; done < list.size(); ++done) {
-    const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    if (took + seconds_of(session.task.graph, costs, list[done]) > seconds) break;
-    session.progress("region " + list[done].name);
-    STITCH_CHECK(check.run(done, evidence));
+  auto estimate = [&](size_t i) { return seconds_of(session.task.graph, costs, list[i]); };
+  Pace pace(seconds);
+  std::vector<size_t> done;
+  for (size_t i : order_of_checks(session.task.graph, list)) {
+    if (!pace.fits(estimate(i))) break;
+    session.progress("region " + list[i].name);
+    STITCH_CHECK(check.run(i, evidence));
+    pace.did(estimate(i));
+    done.push_back(i);
   }
   // Those are behind all the others: a region that wasn't reached proves nothing about the next one.
   int64_t faint = 0, extreme = 0;
-  for (size_t i = 0; i < done && !session.large(); ++i) {
-    const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    if (took + 2 * seconds_of(session.task.graph, costs, list[i]) > seconds) break;
+  for (size_t i : done) {
+    if (session.large() || !pace.fits(2 * estimate(i))) break;
     STITCH_TRY(bool asked, check.run_faint(i, evidence));
     faint += asked;
     STITCH_TRY(bool looked, check.run_extremes(i, evidence));
     extreme += looked;
+    pace.did((2.0 * asked + 2.0 * looked) * estimate(i));
   }
-  std::string summary = counted(static_cast<int64_t>(done), "region") + " right alone";
-  if (done < list.size())
-    summary = format("{} of {} regions right alone in the time there was", done, list.size());
+  std::string summary = counted(std::ssize(done), "region") + " right alone";
+  if (done.size() < list.size())
+    summary = format("{} of {} regions right alone in the time there was", done.size(), list.size());
   if (faint) summary += format(", {} on faint rows too", faint);
   if (extreme) summary += format(", {} with extremes at the ends", extreme);
   if (!check.weak().empty() && !session.unproven.empty())
     session.notes.push_back(
         format("region '{}' alone proves little: its result is nearly what it is given", check.weak()));
   return Checked{Passed{summary + (session.weak ? ", with reparameterised weights" : "")},
-                 done == list.size() && check.weak().empty()};
+                 done.size() == list.size() && check.weak().empty()};
 }
 
 }  // namespace
