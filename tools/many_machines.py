@@ -48,7 +48,7 @@ def make_tasks(folder, count):
 
 
 def bench(tool, tasks, out, *more):
-    flags = ["--device", "emulated", "--first", "--quick", "--no-timing", "--no-tune", "--store", "none"]
+    flags = ["--device", "emulated", "--budget", "1", "--quick", "--no-timing", "--no-tune", "--store", "none"]
     return [tool, "bench", tasks, "-o", out, *flags, *more]
 
 

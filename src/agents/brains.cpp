@@ -24,11 +24,9 @@ Result<void> check_brains(const BrainNames& names, LlmSession* session) {
   return check("Verifier", names.verifier, llm::Agent::verifier, session);
 }
 
-Result<std::unique_ptr<Planner>> make_planner(const BrainNames& names, Strategy strategy,
+Result<std::unique_ptr<Planner>> make_planner(const BrainNames& names, bool measured_ledger,
                                               LlmSession* session) {
-  std::unique_ptr<Planner> out = strategy == Strategy::step_by_step
-                                     ? step_by_step_planner()
-                                     : direct_planner(strategy == Strategy::first);
+  std::unique_ptr<Planner> out = best_first_planner(measured_ledger);
   if (is_llm(names.planner)) {
     STITCH_TRY(LlmBrain brain, session->brain(names.planner, llm::Agent::planner));
     out = llm_planner(std::move(brain), std::move(out));

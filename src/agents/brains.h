@@ -10,12 +10,6 @@ struct BrainNames {
   std::string planner = "builtin", coder = "builtin", verifier = "builtin";
 };
 
-enum class Strategy : uint8_t {
-  step_by_step,  // the plain program first, then one step at a time
-  direct,        // the whole plan first, dropping steps while it fails; then tries leaving out single steps
-  first,         // direct, stopping at the first program that passes
-};
-
 // The Verifier's options, the same for all programs of a run.
 struct VerifierSetup {
   Numerics numerics = Numerics::standard;
@@ -31,7 +25,8 @@ class LlmSession;
 
 // By name: "builtin", or "llm:PROFILE[/MODEL]". `session` may be null if none is an LLM. An error lists the
 // choices.
-Result<std::unique_ptr<Planner>> make_planner(const BrainNames& names, Strategy strategy,
+// `measured_ledger`: the best program is also timed without each of its steps.
+Result<std::unique_ptr<Planner>> make_planner(const BrainNames& names, bool measured_ledger,
                                               LlmSession* session);
 Result<std::unique_ptr<Coder>> make_coder(const BrainNames& names, LlmSession* session);
 // Uses the opened verifier; renew() opens a new one.
@@ -42,8 +37,7 @@ Result<std::unique_ptr<Verifier>> make_verifier(const BrainNames& names,
 Result<void> check_brains(const BrainNames& names, LlmSession* session);
 
 // The built-in ones.
-std::unique_ptr<Planner> step_by_step_planner();
-std::unique_ptr<Planner> direct_planner(bool first);
+std::unique_ptr<Planner> best_first_planner(bool measured_ledger = false);
 std::unique_ptr<Planner> given_plan_planner(plan::Plan plan);  // the one step "plan"
 std::unique_ptr<Coder> builtin_coder();
 std::unique_ptr<Verifier> builtin_verifier(std::unique_ptr<verifier::Verifier> opened, VerifierSetup setup);

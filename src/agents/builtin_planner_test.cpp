@@ -1,12 +1,17 @@
 // Which steps the built-in Planner proposes, by what became of the ones before.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "agents/brains.h"
 #include "agents/measured_gain.h"
 #include "base/text.h"
+#include "code/catalogue.h"
 #include "graph/text.h"
+#include "plan/choose.h"
+#include "plan/steps.h"
 #include "plan/technique.h"
 
 namespace stitch::agents {
@@ -67,49 +72,71 @@ class BuiltinPlanner : public testing::Test {
   std::optional<plan::Plan> plan;
 };
 
-TEST_F(BuiltinPlanner, StartsPlainAndBuildsOnWhatWasKept) {
-  auto planner = step_by_step_planner();
-  auto plain = next(*planner);
-  ASSERT_TRUE(plain);
-  EXPECT_EQ(plain->step, "plain");
-  EXPECT_TRUE(plain->needed);
-  came_back(*plain, Outcome::better);
-  auto libraries = next(*planner);
-  ASSERT_TRUE(libraries);
-  EXPECT_EQ(libraries->step, "libraries");
-  EXPECT_LT(libraries->predicted_seconds, plain->predicted_seconds);
-  came_back(*libraries, Outcome::crashed);
-  // On top of the plain plan, since the last step was dropped: there are no products to split.
-  auto after = next(*planner);
-  ASSERT_TRUE(after);
-  EXPECT_EQ(after->plan.regions.size() < plain->plan.regions.size(), true) << after->step;
-}
-
-TEST_F(BuiltinPlanner, DropsTheLastStepThatChangesResultsAfterWrongOnes) {
-  auto planner = direct_planner(false);
+TEST_F(BuiltinPlanner, BeginsWithTheWholePlanAndJudgesItAsShipped) {
+  auto planner = best_first_planner();
   auto whole = next(*planner);
   ASSERT_TRUE(whole);
-  EXPECT_EQ(whole->step, "all steps");
+  EXPECT_EQ(whole->step, "whole plan");
   EXPECT_EQ(whole->judging, Judging::as_shipped);
-  ASSERT_NE(steps_of(whole->plan).find("tensor cores"), std::string::npos) << steps_of(whole->plan);
-  came_back(*whole, Outcome::wrong);
-  auto second = next(*planner);
-  ASSERT_TRUE(second);
-  EXPECT_TRUE(second->step.starts_with("without tensor cores")) << second->step;
+  EXPECT_TRUE(whole->needed);
+  came_back(*whole, Outcome::better);
+  EXPECT_FALSE(next(*planner)) << "nothing was measured that could be improved";
 }
 
-TEST_F(BuiltinPlanner, DropsTheLastStepAfterACrash) {
-  auto planner = direct_planner(false);
+// The step that is at fault, and nobody else, is gone in the end; each program on the way has half of the
+// suspects.
+TEST_F(BuiltinPlanner, HalvesAFailedPlanUntilTheCulpritIsFound) {
+  for (const char* culprit : {"libraries", "tensor cores", "epilogues"}) {
+    SCOPED_TRACE(culprit);
+    plan.reset(), best.reset(), ledger.entries.clear();
+    auto planner = best_first_planner();
+    std::optional<Proposal> proposal = next(*planner);
+    ASSERT_TRUE(proposal);
+    ASSERT_NE(steps_of(proposal->plan).find(culprit), std::string::npos) << steps_of(proposal->plan);
+    int programs = 0;
+    while (proposal && ++programs < 10) {
+      const bool fails = std::ranges::any_of(proposal->plan.steps,
+                                             [&](const plan::Step& step) { return step.title == culprit; });
+      EXPECT_EQ(proposal->needed, !best);
+      came_back(*proposal, fails ? Outcome::crashed : Outcome::better);
+      proposal = next(*planner);
+    }
+    EXPECT_FALSE(proposal) << "it ends";
+    EXPECT_LE(programs, 5);
+    ASSERT_TRUE(best);
+    EXPECT_TRUE(std::ranges::none_of(best->plan.steps, [&](const plan::Step& step) {
+      return step.title == culprit;
+    })) << steps_of(best->plan);
+    EXPECT_GE(best->plan.steps.size(), 1u) << steps_of(best->plan);
+  }
+}
+
+TEST_F(BuiltinPlanner, SuspectsTheStepsThatChangeResultsAfterWrongOnes) {
+  auto planner = best_first_planner();
   auto whole = next(*planner);
   ASSERT_TRUE(whole);
-  came_back(*whole, Outcome::crashed);
-  auto second = next(*planner);
-  ASSERT_TRUE(second);
-  EXPECT_EQ(second->step, "without " + whole->plan.steps.back().title);
+  came_back(*whole, Outcome::wrong);
+  auto half = next(*planner);
+  ASSERT_TRUE(half);
+  EXPECT_EQ(steps_of(half->plan).find("tensor cores"), std::string::npos) << steps_of(half->plan);
+}
+
+TEST_F(BuiltinPlanner, EndsWithThePlainProgramWhereEverythingFails) {
+  auto planner = best_first_planner();
+  std::optional<Proposal> proposal = next(*planner), last;
+  int programs = 0;
+  while (proposal && ++programs < 20) {
+    came_back(*proposal, Outcome::crashed);
+    last = std::exchange(proposal, next(*planner));
+  }
+  EXPECT_FALSE(proposal);
+  EXPECT_LE(programs, 8);
+  EXPECT_EQ(last->step, "plain");
+  EXPECT_EQ(steps_of(last->plan), "");
 }
 
 TEST_F(BuiltinPlanner, ProposesExactStepsAndThenThePlainProgramWhenTimeIsUp) {
-  auto planner = direct_planner(false);
+  auto planner = best_first_planner();
   auto whole = next(*planner);
   ASSERT_TRUE(whole);
   came_back(*whole, Outcome::wrong);
@@ -120,46 +147,60 @@ TEST_F(BuiltinPlanner, ProposesExactStepsAndThenThePlainProgramWhenTimeIsUp) {
   EXPECT_EQ(steps_of(exact->plan).find("tensor cores"), std::string::npos) << steps_of(exact->plan);
   EXPECT_TRUE(exact->needed);
   came_back(*exact, Outcome::wrong);
-  auto last = next(*planner, 0);
-  ASSERT_TRUE(last);
-  EXPECT_EQ(last->step, "plain");
-  EXPECT_EQ(steps_of(last->plan), "");
-  EXPECT_TRUE(last->needed);
-  came_back(*last, Outcome::wrong);
+  auto plain = next(*planner, 0);
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(plain->step, "plain");
+  EXPECT_EQ(steps_of(plain->plan), "");
+  EXPECT_TRUE(plain->needed);
+  came_back(*plain, Outcome::wrong);
   EXPECT_FALSE(next(*planner, 0));
 }
 
-TEST_F(BuiltinPlanner, AsksWhetherTheProgramIsBetterWithoutAStep) {
-  for (bool first : {false, true}) {
-    plan.reset();
-    best.reset();
-    auto planner = direct_planner(first);
-    auto whole = next(*planner);
-    ASSERT_TRUE(whole);
-    came_back(*whole, Outcome::better);
-    EXPECT_FALSE(next(*planner));  // its list is done
-    const Situation now{.task = task, .context = *context, .ledger = ledger, .best = &*best, .plan = &*plan};
-    auto more = planner->replan(now);
-    ASSERT_TRUE(more);
-    EXPECT_EQ(*more, !first);
-    if (first) continue;
-    auto without = next(*planner);
-    ASSERT_TRUE(without);
-    EXPECT_TRUE(without->step.starts_with("without ")) << without->step;
-    EXPECT_LT(without->budget_share, 1);
-    EXPECT_FALSE(without->needed);
+// Where regions were measured, other techniques are tried for several kinds at once, and those that won are
+// kept.
+TEST_F(BuiltinPlanner, KeepsTheTechniquesThatWonATrial) {
+  ledger.measured = true;
+  auto planner = best_first_planner();
+  auto whole = next(*planner);
+  ASSERT_TRUE(whole);
+  came_back(*whole, Outcome::better);
+  best->seconds = 0;
+  Json times = Json::array();
+  for (const plan::Region& region : whole->plan.regions) {
+    times.push_back({{"name", region.name}, {"nanoseconds", 100'000}});
+    best->seconds += 1e-4;
   }
+  best->verdict.gates.push_back({.gate = "profile",
+                                 .id = verifier::GateId::profile,
+                                 .outcome = verifier::Outcome::passed,
+                                 .evidence = std::make_shared<const Json>(Json{{"region_times", times}})});
+  auto trial = next(*planner);
+  ASSERT_TRUE(trial);
+  EXPECT_EQ(trial->step, "trial 1 of other techniques");
+  EXPECT_FALSE(trial->needed);
+  const std::vector<std::string> changed = plan::changed_regions(whole->plan, trial->plan);
+  ASSERT_FALSE(changed.empty());
+  // The first that changed wins, the others lose, and so does the whole.
+  LedgerEntry entry{.step = trial->step, .outcome = Outcome::not_better};
+  for (const plan::Region& region : trial->plan.regions)
+    entry.region_seconds[region.name] = region.name == changed[0] ? 5e-5 : 3e-4;
+  ledger.entries.push_back(std::move(entry));
+  auto winners = next(*planner);
+  ASSERT_TRUE(winners);
+  EXPECT_EQ(winners->step, "1 technique that won");
+  EXPECT_EQ(winners->judging, Judging::as_shipped);
+  EXPECT_EQ(plan::changed_regions(whole->plan, winners->plan), std::vector{changed[0]});
 }
 
-// What the plain program was measured to take says more of a step than two estimates do.
+// What a program was measured to take says more of a step than two estimates do.
 TEST_F(BuiltinPlanner, PredictsGainsFromWhatWasMeasured) {
-  auto planner = step_by_step_planner();
-  auto plain = next(*planner);
-  ASSERT_TRUE(plain);
-  came_back(*plain, Outcome::better);
+  auto first = plan::first_plan(*context, code::catalogue());
+  ASSERT_TRUE(first);
+  best.emplace();
+  best->plan = *first;
   Json times = Json::array();
   double products = 0, all = 0;
-  for (const plan::Region& region : plain->plan.regions) {
+  for (const plan::Region& region : first->regions) {
     const bool product = region.technique->kind() == plan::Kind::product;
     const double microseconds = product ? 4000 : 30;
     times.push_back({{"name", region.name}, {"nanoseconds", 1000 * microseconds}});
@@ -167,21 +208,21 @@ TEST_F(BuiltinPlanner, PredictsGainsFromWhatWasMeasured) {
   }
   all += products;
   best->seconds = all;
-  EXPECT_FALSE(predicted_gain(*context, *best, plain->plan)) << "nothing was measured";
+  EXPECT_FALSE(predicted_gain(*context, *best, *first)) << "nothing was measured";
   best->verdict.gates.push_back({.gate = "profile",
                                  .id = verifier::GateId::profile,
                                  .outcome = verifier::Outcome::passed,
                                  .evidence = std::make_shared<const Json>(Json{{"region_times", times}})});
-  EXPECT_NEAR(*predicted_gain(*context, *best, plain->plan), 0, 1e-12);
-  auto libraries = next(*planner);
+  EXPECT_NEAR(*predicted_gain(*context, *best, *first), 0, 1e-12);
+  auto libraries = plan::choose_techniques(*context, *first, code::catalogue());
   ASSERT_TRUE(libraries);
-  ASSERT_TRUE(libraries->predicted_gain);
-  EXPECT_LT(*libraries->predicted_gain, products);
-  EXPECT_GT(*libraries->predicted_gain, 0.9 * products);
+  const std::optional<double> gain = predicted_gain(*context, *best, *libraries);
+  ASSERT_TRUE(gain);
+  EXPECT_LT(*gain, products);
+  EXPECT_GT(*gain, 0.9 * products);
   // The clock saw twice as much as the kernels took: so will it of what is saved.
   best->seconds = 2 * all;
-  EXPECT_NEAR(*predicted_gain(*context, *best, libraries->plan), 2 * *libraries->predicted_gain,
-              0.01 * products);
+  EXPECT_NEAR(*predicted_gain(*context, *best, *libraries), 2 * *gain, 0.01 * products);
 }
 }  // namespace
 }  // namespace stitch::agents

@@ -26,14 +26,15 @@ struct LedgerEntry {
   double predicted_gain = 0;     // seconds
   double before = 0, after = 0;  // seconds per call; measured, or estimated
   Outcome outcome = Outcome::not_tried;
-  std::optional<verifier::GateReport> report;  // of the failed gate
-  std::optional<Error> no_verdict;             // why there is none
-  int tries = 0;                               // programs that were judged
-  std::vector<LedgerTry> tree;                 // all tries, including answers without a program
-  double seconds = 0;                          // wall time of the step
-  std::map<std::string, int64_t> settings;     // of the program that it changed
-  std::string bottleneck;                      // of the program that was judged last; empty: not known
-  std::string note;                            // further explanation for the report
+  std::optional<verifier::GateReport> report;    // of the failed gate
+  std::optional<Error> no_verdict;               // why there is none
+  int tries = 0;                                 // programs that were judged
+  std::vector<LedgerTry> tree;                   // all tries, including answers without a program
+  double seconds = 0;                            // wall time of the step
+  std::map<std::string, int64_t> settings;       // of the program that it changed
+  std::map<std::string, double> region_seconds;  // of the program that was judged last, where measured
+  std::string bottleneck;                        // of the program that was judged last; empty: not known
+  std::string note;                              // further explanation for the report
 
   bool kept() const { return outcome == Outcome::better; }
 };

@@ -52,7 +52,7 @@ class LlmBrains : public testing::TestWithParam<Api> {
     if (!opened) return opened.error();
     session = *std::move(opened);
     Brains brains;
-    STITCH_TRY(brains.planner, make_planner(names, Strategy::first, session.get()));
+    STITCH_TRY(brains.planner, make_planner(names, false, session.get()));
     STITCH_TRY(brains.coder, make_coder(names, session.get()));
     brains.verifier = std::make_unique<ScriptedVerifier>(std::move(verdicts));
     return optimize(task, *context, brains, options);

@@ -48,6 +48,8 @@ Loop::Loop(const Task& task, const plan::Context& context, Brains& brains, const
       options_(options),
       scratch_(std::move(scratch)),
       begin_(begin),
+      opened_(options.replay ? options.replay->elapsed() : seconds_since(begin)),
+      waited_before_(TimeAccount::waited_here()),
       floor_(floor_of(task.graph, cost(task.graph), context.gpu).seconds()) {
   ledger_.measured = options.device == runner::Device::cuda && options.timing;
 }
@@ -55,8 +57,8 @@ Loop::Loop(const Task& task, const plan::Context& context, Brains& brains, const
 Result<Optimized> Loop::run() {
   elsewhere_ = seconds_since(begin_);  // the task was opened, with its reference
   STITCH_CHECK(take_steps());
-  if (kept_.empty()) return work_error("optimize", "no program passed the gates: " + reasons(ledger_));
-  if (options_.tune && options_.strategy != Strategy::first) tune_settings();
+  if (kept_.empty()) return none_passed();
+  if (options_.tune) tune_settings();
   Optimized out;
   STITCH_CHECK(ship(out));
   {
@@ -69,13 +71,42 @@ Result<Optimized> Loop::run() {
   out.ledger = std::move(ledger_);
   out.floor = floor_;
   out.seconds = seconds_since(begin_);
+  out.first_seconds = first_seconds_;
+  out.budget_extended = extended_;
   out.own_seconds = out.seconds - elsewhere_;
   return out;
 }
 
 double Loop::seconds_left(double share) const {
-  const double elapsed = options_.replay ? options_.replay->elapsed() : seconds_since(begin_);
-  return share * static_cast<double>(options_.budget.count()) - elapsed;
+  const double elapsed = (options_.replay ? options_.replay->elapsed() : seconds_since(begin_)) - opened_;
+  const double waited = TimeAccount::waited_here() - waited_before_;
+  return share * static_cast<double>(options_.budget.count()) - (elapsed - waited);
+}
+
+bool Loop::past_deadline() const {
+  return options_.deadline.count() > 0 &&
+         seconds_since(begin_) > static_cast<double>(options_.deadline.count());
+}
+
+Error Loop::none_passed() const {
+  if (past_deadline())
+    return work_error(
+        "stopped",
+        format("no program had passed when the deadline of {} s was over", options_.deadline.count()),
+        "give it more time, or none: without --deadline the first program is always finished");
+  if (stopped()) return work_error("stopped", "stopped before a first program had passed");
+  return work_error("optimize", "no program passed the gates: " + reasons(ledger_));
+}
+
+// From now on there is something to ship.
+void Loop::say_ready(const verifier::Verdict& verdict) {
+  first_seconds_ = seconds_since(begin_);
+  extended_ = spent();
+  std::string speed = verdict.timing ? format(", {} a call", seconds_text(seconds_of(verdict, 0))) : "";
+  if (verdict.timing && verdict.timing->contains("speedup"))
+    speed += format(", {:.2f}x the best PyTorch", verdict.timing->at("speedup").get<double>());
+  tell(Notice{format("A verified program is ready after {:.0f} s{}{}.", first_seconds_, speed,
+                     extended_ ? "; the budget was over before that" : "")});
 }
 
 Situation Loop::situation() {
@@ -96,7 +127,7 @@ Result<void> Loop::take_steps() {
   for (;;) {
     STITCH_TRY(std::optional<Proposal> proposal, propose());
     const Outcome state = state_before(proposal);
-    const Circumstances now{.needed = proposal && proposal->needed,
+    const Circumstances now{.needed = proposal && (proposal->needed || !best()),
                             .headroom = best() && best()->seconds > floor_ && !spent(),
                             .stalled = !new_list && without_gain_ >= options_.window};
     switch (route(state, now)) {

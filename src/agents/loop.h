@@ -77,12 +77,16 @@ class Loop final : private Workbench {
 
   Situation situation();
   const Program* best() const { return kept_.empty() ? nullptr : &kept_.back(); }
-  bool stopped() const { return options_.should_stop && options_.should_stop(); }
+  bool past_deadline() const;
+  bool stopped() const { return past_deadline() || (options_.should_stop && options_.should_stop()); }
+  Error none_passed() const;
+  // Of the budget: neither the model's import nor waiting for others is charged to it.
   double seconds_left(double share = 1) const;
   bool spent(double share = 1) const { return seconds_left(share) <= 0; }
   // Once there is a program to ship, a step is abandoned when the budget ends.
   bool cut_short(const Proposal& proposal) const { return !proposal.needed && best() && spent(); }
   std::string budget_spent() const;
+  void say_ready(const verifier::Verdict& verdict);
   void tell(const Event& event) const {
     if (options_.events) options_.events->on(event);
   }
@@ -93,7 +97,8 @@ class Loop final : private Workbench {
   const OptimizeOptions& options_;
   const fs::path scratch_;
   const Clock::time_point begin_;
-  const double floor_;  // seconds per call
+  const double opened_, waited_before_;  // seconds: the budget is charged from here
+  const double floor_;                   // seconds per call
   Ledger ledger_;
   std::vector<Program> kept_;       // each better than the one before it
   std::optional<plan::Plan> plan_;  // proposed last
@@ -106,6 +111,8 @@ class Loop final : private Workbench {
   int without_gain_ = 0;           // consecutive steps without a gain, since the last replanning
   int programs_ = 0;               // written so far
   double elsewhere_ = 0;           // seconds
+  double first_seconds_ = 0;       // from the beginning to the first program that passed
+  bool extended_ = false;          // the budget was spent before that
 };
 
 // Measured if available, else predicted.

@@ -1,7 +1,7 @@
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "agents/loop.h"
+#include "agents/measured_gain.h"
 #include "plan/cost_fit.h"
 
 namespace stitch::agents {
@@ -10,15 +10,12 @@ namespace stitch::agents {
 // from. Of every program that was right, the plain one too: a model that only saw what was chosen would
 // think well of everything else.
 void Loop::keep_costs(const std::string& step, const plan::Plan& plan, const verifier::Verdict& verdict) {
-  const verifier::GateReport* profile = verdict.gate("profile");
-  if (!profile || !profile->evidence || !profile->evidence->contains("region_times")) return;
-  std::map<std::string, double> measured;
-  for (const Json& each : profile->evidence->at("region_times"))
-    measured[each.value("name", std::string())] = each.value("nanoseconds", 0.0) * 1e-9;
+  const std::map<std::string, double> measured = region_seconds(verdict);
+  if (measured.empty()) return;
   if (!costs_) costs_ = std::make_shared<Json>(Json::array());
   for (const plan::Region& region : plan.regions) {
     auto found = measured.find(region.name);
-    if (found == measured.end() || found->second <= 0) continue;
+    if (found == measured.end()) continue;
     Json sample =
         plan::to_json(plan::CostSample{.region = region.name,
                                        .way = plan::way_of(region),

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agents/loop.h"
+#include "agents/measured_gain.h"
 #include "base/contained.h"
 #include "base/text.h"
 #include "base/time_account.h"
@@ -49,6 +50,7 @@ Action Loop::take(const Proposal& proposal) {
       action = Action::drop;  // there is no new one
     }
     if (action == Action::drop_with_new_reference) renew();
+    if (action == Action::commit && kept_.empty()) say_ready(*judged.verdict);
     if (action == Action::commit)
       kept_.push_back({.plan = std::move(draft->plan),
                        .contents = std::move(draft->contents),
@@ -84,6 +86,7 @@ void Loop::record(Judged& judged, const Draft* draft, const Proposal& proposal, 
     } else {
       entry.after = seconds = seconds_without_clock(*draft, *judged.verdict, proposal.predicted_seconds);
       entry.bottleneck = bottleneck_of(*judged.verdict);
+      entry.region_seconds = region_seconds(*judged.verdict);
       if (best() && entry.after >= best()->seconds) judged.outcome = Outcome::not_better;
     }
   }

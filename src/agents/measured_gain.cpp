@@ -16,12 +16,8 @@ namespace {
 // The cost model beside what the profile gate measured of one program.
 class Measured {
  public:
-  Measured(const plan::Context& context, const Program& program) : context_(context), program_(program) {
-    const verifier::GateReport* profile = program.verdict.gate("profile");
-    if (!profile || !profile->evidence || !profile->evidence->contains("region_times")) return;
-    for (const Json& each : profile->evidence->at("region_times"))
-      if (const double nanoseconds = each.value("nanoseconds", 0.0); nanoseconds > 0)
-        seconds_[each.value("name", std::string())] = nanoseconds * 1e-9;
+  Measured(const plan::Context& context, const Program& program)
+      : context_(context), program_(program), seconds_(region_seconds(program.verdict)) {
     for (const plan::Region& region : program.plan.regions)
       if (auto found = seconds_.find(region.name); found != seconds_.end()) {
         Sums& way = seen_[plan::way_of(region)];
@@ -74,11 +70,21 @@ class Measured {
 
   const plan::Context& context_;
   const Program& program_;
-  std::map<std::string, double> seconds_;  // by region
-  std::map<std::string, Sums> seen_;       // by way
+  const std::map<std::string, double> seconds_;  // by region
+  std::map<std::string, Sums> seen_;             // by way
 };
 
 }  // namespace
+
+std::map<std::string, double> region_seconds(const verifier::Verdict& verdict) {
+  std::map<std::string, double> out;
+  const verifier::GateReport* profile = verdict.gate("profile");
+  if (!profile || !profile->evidence || !profile->evidence->contains("region_times")) return out;
+  for (const Json& each : profile->evidence->at("region_times"))
+    if (const double nanoseconds = each.value("nanoseconds", 0.0); nanoseconds > 0)
+      out[each.value("name", std::string())] = nanoseconds * 1e-9;
+  return out;
+}
 
 std::optional<double> predicted_gain(const plan::Context& context, const Program& best,
                                      const plan::Plan& next) {

@@ -1,11 +1,16 @@
-// The predicted gain of a step over a measured program.
+// What was measured of a program, and the predicted gain of a step over it.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
 
 #include "agents/roles.h"
 
 namespace stitch::agents {
+
+// Seconds of each region as the profile gate measured it; empty: it measured none.
+std::map<std::string, double> region_seconds(const verifier::Verdict& verdict);
 
 // Unchanged regions keep their measured time. The others get the cost model's estimate, corrected by its
 // error for the same technique and offer in the measured program. Seconds per call; nothing if the best

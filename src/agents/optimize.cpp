@@ -147,7 +147,7 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
   }
   STITCH_CHECK(check_brains(options.brains, session.get()));
   Brains brains;
-  STITCH_TRY(brains.planner, make_planner(options.brains, options.strategy, session.get()));
+  STITCH_TRY(brains.planner, make_planner(options.brains, options.measured_ledger, session.get()));
   if (options.around_planner) brains.planner = options.around_planner(std::move(brains.planner));
   STITCH_TRY(brains.coder, make_coder(options.brains, session.get()));
   STITCH_TRY(verifier::OpenedTask opened, timed("import", [&] {

@@ -42,14 +42,17 @@ struct OptimizeOptions {
   LlmOptions llm;  // for brains that are language models
   // Wraps the Planner; null: no wrapper.
   std::function<std::unique_ptr<Planner>(std::unique_ptr<Planner>)> around_planner;
-  Strategy strategy = Strategy::step_by_step;
-  std::chrono::seconds budget{180};
-  int tries = 3;              // per step, while the Coder has revisions
-  int window = 4;             // consecutive steps without a gain before replanning
-  double target_seconds = 0;  // per call: stop when reached; 0: as fast as possible
-  bool tune = true;           // tune settings on the GPU after the steps, with at most a third of the budget
-  bool quick = false;         // the final program gets the quick checks of a step, not every gate
-  bool timing = true;         // false: verify only, and choose by estimates
+  bool measured_ledger = false;  // the best program is also timed without each of its steps
+  // For planning, building and judging: opening the model, and waiting for the GPU or other runs, is not
+  // charged. The first program is finished whatever it takes.
+  std::chrono::seconds budget{60};
+  std::chrono::seconds deadline{0};  // wall time, after which the best program so far ships; 0: none
+  int tries = 3;                     // per step, while the Coder has revisions
+  int window = 4;                    // consecutive steps without a gain before replanning
+  double target_seconds = 0;         // per call: stop when reached; 0: as fast as possible
+  bool tune = true;    // tune settings on the GPU after the steps, with at most a third of the budget
+  bool quick = false;  // the final program gets the quick checks of a step, not every gate
+  bool timing = true;  // false: verify only, and choose by estimates
   // Results that KernelBench's own evaluator accepts: rounded where PyTorch rounds, within its allclose.
   bool kernelbench_compatible = false;
   ShipWeights weights = ShipWeights::automatic;
@@ -66,6 +69,8 @@ struct Optimized {
   bool judged_fully = false;
   Published published;                  // the program's folder, and what happened to the user's files in it
   double seconds = 0;                   // wall time of the run
+  double first_seconds = 0;             // until the first program had passed
+  bool budget_extended = false;         // the budget was over before that
   double own_seconds = 0;               // the part that isn't builds, runs, the reference or language models
   double seconds_a_call = 0;            // measured or estimated: see Ledger::measured
   double floor = 0;                     // seconds a call

@@ -191,7 +191,7 @@ TEST_F(TheLoop, ShipsTheSecondBestIfTheBestFailsAGateThatStepsDontHave) {
 }
 
 TEST_F(TheLoop, JudgesOnceWhatWasJudgedAsShipped) {
-  brains.planner = direct_planner(true);
+  brains.planner = best_first_planner();
   auto own = std::make_unique<ScriptedVerifier>(std::deque<Answer>{passes(4)});
   verifier = own.get();
   brains.verifier = std::move(own);

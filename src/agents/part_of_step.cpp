@@ -8,11 +8,13 @@
 
 namespace stitch::agents {
 
-std::string wrong_region_of(const Ledger& ledger) {
-  if (ledger.entries.empty()) return {};
-  const LedgerEntry& last = ledger.entries.back();
-  if (last.outcome != Outcome::wrong || !last.report || !last.report->evidence) return {};
-  return word(*last.report->evidence, "wrong_region");
+std::string wrong_region_of(const LedgerEntry& entry) {
+  if (!entry.report || !entry.report->evidence) return {};
+  if (entry.report->code == "region_wrong") {
+    const Json regions = entry.report->evidence->value("regions", Json::array());
+    return regions.empty() ? "" : word(regions.back(), "region");
+  }
+  return entry.outcome == Outcome::wrong ? word(*entry.report->evidence, "wrong_region") : "";
 }
 
 std::optional<plan::Plan> without_region(const Graph& graph, const plan::Plan& before,

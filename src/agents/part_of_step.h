@@ -9,8 +9,8 @@
 
 namespace stitch::agents {
 
-// The region that made the last try fail, if the Verifier found one; else empty.
-std::string wrong_region_of(const Ledger& ledger);
+// The region that made a program fail, if the Verifier found one that is wrong alone; else empty.
+std::string wrong_region_of(const LedgerEntry& entry);
 
 // `after`, with the change that contains this region undone. Nothing if that undoes all changes or none.
 std::optional<plan::Plan> without_region(const Graph& graph, const plan::Plan& before,

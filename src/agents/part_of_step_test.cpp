@@ -23,21 +23,22 @@ output %c
 end
 )";
 
-Ledger ledger_with(Outcome outcome, const Json& evidence) {
-  verifier::GateReport report{.gate = "correctness"};
-  report.evidence = std::make_shared<const Json>(evidence);
-  Ledger out;
-  out.entries.push_back({.step = "libraries", .outcome = outcome, .report = report});
-  return out;
+LedgerEntry entry_with(Outcome outcome, Json evidence, std::string code = "wrong") {
+  return {.outcome = outcome,
+          .report = verifier::GateReport{.gate = "correctness",
+                                         .code = std::move(code),
+                                         .evidence = std::make_shared<const Json>(std::move(evidence))}};
 }
 
 }  // namespace
 
 TEST(PartOfStep, KnowsWhomTheVerifierBlames) {
   EXPECT_EQ(wrong_region_of({}), "");
-  EXPECT_EQ(wrong_region_of(ledger_with(Outcome::wrong, {{"wrong_region", "fc1"}})), "fc1");
-  EXPECT_EQ(wrong_region_of(ledger_with(Outcome::wrong, Json::object())), "");
-  EXPECT_EQ(wrong_region_of(ledger_with(Outcome::better, {{"wrong_region", "fc1"}})), "");
+  EXPECT_EQ(wrong_region_of(entry_with(Outcome::wrong, {{"wrong_region", "fc1"}})), "fc1");
+  EXPECT_EQ(wrong_region_of(entry_with(Outcome::wrong, Json::object())), "");
+  EXPECT_EQ(wrong_region_of(entry_with(Outcome::wrong, {{"regions", {{{"region", "fc2"}}}}}, "region_wrong")),
+            "fc2");
+  EXPECT_EQ(wrong_region_of(entry_with(Outcome::better, {{"wrong_region", "fc1"}})), "");
 }
 
 TEST(PartOfStep, TakesAStepForTheOtherRegions) {

@@ -144,15 +144,12 @@ void RecordedRun::attach(const plan::Context& context, Brains& brains, OptimizeO
     begin_with["graph"] = store::blob_hash(graph);
     append("begin", line_text(begin_with), {graph});
   }
-  const bool once = options.strategy != Strategy::step_by_step;
   if (until > 0 && !options.plan)
-    brains.planner = remembering_planner(std::move(brains.planner),
-                                         {.store = &store_,
-                                          .until = until,
-                                          .machine = observer_.machine,
-                                          .version = recording_.version,
-                                          .judging = once ? Judging::as_shipped : Judging::wholly,
-                                          .events = this});
+    brains.planner = remembering_planner(std::move(brains.planner), {.store = &store_,
+                                                                     .until = until,
+                                                                     .machine = observer_.machine,
+                                                                     .version = recording_.version,
+                                                                     .events = this});
   if (brains.verifier) {
     auto opened = std::make_shared<std::unique_ptr<Verifier>>(std::move(brains.verifier));
     open = [opened]() -> Result<std::unique_ptr<Verifier>> { return std::move(*opened); };

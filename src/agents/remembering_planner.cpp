@@ -21,8 +21,6 @@ namespace {
 constexpr std::string_view remembered_step = "remembered";
 // A step that failed with several regions in it proves nothing of one of them, until it has happened often.
 constexpr int often = 3;
-// Gains are corrected within these: a single measurement is not to be believed without limit.
-constexpr double least_correction = 0.25, most_correction = 4;
 
 class RememberingPlanner final : public Planner {
  public:
@@ -38,7 +36,11 @@ class RememberingPlanner final : public Planner {
     for (;;) {
       STITCH_TRY(std::optional<Proposal> proposal, planner_->propose(seen_by_planner(now)));
       began_ = true;
-      if (!proposal || proposal->needed) return proposal;
+      if (!proposal) return proposal;
+      if (proposal->needed) {
+        without_refused_regions(now, *proposal);
+        return proposal;
+      }
       std::string why;
       if (auto found = refused_.find(proposal->step); found != refused_.end())
         why = found->second;
@@ -110,7 +112,7 @@ class RememberingPlanner final : public Planner {
                    .why = format("the best program of earlier runs ({})", one.when.substr(0, 10)),
                    .plan = *std::move(plan),
                    .predicted_seconds = seconds,
-                   .judging = known_.judging};
+                   .judging = Judging::as_shipped};
       auto settings = parse_json(one.knobs);
       if (settings && settings->is_object())
         for (const auto& [name, value] : settings->items())
@@ -120,17 +122,14 @@ class RememberingPlanner final : public Planner {
     return std::nullopt;
   }
 
-  // Why a region should not be made this way; empty: nothing is known against it. Gains that were measured
-  // are added to `ratios`.
-  std::string against(const Situation& now, const plan::Region& region, std::vector<double>& ratios) {
+  // Why a region should not be made this way; empty: nothing is known against it.
+  std::string against(const Situation& now, const plan::Region& region) {
     const std::string technique = technique_of(region), knobs = knobs_of(region);
     std::string why;
     int refusals = 0;
     for (const store::Observation& one :
          recall(store::Scope::region, plan::signature_of(now.context.graph, region), now)) {
       if (one.technique != technique || one.knobs != knobs) continue;
-      if (one.measured && one.before && one.after && one.predicted_gain > 0)
-        ratios.push_back((*one.before - *one.after) / one.predicted_gain);
       if (one.outcome == name(Outcome::better)) return "";
       if (!is_refusal(one)) continue;
       // Slower in one program need not be slower in another.
@@ -143,17 +142,21 @@ class RememberingPlanner final : public Planner {
 
   // Changes that are known to fail are taken out of the step; why, if nothing is left of it.
   std::string without_refused_regions(const Situation& now, Proposal& proposal) {
-    if (!now.best) return "";
-    const plan::Plan& base = now.best->plan;
+    plan::Plan plain;
+    if (!now.best) {
+      auto first = plan::first_plan(now.context, code::catalogue());
+      if (!first) return "";
+      plain = *std::move(first);
+    }
+    const plan::Plan& base = now.best ? now.best->plan : plain;
     std::vector<plan::Change> changes = plan::difference(now.context.graph, base, proposal.plan);
     std::map<std::string, const plan::Region*> regions;
     for (const plan::Region& region : proposal.plan.regions) regions[region.name] = &region;
     std::string why;
-    std::vector<double> ratios;
     const auto refused = std::erase_if(changes, [&](const plan::Change& change) {
       return std::ranges::any_of(change.after, [&](const std::string& name) {
         auto found = regions.find(name);
-        const std::string reason = found == regions.end() ? "" : against(now, *found->second, ratios);
+        const std::string reason = found == regions.end() ? "" : against(now, *found->second);
         if (!reason.empty()) why = reason;
         return !reason.empty();
       });
@@ -166,22 +169,12 @@ class RememberingPlanner final : public Planner {
         rest->steps = proposal.plan.steps;
         proposal.plan = *std::move(rest);
         proposal.predicted_seconds = plan::estimate(now.context, proposal.plan);
-        proposal.predicted_gain = predicted_gain(now.context, *now.best, proposal.plan);
+        if (now.best) proposal.predicted_gain = predicted_gain(now.context, *now.best, proposal.plan);
         proposal.why +=
             format("; not where it was refused before ({} of {})", refused, refused + changes.size());
       }
     }
-    correct(now, proposal, std::move(ratios));
     return "";
-  }
-
-  static void correct(const Situation& now, Proposal& proposal, std::vector<double> ratios) {
-    if (!now.ledger.measured || ratios.empty()) return;
-    std::ranges::sort(ratios);
-    const double median = std::clamp(ratios[ratios.size() / 2], least_correction, most_correction);
-    const double gain = now.best->predicted_seconds - proposal.predicted_seconds;
-    if (gain > 0) proposal.predicted_seconds = now.best->predicted_seconds - median * gain;
-    proposal.predicted_seconds = std::max(proposal.predicted_seconds, 0.0);
   }
 
   std::unique_ptr<Planner> planner_;

@@ -1,6 +1,5 @@
 // A Planner that uses the results of earlier runs. It starts with the best known program for the graph; steps
-// refused on this graph, or on regions of the same kind, are not tried again; and measured gains correct the
-// predictions.
+// refused on this graph, or on regions of the same kind, are not tried again.
 #pragma once
 
 #include "agents/events.h"
@@ -13,7 +12,6 @@ struct Remembering {
   store::RunStore* store = nullptr;
   int64_t until = 0;  // later observations are ignored, so that a resumed run repeats its decisions
   std::string machine, version;
-  Judging judging = Judging::wholly;  // of the known program
   EventSink* events = nullptr;
 };
 std::unique_ptr<Planner> remembering_planner(std::unique_ptr<Planner> planner, Remembering remembering);

@@ -26,7 +26,8 @@ input %x : f32[512,1024]
 %active = relu(%first) : f32[512,1024]
 %second = linear(%active, %v) : f32[512,{0}]
 %rows = {1} : f32[512,{0}]
-output %rows
+%scaled = tanh(%rows) : f32[512,{0}]
+output %scaled
 end
 )",
                 columns, last);
@@ -89,10 +90,9 @@ class Remembering : public testing::Test {
     OptimizeOptions options;
     options.out = scratch->path() / format("out{}", runs++);
     options.device = device;
-    options.strategy = strategy;
     options.tune = false;
     Brains brains;
-    brains.planner = *make_planner({}, strategy, nullptr);
+    brains.planner = *make_planner({}, false, nullptr);
     brains.coder = builtin_coder();
     brains.verifier = std::make_unique<ByStep>(std::move(answers), heard);
     auto record = RecordedRun::open({.store = scratch->path() / "runs.db",
@@ -119,71 +119,56 @@ class Remembering : public testing::Test {
   std::optional<plan::Context> context;
   std::optional<ScratchFolder> scratch;
   runner::Device device = runner::Device::cuda;
-  Strategy strategy = Strategy::step_by_step;
   std::string version = "1";
   int runs = 0;
 };
 
 TEST_F(Remembering, TheBestProgramOfTheGraphIsTriedFirst) {
   const std::map<std::string, Answer> answers = {
-      {"plain", passes(9)},         {"libraries", passes(5)},
-      {"tensor cores", is_wrong()}, {"tensor cores in short sums", passes(6)},
-      {"epilogues", passes(4)},     {"remembered", passes(4)}};
+      {"whole plan", is_wrong()}, {"without tensor cores", passes(4)}, {"remembered", passes(4)}};
   const Ran first = run(answers);
-  EXPECT_EQ(first.steps, "plain, libraries, tensor cores, tensor cores in short sums, epilogues");
+  EXPECT_TRUE(first.steps.starts_with("whole plan, the first ")) << first.steps;
+  EXPECT_NE(first.steps.find("without tensor cores"), std::string::npos) << first.steps;
   const Ran second = run(answers);
   EXPECT_EQ(second.steps, "remembered");
-  EXPECT_EQ(second.not_again, "tensor cores, tensor cores in short sums");
   EXPECT_EQ(second.program, first.program);
   EXPECT_LE(2 * second.attempts, first.attempts);
-  // Without memory, and by another version, which may do better: from the beginning.
-  EXPECT_EQ(run(answers, false).steps, first.steps);
-  version = "2";
-  EXPECT_EQ(run(answers).steps, "remembered, tensor cores, tensor cores in short sums");
+  EXPECT_EQ(run(answers, false).steps, first.steps);  // without memory
 }
 
-TEST_F(Remembering, OnTheEmulatedGpuWrongIsRefusedAndSlowIsNot) {
+TEST_F(Remembering, ARealGpuHasItsOwnExperience) {
   device = runner::Device::emulated;
   // No times: estimates decide.
   auto right = [] { return verdict({.gate = "correctness", .outcome = verifier::Outcome::passed}); };
-  const std::map<std::string, Answer> answers = {{"plain", right},      {"libraries", right},
-                                                 {"loops", right},      {"epilogues", right},
-                                                 {"remembered", right}, {"tensor cores", is_wrong()}};
-  const Ran first = run(answers);
-  const Ran second = run(answers);
-  EXPECT_TRUE(second.steps.starts_with("remembered")) << second.steps;
-  EXPECT_EQ(second.not_again, "tensor cores");
+  const Ran first = run({{"whole plan", right}, {"remembered", right}});
+  const Ran second = run({{"whole plan", right}, {"remembered", right}});
+  EXPECT_EQ(second.steps, "remembered");
   EXPECT_EQ(second.program, first.program);
-  EXPECT_LE(2 * second.attempts, first.attempts);
-  // A real one has its own experience.
   device = runner::Device::cuda;
-  EXPECT_TRUE(run({{"plain", passes(9)}}).steps.starts_with("plain"));
+  EXPECT_EQ(run({{"whole plan", passes(9)}}).steps, "whole plan");
 }
 
 TEST_F(Remembering, AProgramThatFailsNowIsNotTriedAThirdTime) {
-  std::map<std::string, Answer> answers = {{"plain", passes(9)}, {"libraries", passes(5)}};
-  const Ran first = run(answers);
+  std::map<std::string, Answer> answers = {{"whole plan", passes(5)}};
+  run(answers);
   answers["remembered"] = is_wrong();
-  const Ran second = run(answers);
-  EXPECT_TRUE(second.steps.starts_with("remembered, plain, libraries")) << second.steps;
+  EXPECT_EQ(run(answers).steps, "remembered, whole plan");
   // What the second one shipped is the same plan.
-  EXPECT_TRUE(run(answers).steps.starts_with("plain, libraries"));
-}
-
-TEST_F(Remembering, TheDirectPlannerTakesOneAttempt) {
-  strategy = Strategy::direct;
-  const std::map<std::string, Answer> answers = {
-      {"all steps", is_wrong()}, {"without tensor cores", passes(3)}, {"remembered", passes(3)}};
-  const Ran first = run(answers);
-  EXPECT_TRUE(first.steps.starts_with("all steps, without tensor cores")) << first.steps;
-  const Ran second = run(answers);
-  EXPECT_EQ(second.steps, "remembered");
-  EXPECT_EQ(second.program, first.program);
+  EXPECT_EQ(run(answers).steps, "whole plan");
 }
 
 TEST_F(Remembering, WhatARegionOfTheKindRefusedIsLeftOutOfAnotherGraph) {
-  // One region changes in "epilogues", so that it alone is to blame.
-  run({{"plain", passes(9)}, {"libraries", passes(5)}, {"epilogues", is_wrong()}});
+  auto whole =
+      plan::best_plan_of_steps(*context, code::catalogue(), [](const plan::StepRule&) { return true; });
+  ASSERT_TRUE(whole);
+  const std::string last = whole->plan.regions.back().name;  // softmax and what follows it, in one kernel
+  auto wrong_there = [last] {
+    verifier::Verdict out = *is_wrong()();
+    out.gates[0].evidence = std::make_shared<const Json>(Json{{"wrong_region", last}});
+    return out;
+  };
+  const Ran first = run({{"whole plan", wrong_there}});
+  EXPECT_TRUE(first.steps.starts_with(format("whole plan, without {} in the plan", last))) << first.steps;
   auto store = store::RunStore::open(scratch->path() / "runs.db");
   auto observations = store::Memory(*store).all();
   ASSERT_TRUE(observations) << observations.error().text();
@@ -192,27 +177,9 @@ TEST_F(Remembering, WhatARegionOfTheKindRefusedIsLeftOutOfAnotherGraph) {
     regions += one.scope == store::Scope::region && one.outcome == "wrong" && one.among == 1;
   EXPECT_EQ(regions, 1);
   open(model_of(1040));  // of another size, within the power of two
-  const Ran other = run({{"plain", passes(9)}, {"libraries", passes(5)}});
-  EXPECT_TRUE(other.steps.starts_with("plain, libraries")) << other.steps;
-  EXPECT_EQ(other.not_again, "epilogues, joined epilogues");
-}
-
-TEST_F(Remembering, MeasuredGainsCorrectPredictions) {
-  auto predicted = [](const Ran& ran) {
-    for (const LedgerEntry& entry : ran.ledger.entries)
-      if (entry.step == "libraries") return entry.predicted_gain;
-    return 0.0;
-  };
-  const double first = predicted(run({{"plain", passes(9)}}, false));
-  ASSERT_GT(first, 0);
-  // Half of what was predicted.
-  open(model_of(1040));
-  run({{"plain", passes(9)}, {"libraries", passes(9 - first / 2)}});
-  open(model_of(1056));
-  const double corrected = predicted(run({{"plain", passes(9)}}));
-  const double uncorrected = predicted(run({{"plain", passes(9)}}, false));
-  EXPECT_LT(corrected, 0.9 * uncorrected);
-  EXPECT_GT(corrected, 0);
+  const Ran other = run({{"whole plan", passes(9)}});
+  EXPECT_NE(other.ledger.entries[0].why.find("not where it was refused before"), std::string::npos)
+      << other.ledger.entries[0].why;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "agents/part_of_step.h"
 #include "base/text.h"
 #include "plan/document.h"
 #include "plan/document_names.h"
@@ -49,13 +50,6 @@ bool says_something(const LedgerEntry& entry) {
   }
 }
 
-// The region that the gate found wrong alone, if it was that gate.
-std::string blamed(const LedgerEntry& entry) {
-  if (!entry.report || entry.report->code != "region_wrong" || !entry.report->evidence) return "";
-  const Json regions = entry.report->evidence->value("regions", Json::array());
-  return regions.empty() ? "" : word(regions.back(), "region");
-}
-
 void fill(store::Observation& out, const LedgerEntry& entry, double predicted_gain) {
   out.outcome = name(entry.outcome);
   out.why = reason(entry);
@@ -67,9 +61,9 @@ void fill(store::Observation& out, const LedgerEntry& entry, double predicted_ga
 
 // What the step made of regions, each kind once.
 std::vector<const plan::Region*> kinds_changed(const plan::Context& context, const plan::Plan& plan,
-                                               const plan::Plan& base, const LedgerEntry& entry) {
-  const std::vector<std::string> changed = plan::changed_regions(base, plan);
-  const std::string guilty = blamed(entry);
+                                               const plan::Plan* base, const std::string& guilty) {
+  const std::vector<std::string> changed =
+      base ? plan::changed_regions(*base, plan) : std::vector<std::string>();
   std::vector<const plan::Region*> out;
   std::set<std::string> seen;
   for (const plan::Region& region : plan.regions) {
@@ -117,8 +111,8 @@ std::vector<store::Observation> observe_step(const Observer& observer, const pla
   const double predicted =
       base ? plan::estimate(context, *base) - plan::estimate(context, plan) : entry.predicted_gain;
   fill(out.back(), entry, predicted);
-  if (!base) return out;
-  const auto regions = kinds_changed(context, plan, *base, entry);
+  // Of a first program nothing is known of one region, unless it was found wrong alone.
+  const auto regions = kinds_changed(context, plan, base, wrong_region_of(entry));
   if (regions.size() > most_regions) return out;
   for (const plan::Region* region : regions) {
     out.push_back(

@@ -71,8 +71,7 @@ Json circumstances(const BenchCommand& command, const GpuSpec& gpu, bool cuda, c
               {"gpu", gpu.name},
               {"cores", core_count()},
               {"budget_seconds", command.budget},
-              {"direct", command.direct},
-              {"first", command.first},
+              {"deadline_seconds", command.deadline},
               {"quick", command.quick},
               {"compat", command.compatible},
               {"coder_weights", command.coder_weights},
@@ -243,8 +242,8 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   options.flags = {"--numerics",  command.numerics, "--device", cuda ? "cuda" : "emulated",
                    "--baselines", baselines,        "--budget", std::to_string(command.budget)};
   if (command.mode != Mode::as_written) options.flags.push_back(format("--{}", name(command.mode)));
-  if (command.direct) options.flags.emplace_back("--direct");
-  if (command.first) options.flags.emplace_back("--first");
+  if (command.deadline > 0)
+    options.flags.insert(options.flags.end(), {"--deadline", std::to_string(command.deadline)});
   if (command.no_timing) options.flags.emplace_back("--no-timing");
   if (command.quick) options.flags.emplace_back("--quick");
   if (!command.compatible.empty()) {

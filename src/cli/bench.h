@@ -22,10 +22,9 @@ struct BenchCommand {
   std::string python;
   Mode mode = Mode::as_written;
   int jobs = 0;  // 0: chosen
-  int budget = 180;
+  int budget = 60;
   int time_limit = 3600;  // seconds for one task
-  bool direct = false;
-  bool first = false;
+  int deadline = 0;       // seconds of wall time per task; 0: none
   bool no_timing = false;
   bool quick = false;
   std::string compatible;     // kernelbench

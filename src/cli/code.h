@@ -18,7 +18,7 @@ struct CodeCommand {
   Mode mode = Mode::as_written;
   std::string gpu;
   std::string python;
-  std::string plan;  // a document to read instead of planning
+  std::string plan;        // a document to read instead of planning
   std::string compatible;  // kernelbench
   bool plain = false;
   std::vector<std::string> without;  // steps, by name

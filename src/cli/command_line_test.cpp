@@ -236,9 +236,9 @@ TEST_F(CommandLine, SettingsBecomeFlags) {
                                      {"", "numerics", {"tf32"}, "a:2"},
                                      {"", "eval", {"true"}, "a:3"},
                                      {"", "quick", {"false"}, "a:4"},
-                                     {"optimize", "direct", {"yes"}, "a:5"}};
+                                     {"optimize", "quick", {"yes"}, "a:5"}};
   EXPECT_EQ(settled({"optimize", "m.py", "-o", "x"}, some),
-            "optimize --numerics=tf32 --budget=9 --direct --eval m.py -o x");
+            "optimize --numerics=tf32 --budget=9 --quick --eval m.py -o x");
   EXPECT_EQ(settled({"optimize", "m.py", "-o", "x", "--budget", "3", "--train", "--plan", "p"}, some),
             "optimize --numerics=tf32 m.py -o x --budget 3 --train --plan p")
       << "the command line wins, and what it rules out is left out";

@@ -66,7 +66,15 @@ void add_optimize(CLI::App& app, Options& options) {
                   "numerics class: strict, default, tf32 or half (default: default)")
       ->type_name("CLASS");
   command
-      .add_option("--budget", optimize.budget, "seconds after which no new step is started (default: 180)")
+      .add_option(
+          "--budget", optimize.budget,
+          "seconds of planning, building and judging; waiting for the GPU is not counted, and the first "
+          "program is always finished (default: 60)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 86400));
+  command
+      .add_option("--deadline", optimize.deadline,
+                  "wall time in seconds after which the best program so far is written (default: none)")
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 86400));
   command.add_option("--device", optimize.device, "cuda or emulated (default: cuda if there is a GPU)")
@@ -96,10 +104,11 @@ void add_optimize(CLI::App& app, Options& options) {
       ->type_name("FILE")
       ->excludes(plan);
   command
-      .add_flag("--direct", optimize.direct, "try all steps at once, and drop steps until the program passes")
-      ->excludes(plan);
-  command.add_flag("--first", optimize.first, "--direct, and stop at the first program that passes")
-      ->excludes(plan);
+      .add_option(
+          "--ledger", optimize.ledger,
+          "what each step gained: estimated by the cost model, or measured without it (default: estimated)")
+      ->type_name("HOW")
+      ->check(CLI::IsMember({"estimated", "measured"}));
   command.add_flag("--no-timing", optimize.no_timing, "verify without timing; choose by estimates");
   command.add_flag("--quick", optimize.quick, "check the final program with one seed and fewer gates");
   add_compatible(command, optimize.compatible);
@@ -154,16 +163,19 @@ void add_bench(CLI::App& app, Options& options) {
       ->check(CLI::Range(1, 256));
   command
       .add_option("--budget", bench.budget,
-                  "seconds per task after which no new step is started (default: 180)")
+                  "seconds of planning, building and judging per task, as of optimize (default: 60)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 86400));
+  command
+      .add_option(
+          "--deadline", bench.deadline,
+          "wall time per task in seconds after which its best program so far is written (default: none)")
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 86400));
   command
       .add_option("--time-limit", bench.time_limit, "seconds after which a task is stopped (default: 3600)")
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 86400));
-  command.add_flag("--direct", bench.direct,
-                   "try all steps at once, and drop steps until the program passes");
-  command.add_flag("--first", bench.first, "--direct, and stop at the first program that passes");
   command.add_flag("--no-timing", bench.no_timing, "verify without timing; choose by estimates");
   command.add_flag("--quick", bench.quick, "check the final program with one seed and fewer gates");
   add_compatible(command, bench.compatible);

@@ -47,7 +47,7 @@ class FrontDoor : public testing::Test {
     return code;
   }
   int optimize(std::vector<std::string> more = {}) {
-    std::vector<std::string> words = {"optimize", task, "-o", out, "--device", "emulated", "--first"};
+    std::vector<std::string> words = {"optimize", task, "-o", out, "--device", "emulated", "--budget", "1"};
     words.insert(words.end(), more.begin(), more.end());
     return run(words);
   }

@@ -58,8 +58,7 @@ Result<serve::McpOptions> mcp_options(const McpCommand& command) {
                                      .mode = options.task.mode,
                                      .python = options.task.python,
                                      .budget = static_cast<int>(options.budget.count()),
-                                     .direct = options.strategy == agents::Strategy::direct,
-                                     .first = options.strategy == agents::Strategy::first,
+                                     .deadline = static_cast<int>(options.deadline.count()),
                                      .no_timing = !options.timing,
                                      .quick = options.quick,
                                      .no_tune = !options.tune};

@@ -143,8 +143,8 @@ Result<agents::OptimizeOptions> optimize_options(const OptimizeCommand& command)
   options.budget = std::chrono::seconds(command.budget);
   options.brains = {command.planner, command.coder, command.verifier};
   STITCH_TRY(options.llm, llm_options(command));
-  if (command.direct) options.strategy = agents::Strategy::direct;
-  if (command.first) options.strategy = agents::Strategy::first;
+  options.deadline = std::chrono::seconds(command.deadline);
+  options.measured_ledger = command.ledger == "measured";
   options.timing = !command.no_timing;
   STITCH_TRY(options.weights, parse_ship_weights(command.weights));
   options.quick = command.quick;
@@ -161,6 +161,8 @@ Json optimize_document(const OptimizeCommand& command, const agents::OptimizeOpt
   Json json = {{"program", ""},
                {"gpu", options.gpu.name},
                {"seconds", optimized.seconds},
+               {"first_seconds", optimized.first_seconds},
+               {"budget_extended", optimized.budget_extended},
                {"own_seconds", optimized.own_seconds},
                {"seconds_a_call", optimized.seconds_a_call},
                {"floor_seconds", optimized.floor},
@@ -212,9 +214,7 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   Result<agents::Optimized> optimized = work_error("", "");
   {
     Progress progress(console.err, console.err_terminal, console.json, "optimizing");
-    const bool builtin = command.planner == "builtin" && command.coder == "builtin" && command.plan.empty();
-    OptimizeView view(progress, warnings, options.budget,
-                      expected_steps(builtin, !command.direct && !command.first, !command.no_tune));
+    OptimizeView view(progress, warnings, options.budget);
     options.events = &view;
     optimized = agents::optimize(options);
   }

@@ -22,7 +22,7 @@ struct OptimizeCommand {
   Mode mode = Mode::as_written;
   std::string python;
   std::string html;  // empty: report.html in the program's folder
-  int budget = 180;  // seconds
+  int budget = 60;   // seconds
   std::string planner = "builtin", coder = "builtin", verifier = "builtin";
   std::string coder_style = "answer";
   int llm_regions = 3;
@@ -30,8 +30,8 @@ struct OptimizeCommand {
   int64_t max_tokens = 0;  // 0: no limit
   double max_dollars = 0;  // 0: no limit
   std::string config, record, replay, prompts, notes;
-  bool direct = false;
-  bool first = false;
+  int deadline = 0;  // seconds of wall time; 0: none
+  std::string ledger = "estimated";
   std::string weights = "auto";  // in the package: auto, always, never
   bool no_timing = false;
   bool quick = false;

@@ -33,8 +33,8 @@ void each_member(Command& command, const Visit& visit) {
   visit("html", command.html);
   visit("weights", command.weights);
   visit("budget", command.budget);
-  visit("direct", command.direct);
-  visit("first", command.first);
+  visit("deadline", command.deadline);
+  visit("ledger", command.ledger);
   visit("no_timing", command.no_timing);
   visit("quick", command.quick);
   visit("compat", command.compatible);

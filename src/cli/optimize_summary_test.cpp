@@ -114,25 +114,5 @@ TEST(BenchPage, LinksReportsAndCanBeSortedAndFiltered) {
     EXPECT_NE(page.find(expected), std::string::npos) << expected;
 }
 
-TEST(StepCount, NumbersTheStepsAndEstimatesTheRest) {
-  StepCount count({"plain", "libraries", "views", "loops", "final verification"});
-  EXPECT_EQ(count.of(), 0);
-  count.start("plain", 10);
-  EXPECT_EQ(count.step(), 1);
-  EXPECT_EQ(count.of(), 5);
-  EXPECT_EQ(count.left(12, 180), 0) << "no pace yet";
-  count.start("libraries", 20);
-  EXPECT_DOUBLE_EQ(count.left(20, 180), 40);
-  EXPECT_DOUBLE_EQ(count.left(25, 180), 35);
-  count.start("loops", 40);  // views changes nothing for this model
-  EXPECT_EQ(count.step(), 4);
-  EXPECT_DOUBLE_EQ(count.left(40, 180), 20);
-  EXPECT_DOUBLE_EQ(count.left(40, 45), 15) << "never beyond the budget and a last step";
-  count.start("nobody knows it", 50);
-  EXPECT_EQ(count.step(), 4);
-  EXPECT_TRUE(expected_steps(false, true, true).empty());
-  EXPECT_EQ(expected_steps(true, true, true).back(), final_step);
-}
-
 }  // namespace
 }  // namespace stitch

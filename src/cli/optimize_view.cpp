@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "plan/steps.h"
 
 namespace stitch {
 
@@ -45,13 +44,6 @@ std::string clock_text(double seconds) {
   return format("{}:{:02}", whole / 60, whole % 60);
 }
 
-// "step 3 of 9, about 0:40 left"; empty: neither is known.
-std::string pace_text(const ViewState& state) {
-  std::string out = state.of > 0 ? format("step {} of {}", state.step, state.of) : "";
-  if (state.left > 0) out += format("{}about {} left", out.empty() ? "" : ", ", clock_text(state.left));
-  return out;
-}
-
 void take_baselines(ViewState& state, const verifier::Verdict* verdict) {
   if (!verdict || !verdict->timing) return;
   for (const Json& side : verdict->timing->value("baselines", Json::array())) {
@@ -81,7 +73,6 @@ std::vector<std::string> view_lines(const ViewState& state, const Terminal& term
   }
   std::string sum = format("budget {} of {}, {} attempt{}", clock_text(state.elapsed),
                            clock_text(state.budget), state.attempts, state.attempts == 1 ? "" : "s");
-  if (const std::string pace = pace_text(state); !pace.empty()) sum = pace + ", " + sum;
   if (state.best > 0) sum = format("best {} a call, {}", seconds_text(state.best), sum);
   for (const auto& [name, seconds] : state.baselines)
     sum += format(", {} {}{}", name, seconds_text(seconds),
@@ -91,33 +82,8 @@ std::vector<std::string> view_lines(const ViewState& state, const Terminal& term
   return out;
 }
 
-std::vector<std::string> expected_steps(bool builtin, bool one_by_one, bool tuned) {
-  if (!builtin || !one_by_one) return {};
-  std::vector<std::string> out = {"plain"};
-  for (const plan::StepRule& rule : plan::all_steps()) out.emplace_back(rule.name);
-  if (tuned) out.emplace_back("tune");
-  out.emplace_back(final_step);
-  return out;
-}
-
-void StepCount::start(std::string_view name, double elapsed) {
-  if (begin_ < 0) begin_ = elapsed;
-  last_begin_ = elapsed;
-  const auto from = names_.begin() + at_;
-  if (auto found = std::find(from, names_.end(), name); found != names_.end())
-    at_ = static_cast<int>(found - names_.begin()) + 1;
-}
-
-double StepCount::left(double elapsed, double budget) const {
-  if (at_ < 2) return 0;
-  const double done = at_ - 1, pace = (last_begin_ - begin_) / done;
-  const double rest = pace * (static_cast<double>(names_.size()) - done) - (elapsed - last_begin_);
-  return std::clamp(rest, 0.0, std::max(budget - elapsed, 0.0) + pace);
-}
-
-OptimizeView::OptimizeView(Progress& progress, Warnings& warnings, std::chrono::seconds budget,
-                           std::vector<std::string> expected)
-    : progress_(progress), warn_(warnings.above(progress)), count_(std::move(expected)) {
+OptimizeView::OptimizeView(Progress& progress, Warnings& warnings, std::chrono::seconds budget)
+    : progress_(progress), warn_(warnings.above(progress)) {
   state_.budget = static_cast<double>(budget.count());
   progress_.show_below([this](const Terminal& terminal) {
     std::lock_guard hold(mutex_);
@@ -128,23 +94,16 @@ OptimizeView::OptimizeView(Progress& progress, Warnings& warnings, std::chrono::
 
 void OptimizeView::look_at_the_clock() {
   state_.elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-  state_.step = count_.step();
-  state_.of = count_.of();
-  state_.left = count_.left(state_.elapsed, state_.budget);
 }
 
 // The progress line is told outside of the mutex: it holds its own while it asks for these lines.
 void OptimizeView::on(const agents::Event& event) {
-  std::string pace;
   {
     std::lock_guard hold(mutex_);
     look_at_the_clock();
     take(event);
-    look_at_the_clock();
-    pace = pace_text(state_);
   }
-  if (auto text = progress_text(event))
-    progress_.detail(pace.empty() ? printable(*text) : format("{}: {}", pace, printable(*text)));
+  if (auto text = progress_text(event)) progress_.detail(printable(*text));
   if (auto* warning = std::get_if<agents::Warning>(&event)) warn_(warning->text);
   if (auto* notice = std::get_if<agents::Notice>(&event)) progress_.say(notice->text);
 }
@@ -152,10 +111,7 @@ void OptimizeView::on(const agents::Event& event) {
 void OptimizeView::take(const agents::Event& event) {
   using Fate = ViewState::Step::Fate;
   if (auto* started = std::get_if<agents::StepStarted>(&event)) {
-    count_.start(started->step, state_.elapsed);
     state_.steps.push_back({.name = std::string(started->step), .said = {}});
-  } else if (std::holds_alternative<agents::TuningSkipped>(event)) {
-    count_.start(final_step, state_.elapsed);
   } else if (auto* judged = std::get_if<agents::AttemptJudged>(&event)) {
     ++state_.attempts;
     if (!state_.steps.empty()) state_.steps.back().attempt = judged->attempt;
@@ -169,8 +125,6 @@ void OptimizeView::take(const agents::Event& event) {
     step.before = ended->entry.before;
     step.after = ended->entry.after;
     if (ended->entry.kept()) state_.best = ended->entry.after;
-    // What comes behind tuning, kept or not.
-    if (ended->entry.step == "tune") count_.start(final_step, state_.elapsed);
   } else if (auto* refused = std::get_if<agents::RefusedBefore>(&event)) {
     state_.log.push_back(format("not tried again: {}: {}", refused->step, refused->why));
   } else if (auto* doing = std::get_if<agents::Doing>(&event)) {

@@ -73,6 +73,10 @@ Error bad_flags(const CLI::App& app, const CLI::ParseError& error) {
     const std::string& word = extras.front();
     if (!word.starts_with('-'))
       return user_error("unexpected", format("unexpected argument '{}'", word), see);
+    if (word == "--direct" || word == "--first")
+      return user_error("unknown_flag", format("there is no flag '{}' any more", word),
+                        word == "--direct" ? "leave it out: the whole plan comes first now"
+                                           : "--budget 1: the first program that passes ships");
     std::vector<std::string> flags;
     for (const CLI::Option* option : command.get_options())
       for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);

@@ -81,7 +81,7 @@ TEST(RunCli, HelpSpeaksAsOtherToolsDo) {
   std::string optimize = run({"optimize", "--help"}).out;
   for (const char* expected : {"(default: 180)", "verify without timing; choose by estimates",
                                "check the final program with one seed and fewer gates",
-                               "--direct, and stop at the first program that passes"})
+                               "wall time in seconds after which the best program so far is written"})
     EXPECT_NE(optimize.find(expected), std::string::npos) << expected << "\n" << optimize;
 }
 

@@ -66,6 +66,13 @@ RegionEstimate calibrated(RegionEstimate parts, const Calibrated* by) {
   return parts;
 }
 
+double floor_of(const Context& context, const Plan& plan, const Region& region) {
+  const Work work = work_of(context.graph, plan, region);
+  const double compute =
+      work.matrix / context.gpu.tensor_fp16 + (work.flops - work.matrix) / context.gpu.fp32;
+  return std::max(work.bytes / context.gpu.bandwidth, compute);
+}
+
 RegionEstimate estimate_without_calibration(const Context& context, const Plan& plan, const Region& region) {
   const Graph& graph = context.graph;
   const GpuSpec& gpu = context.gpu;

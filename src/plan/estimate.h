@@ -37,6 +37,9 @@ double seconds_of(const RegionEstimate& parts, const Calibrated* calibrated);
 // Each part scaled by the calibration.
 RegionEstimate calibrated(RegionEstimate parts, const Calibrated* by);
 
+// The least it could take: its bytes and arithmetic at the GPU's full rates.
+double floor_of(const Context& context, const Plan& plan, const Region& region);
+
 // From the technique's own rates, without a calibration.
 RegionEstimate estimate_without_calibration(const Context& context, const Plan& plan, const Region& region);
 // Calibrated, where the GPU has a calibration.

@@ -12,7 +12,7 @@ tasks=()
 while read -r level number; do tasks+=(.kernelbench/KernelBench/level"$level"/"$number"_*.py); done <"$order"
 [ -s build/lender ] && export STITCHCUDA_TORCH_LENDER=$(cat build/lender)
 STITCHCUDA_STORE=none timeout -k 4 -s INT "$((seconds - 25))" build/release/stitchcuda bench "${tasks[@]}" -o "$out" --jobs "${JOBS:-11}" \
-  --compat kernelbench --first --no-tune --quick --no-timing --budget 100 >"$out.log" 2>&1 &
+  --compat kernelbench --no-tune --quick --no-timing --budget 1 >"$out.log" 2>&1 &
 timeout -k 4 -s INT "$seconds" python3 tools/kernelbench_evaluator.py .kernelbench "$out" -o "$out.evaluator.jsonl" --jobs "${JUDGES:-4}" \
   --time-limit "${TIME_LIMIT:-60}" --ways "${WAYS:-reversed,search,channels_last}" --follow $! 2>"$out.evaluator.log"
 pkill -9 -x stitchcuda; pkill -9 stitch-runner

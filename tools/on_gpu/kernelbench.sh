@@ -11,6 +11,6 @@ tasks=()
 while read -r level number; do tasks+=(.kernelbench/KernelBench/level"$level"/"$number"_*.py); done <"$order"
 [ -s build/lender ] && export STITCHCUDA_TORCH_LENDER=$(cat build/lender)
 STITCHCUDA_STORE=none timeout -k 4 -s INT "$seconds" build/release/stitchcuda bench "${tasks[@]}" -o "$out" --jobs "${JOBS:-14}" \
-  --first --no-tune --quick --budget 100 --known-baselines "$out.known.jsonl" "$@" >"$out.log" 2>&1
+  ${QUICK-} --known-baselines "$out.known.jsonl" "$@" >"$out.log" 2>&1
 pkill -9 -x stitchcuda; pkill -9 stitch-runner
 python3 tools/on_gpu/table.py "$out/tasks.jsonl"

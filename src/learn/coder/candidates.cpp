@@ -12,14 +12,14 @@ namespace stitch::learn {
 namespace {
 
 // The way with every open knob at the technique's own.
-plan::Region as_it_is(const RegionProblem& problem, const Way& way) {
+plan::Region as_it_is(const RegionProblem& problem, const plan::Way& way) {
   plan::Region out = with_way(problem.context(), problem.now(), way);
   for (const plan::Knob& knob : open_knobs(problem.context(), out)) out.choices.erase(knob.name);
   return out;
 }
 
 // Every knob by chance, its own among the values; which knobs there are may depend on those before.
-plan::Region drawn_choice(const RegionProblem& problem, const std::vector<Way>& ways, Draw& draw) {
+plan::Region drawn_choice(const RegionProblem& problem, const std::vector<plan::Way>& ways, Draw& draw) {
   plan::Region out = as_it_is(problem, ways[static_cast<size_t>(draw.below(std::ssize(ways)))]);
   for (size_t i = 0;; ++i) {
     const std::vector<plan::Knob> knobs = open_knobs(problem.context(), out);
@@ -55,10 +55,10 @@ std::vector<plan::Region> candidate_choices(const RegionProblem& problem, size_t
     if (out.size() < until && known.insert(choice_text(region)).second) out.push_back(region);
   };
   take(problem.now(), most);
-  const std::vector<Way> ways = ways_of(problem.context(), problem.plan(), problem.now(), code::catalogue());
+  const std::vector<plan::Way> ways = ways_of(problem.context(), problem.plan(), problem.now(), code::catalogue());
   if (ways.empty()) return out;
   std::vector<plan::Region> plain;
-  for (const Way& way : ways) plain.push_back(as_it_is(problem, way));
+  for (const plan::Way& way : ways) plain.push_back(as_it_is(problem, way));
   std::ranges::stable_sort(plain, {}, [&](const plan::Region& each) {
     return plan::estimate(problem.context(), problem.plan(), each).seconds();
   });

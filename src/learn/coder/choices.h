@@ -1,25 +1,12 @@
-// What may be chosen for a region: a technique with an offer of it (a way), then the value of every knob.
+// How a choice for a region (plan/ways.h) is written down and read.
 #pragma once
 
-#include "plan/technique.h"
+#include <optional>
+#include <string>
+
+#include "plan/ways.h"
 
 namespace stitch::learn {
-
-struct Way {
-  const plan::Technique* technique = nullptr;
-  plan::Offer offer;
-};
-
-// The ways of the catalogue that can implement the region with values stored as the plan has them, and round
-// operands no more coarsely than it does now: what precision costs was decided for the whole model, and a
-// region alone can't know.
-std::vector<Way> ways_of(const plan::Context& context, const plan::Plan& plan, const plan::Region& region,
-                         const plan::Catalogue& catalogue);
-// The region implemented so; knobs stay with a technique that stays, else they are the technique's own.
-plan::Region with_way(const plan::Context& context, const plan::Region& region, const Way& way);
-// Those that are open to choice. A knob that shortens truncated sums is precision, one that was set to save
-// memory is the whole plan's: both stay.
-std::vector<plan::Knob> open_knobs(const plan::Context& context, const plan::Region& region);
 
 // "conv.cudnn half channels_last algorithm=2 search=1": how a choice is written down.
 std::string choice_text(const plan::Region& region);

@@ -65,7 +65,7 @@ TEST(CompactCoder, ApproximateTechniquesAreOptionsOnlyWhereTheySuit) {
   int left_out = 0;
   for (const RegionProblem& problem : problems()) {
     const plan::Region& now = problem.now();
-    const std::vector<Way> ways = ways_of(problem.context(), problem.plan(), now, code::catalogue());
+    const std::vector<plan::Way> ways = ways_of(problem.context(), problem.plan(), now, code::catalogue());
     for (const plan::Technique* technique : code::catalogue().all()) {
       if (technique->entry() != plan::Entry::approximate || technique == now.technique ||
           technique->kind() != plan::kind_of(problem.context().graph, now) ||
@@ -75,7 +75,7 @@ TEST(CompactCoder, ApproximateTechniquesAreOptionsOnlyWhereTheySuit) {
         if (technique->suits(problem.context(), with_way(problem.context(), now, {technique, offer}), offer))
           continue;
         ++left_out;
-        for (const Way& way : ways) EXPECT_FALSE(way.technique == technique && way.offer == offer);
+        for (const plan::Way& way : ways) EXPECT_FALSE(way.technique == technique && way.offer == offer);
       }
     }
   }

@@ -205,7 +205,7 @@ RegionFeatures::RegionFeatures(const plan::Context& context, const plan::Plan& p
 
 std::vector<float> RegionFeatures::of_choice(const plan::Region& chosen) const {
   Row row{.out = shared_};
-  const Way way{chosen.technique, chosen.offer};
+  const plan::Way way{chosen.technique, chosen.offer};
   const bool same_technique = chosen.technique == region_.technique;
   row.bucket(way.technique->name(), technique_buckets);
   row.one_of(static_cast<int>(way.offer.arithmetic), 4);

@@ -67,7 +67,7 @@ std::vector<RegionProblem> problems_of(const std::shared_ptr<const PlannedTask>&
     const plan::Region& region = task->plan.regions[r];
     if (constant[r] || region.source) continue;
     if (plan::estimate(*task->context, task->plan, region).seconds() < least) continue;
-    const std::vector<Way> ways = ways_of(*task->context, task->plan, region, code::catalogue());
+    const std::vector<plan::Way> ways = ways_of(*task->context, task->plan, region, code::catalogue());
     if (ways.size() < 2 && open_knobs(*task->context, region).empty()) continue;
     std::string key = key_of(*task, region);
     if (known.insert(key).second) out.push_back({task, r, std::move(key)});

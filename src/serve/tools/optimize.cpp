@@ -22,12 +22,6 @@ class Telling final : public agents::EventSink {
   Call& call_;
 };
 
-agents::Strategy strategy_named(const std::string& name) {
-  if (name == "direct") return agents::Strategy::direct;
-  if (name == "first") return agents::Strategy::first;
-  return agents::Strategy::step_by_step;
-}
-
 Answer optimized_answer(const agents::Optimized& optimized, const GpuSpec& gpu, const Telling& told,
                         Call& call) {
   Answer verdict = answer_of(optimized.verdict, call);
@@ -76,8 +70,8 @@ Result<Answer> run_optimize(const Workshop& workshop, const Json& arguments, Cal
   options.timing = flag(arguments, "timing", true);
   if (options.device == runner::Device::cuda && options.timing)
     options.baselines = {"eager", "eager-graph", "compile", "compile-graph"};
-  options.strategy = strategy_named(text(arguments, "strategy"));
-  options.budget = std::chrono::seconds(integer(arguments, "budget_seconds", 180));
+  options.deadline = std::chrono::seconds(integer(arguments, "deadline_seconds", 0));
+  options.budget = std::chrono::seconds(integer(arguments, "budget_seconds", 60));
   options.quick = flag(arguments, "quick");
   options.tune = flag(arguments, "tune", true);
   STITCH_CHECK(choose_brains(options, arguments));
@@ -102,8 +96,8 @@ Tool optimize_tool(Shared workshop) {
       .name = "optimize",
       .title = "Optimize a model",
       .description =
-          "Turn a PyTorch model into a verified, faster CUDA program: plan, write and verify step by "
-          "step, keep what is better, write the best into a folder. Takes minutes; progress is reported."
+          "Turn a PyTorch model into a verified, faster CUDA program: the best plan first, then what "
+          "may be better, while the budget lasts. Takes a minute; progress is reported."
           " Cancelled, the best so far may still be written.",
       .schema = schema_of(
           {model_argument(),
@@ -113,14 +107,15 @@ Tool optimize_tool(Shared workshop) {
            gpu_argument(),
            {.name = "budget_seconds",
             .kind = Kind::integer,
-            .description = "no new step is started after this (default: 180)",
+            .description = "seconds of planning, building and judging; the first program is always finished "
+                           "(default: 60)",
             .least = 1,
             .most = 86400},
-           {.name = "strategy",
-            .description =
-                "step_by_step: plain first, then a step at a time; direct: all steps at once; first: of "
-                "direct, the first program that passes (default: step_by_step)",
-            .values = {"step_by_step", "direct", "first"}},
+           {.name = "deadline_seconds",
+            .kind = Kind::integer,
+            .description = "wall time after which the best program so far is written (default: none)",
+            .least = 1,
+            .most = 86400},
            plan_argument(),
            {.name = "plan_file", .description = "a file with a plan document"},
            {.name = "quick",

@@ -136,7 +136,7 @@ TEST_F(Tools, WriteVerifyAndImproveAProgram) {
   Json optimized = client->tool("optimize", {{"model", task},
                                              {"out", path("best")},
                                              {"device", "emulated"},
-                                             {"strategy", "first"},
+                                             {"budget_seconds", 1},
                                              {"quick", true}});
   ASSERT_EQ(optimized["isError"], false) << Client::said(optimized);
   EXPECT_EQ(optimized["structuredContent"]["verdict"]["passed"], true);
