@@ -1,5 +1,6 @@
 // The built-in Verifier: the gates. What it says of a verdict is the report of the gate that matters.
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "agents/brains.h"
 #include "profile/rules.h"
@@ -28,6 +29,8 @@ class BuiltinVerifier final : public Verifier {
     if (judging == Judging::as_shipped) options.baselines = setup_.baselines;
     options.baselines_ahead = true;
     options.should_stop = should_stop;
+    options.remember_trials = setup_.same_questions;
+    if (setup_.same_questions) options.seed = seed_;
     return verifier_->judge(options);
   }
 
@@ -63,6 +66,7 @@ class BuiltinVerifier final : public Verifier {
 
   std::unique_ptr<verifier::Verifier> verifier_;
   VerifierSetup setup_;
+  const uint64_t seed_ = uint64_t{std::random_device{}()} << 32 | std::random_device{}();
   verifier::VerifyOptions timed_;  // of the clock, which keeps a reference to it
 };
 

@@ -82,6 +82,7 @@ VerifierSetup setup_of(const OptimizeOptions& options) {
           .quick = options.quick,
           .timing = options.timing,
           .kernelbench_compatible = options.kernelbench_compatible,
+          .same_questions = options.brains.coder == "builtin",
           .on_progress = teller<Doing>(options.events)};
 }
 
@@ -150,10 +151,16 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
   STITCH_TRY(brains.planner, make_planner(options.brains, options.measured_ledger, session.get()));
   if (options.around_planner) brains.planner = options.around_planner(std::move(brains.planner));
   STITCH_TRY(brains.coder, make_coder(options.brains, session.get()));
+  // A process of their own for the baselines: it imports PyTorch while the model is imported.
+  std::optional<verifier::TorchProcess> for_baselines;
+  if (options.device == runner::Device::cuda && options.timing && !options.baselines.empty())
+    if (auto started = verifier::TorchProcess::start(options.task.python))
+      for_baselines.emplace(*std::move(started));
   STITCH_TRY(verifier::OpenedTask opened, timed("import", [&] {
                return verifier::open_task_to_judge(options.model, options.task,
                                                    teller<Doing>(options.events));
              }));
+  if (for_baselines) opened.for_baselines.emplace(*std::move(for_baselines));
   const std::shared_ptr<const Task> task = opened.task;
   STITCH_TRY(std::optional<plan::GivenPlan> given, given_plan(options, task->graph));
   if (given) options.numerics = given->context.numerics;
@@ -167,6 +174,8 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
     const SpentOn phase("open the reference", TimeAccount::Kind::phase);
     return verifier::Verifier::open(std::move(opened), {.numerics = options.numerics,
                                                         .device = options.device,
+                                                        .baselines = options.baselines,
+                                                        .timing = options.timing,
                                                         .on_warning = teller<Warning>(options.events),
                                                         .on_notice = teller<Notice>(options.events)});
   };

@@ -1,15 +1,34 @@
-// PyTorch's baselines are compiled while the program is built: that is other processes' work on both sides.
+// PyTorch's baselines get ready ahead: in a process of their own while the reference answers questions, or,
+// where there is none, by the reference itself while the program is built.
 #pragma once
 
 #include <future>
 
 #include "verify/session.h"
+#include "verify/torch_reference.h"
 
 namespace stitch::verifier {
 
+// Compiles and times baselines for as long as the Verifier lives.
+class BaselineProcess {
+ public:
+  // Begins at once: loads the task and gets ready what no cache has of `session`'s baselines.
+  BaselineProcess(TorchProcess process, const Session& session);
+  BaselineProcess(const BaselineProcess&) = delete;
+  BaselineProcess& operator=(const BaselineProcess&) = delete;
+  // Waits until it is ready. Null: it failed, and the reference has to do.
+  TorchReference* get();
+
+ private:
+  std::future<std::unique_ptr<TorchReference>> loading_;
+  std::unique_ptr<TorchReference> torch_;
+};
+// Is there room on the GPU for baselines beside trials and candidates?
+bool has_room_for_baselines(const Session& session);
+
 class BaselinesAhead {
  public:
-  // Begins, where that is asked for and the GPU's memory has room. Until the end nobody else speaks to the
+  // Begins, where that is asked for and nobody else does it. Until the end nobody else speaks to the
   // session's reference.
   explicit BaselinesAhead(Session& session);
   BaselinesAhead(const BaselinesAhead&) = delete;
@@ -17,6 +36,7 @@ class BaselinesAhead {
   ~BaselinesAhead() {
     if (work_.valid()) work_.wait();
   }
+  bool is_at_work() const { return work_.valid(); }
   // Waits; what came of it is in Session::prepared.
   void finish();
 

@@ -24,6 +24,7 @@
 namespace stitch::verifier {
 
 class Attempt;
+class BaselineProcess;
 class TorchReference;
 
 // Of inputs and truth: moving and comparing more of them on the host takes seconds a trial.
@@ -35,11 +36,12 @@ struct VerifyOptions {
   runner::Device device = runner::Device::emulated;
   std::vector<std::string> baselines;
   bool fresh_baselines = false;  // measured again although the cache has them
-  // PyTorch compiles them while the program is built, whether or not it will be right.
+  // PyTorch compiles them, and answers questions, while the program is built, whether or not it will be
+  // right.
   bool baselines_ahead = false;
   bool sanitizer = false;  // compute-sanitizer's three tools
   bool address_sanitizer = false;
-  bool line_info = true;  // cuda: compiled for profiles that name source lines
+  bool line_info = true;        // cuda: compiled for profiles that name source lines
   bool quick = false;           // one seed, one distribution, no second weights: for inner loops
   bool shared_process = false;  // with others before and after it (runner::Options): for quick looks
   bool timing = true;
@@ -79,8 +81,10 @@ struct Session {
   const TaskGraph& task;
   Reference& reference;
   runner::Arena& arena;
-  TorchReference* torch = nullptr;  // where baselines can be had
+  TorchReference* torch = nullptr;
+  BaselineProcess* baseline_process = nullptr;  // null: `torch` prepares and times the baselines, too
   uint64_t seed = 0;
+  std::vector<Question> questions;  // that correctness will ask, where they are asked ahead
 
   // What earlier gates leave.
   Package package;

@@ -22,6 +22,7 @@
 #include "verify/shared_reference.h"
 #include "verify/torch_reference.h"
 #include "verify/trial_memory.h"
+#include "verify/trials_ahead.h"
 
 namespace stitch::verifier {
 
@@ -201,7 +202,8 @@ class OpenVerifier final : public Verifier {
  public:
   explicit OpenVerifier(std::shared_ptr<const Task> task) : task_(std::move(task)) {}
 
-  Result<void> prepare(std::optional<TorchProcess> process, const VerifyOptions& options) {
+  Result<void> prepare(OpenedTask opened, const VerifyOptions& options) {
+    std::optional<TorchProcess>& process = opened.process;
     STITCH_TRY(gpu_, spec_of_device(options));
     STITCH_TRY(runner::Arena arena, runner::Arena::create(int64_t{1} << 20));
     arena_.emplace(std::move(arena));
@@ -224,6 +226,7 @@ class OpenVerifier final : public Verifier {
     torch_ = loaded.get();
     torch_->hold_above(options.hold_above, *arena_);
     reference_ = std::move(loaded);
+    begin_baselines(std::move(opened.for_baselines), options);
     return {};
   }
 
@@ -255,12 +258,13 @@ class OpenVerifier final : public Verifier {
     if (!side_by_side(options)) {
       std::unique_lock alone(programs_);
       SharedDeviceMemory until_all_is_judged{torch_};
-      return judge(options, reference_for(options), *arena_);
+      TrialsAhead ahead(reference_for(options));
+      return judge(options, ahead, *arena_, &ahead);
     }
     std::shared_lock among_others(programs_);
     STITCH_TRY(runner::Arena own, runner::Arena::create(int64_t{1} << 20));
     SharedReference reference(reference_for(options), asking_);
-    return judge(options, reference, own);
+    return judge(options, reference, own, nullptr);
   }
 
   Result<std::unique_ptr<SettingsClock>> settings_clock(const VerifyOptions& options) override {
@@ -270,12 +274,30 @@ class OpenVerifier final : public Verifier {
   }
 
  private:
-  Result<Verdict> judge(const VerifyOptions& options, Reference& reference, runner::Arena& arena) {
+  void begin_baselines(std::optional<TorchProcess> process, const VerifyOptions& options) {
+    if (!process || !gpu_ || !options.timing || options.baselines.empty()) return;
+    Session session(options, task_, *reference_, *arena_);
+    session.gpu = gpu_;
+    if (has_room_for_baselines(session)) baseline_process_.emplace(*std::move(process), session);
+  }
+
+  // Questions are asked ahead where their answers come to this process, and nobody else speaks to PyTorch.
+  bool asks_ahead(const Session& session, const BaselinesAhead& baselines) const {
+    return session.options.baselines_ahead && !session.python && torch_ && !torch_->holds_trials() &&
+           !baselines.is_at_work() && (!gpu_ || has_room_for_baselines(session));
+  }
+
+  Result<Verdict> judge(const VerifyOptions& options, Reference& reference, runner::Arena& arena,
+                        TrialsAhead* ahead) {
     Session session(options, task_, reference, arena);
     STITCH_CHECK(prepare(session));
     const int64_t killed_before = senses_here().killed_for_memory();
     Verdict verdict;
     BaselinesAhead baselines(session);
+    if (ahead && asks_ahead(session, baselines)) {
+      session.questions = questions_of(session);
+      ahead->begin(session.questions);
+    }
     for (const Gate& gate : all_gates()) {
       if (gate.id > GateId::load || verdict.failure()) baselines.finish();
       if (verdict.failure()) {
@@ -286,6 +308,7 @@ class OpenVerifier final : public Verifier {
       if (options.should_stop && options.should_stop()) return work_error("stopped", "stopped on request");
       expect_those_of(gate.id, session);
       STITCH_TRY(GateReport report, run_gate(gate, session, killed_before));
+      if (ahead && gate.id == GateId::correctness) ahead->end();
       if (gate.id == GateId::correctness && report.fault == Fault::wrong) name_wrong_region(session, report);
       verdict.gates.push_back(std::move(report));
     }
@@ -317,6 +340,7 @@ class OpenVerifier final : public Verifier {
   Result<void> prepare(Session& session) {
     const VerifyOptions& options = session.options;
     session.torch = torch_;
+    if (baseline_process_) session.baseline_process = &*baseline_process_;
     if (torch_) {
       std::lock_guard asking(asking_);
       torch_->hold_above(options.hold_above, *arena_);
@@ -345,6 +369,7 @@ class OpenVerifier final : public Verifier {
   std::unique_ptr<Reference> reference_;
   std::optional<TrialMemory> memory_;
   TorchReference* torch_ = nullptr;
+  std::optional<BaselineProcess> baseline_process_;
   std::shared_mutex programs_;  // that are judged now
   std::mutex asking_;           // the reference
 };
@@ -365,7 +390,7 @@ Result<OpenedTask> open_task_to_judge(const fs::path& source, const TaskOptions&
 
 Result<std::unique_ptr<Verifier>> Verifier::open(OpenedTask task, const VerifyOptions& options) {
   auto verifier = std::make_unique<OpenVerifier>(std::move(task.task));
-  STITCH_CHECK(verifier->prepare(std::move(task.process), options));
+  STITCH_CHECK(verifier->prepare(std::move(task), options));
   return Result<std::unique_ptr<Verifier>>(std::move(verifier));
 }
 

@@ -14,6 +14,8 @@ namespace stitch::verifier {
 struct OpenedTask {
   std::shared_ptr<const Task> task;
   std::optional<TorchProcess> process;  // that exported it; it can go on as the reference
+  std::optional<TorchProcess> for_baselines =
+      std::nullopt;  // another one, which compiles and times them meanwhile
 };
 // Opens a task that programs will be judged by.
 Result<OpenedTask> open_task_to_judge(const fs::path& source, const TaskOptions& options,

@@ -214,6 +214,15 @@ std::vector<Question> questions(Session& session, bool few) {
   return list;
 }
 
+std::vector<Question> all_questions(Session& session, bool few) {
+  std::vector<Question> list = questions(session, few);
+  for (Question& question : list) {
+    question.own = asks_kernelbench(session, question);
+    question.pytorchs_numbers = session.draws_pytorchs_numbers();
+  }
+  return list;
+}
+
 // Nobody moves the inputs of a held trial to see what rounding does there: it counts where PyTorch's own
 // error is about what it is for the task's inputs.
 bool is_calm(const Session& session, const Trial& trial) {
@@ -234,6 +243,8 @@ constexpr int64_t kept_bytes = int64_t{4} << 30;
 
 }  // namespace
 
+std::vector<Question> questions_of(Session& session) { return all_questions(session, session.large()); }
+
 Result<Passed> correctness(Session& session, Json& evidence) {
   evidence["trials"] = Json::array();
   if (session.gpu) {
@@ -246,11 +257,12 @@ Result<Passed> correctness(Session& session, Json& evidence) {
   std::shared_ptr<Attempt> attempt;
   Weights weights = Weights::task;
   int64_t kept = 0;
-  std::vector<Question> list = questions(session, session.large());
+  std::vector<Question> list =
+      session.questions.empty() ? questions_of(session) : std::exchange(session.questions, {});
   for (size_t next = 0; next < list.size(); ++next) {
-    Question question = list[next];
-    question.own = asks_kernelbench(session, question);
-    question.pytorchs_numbers = session.draws_pytorchs_numbers();
+    const Question question = list[next];
+    // Whom the program calls is known only now.
+    if (question.distribution == harsh::not_finite && !matters(session, question.distribution)) continue;
     session.progress("correctness: " + describe(question));
     const auto begin = std::chrono::steady_clock::now();
     Result<Trial> asked = session.reference.ask(question);
@@ -259,7 +271,7 @@ Result<Passed> correctness(Session& session, Json& evidence) {
     STITCH_TRY(Trial trial, std::move(asked));
     const bool costly = std::chrono::steady_clock::now() - begin > costly_answer;
     if (next == 0 && costly && is_random(session.task.signature) && !question.pytorchs_numbers) {
-      list = questions(session, true);
+      list = all_questions(session, true);
       session.notes.push_back("the oracle takes long for an answer: fewer kinds of inputs");
     }
     if (trial.held && is_harsh(question) && !is_calm(session, trial)) trial.in_domain = false;

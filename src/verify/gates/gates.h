@@ -22,6 +22,8 @@ Result<Passed> screen(Session& session, Json& evidence);
 Result<Passed> build(Session& session, Json& evidence);
 Result<Passed> load(Session& session, Json& evidence);
 Result<Passed> correctness(Session& session, Json& evidence);
+// What it will ask: before the build, so that the reference can begin.
+std::vector<Question> questions_of(Session& session);
 Result<Passed> sensitivity(Session& session, Json& evidence);
 Result<Passed> conduct(Session& session, Json& evidence);
 // Its part about addresses: unaligned tensors, reads outside of them.

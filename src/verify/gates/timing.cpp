@@ -17,6 +17,7 @@
 #include "device/gpu_lock.h"
 #include "verify/attempt.h"
 #include "verify/baseline_cache.h"
+#include "verify/baselines_ahead.h"
 #include "verify/gates/gates.h"
 #include "verify/not_judged.h"
 #include "verify/series_watch.h"
@@ -71,6 +72,12 @@ int calls_for(double seconds) {
   return std::max(calls, std::min(calls_in(seconds_of_short_calls, seconds), most_short_calls));
 }
 
+// Who compiles and times the baselines.
+TorchReference& baseline_torch(Session& session) {
+  TorchReference* own = session.baseline_process ? session.baseline_process->get() : nullptr;
+  return own ? *own : *session.torch;
+}
+
 Result<void> prepare_baselines(Session& session, std::vector<Samples*>& live) {
   if (!session.torch) {
     if (!session.options.baselines.empty())
@@ -91,7 +98,7 @@ Result<void> prepare_baselines(Session& session, std::vector<Samples*>& live) {
     auto ahead = session.prepared.find(kind);
     auto prepared = ahead != session.prepared.end()
                         ? std::move(ahead->second)
-                        : session.torch->prepare_baseline(kind, session.next_seed());
+                        : baseline_torch(session).prepare_baseline(kind, session.next_seed());
     session.baselines.push_back(prepared ? *std::move(prepared)
                                          : Samples{.side = kind, .unavailable = prepared.error().message});
     // A model that can't be captured in a graph is held against what PyTorch can do with it.
@@ -114,8 +121,8 @@ Result<void> time_baselines(Session& session, const std::vector<Samples*>& live)
     std::ranges::shuffle(order, random);
     for (Samples* samples : order) {
       const int calls = samples->wall_ns.empty() ? fewest_calls : calls_for(samples->median());
-      STITCH_CHECK(session.torch->time_baseline(*samples, std::max(1, calls / (2 * baseline_rounds)),
-                                                flush_bytes, session.next_seed()));
+      STITCH_CHECK(baseline_torch(session).time_baseline(*samples, std::max(1, calls / (2 * baseline_rounds)),
+                                                         flush_bytes, session.next_seed()));
     }
   }
   return {};
