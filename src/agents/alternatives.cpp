@@ -8,6 +8,7 @@
 #include "base/wording.h"
 #include "code/catalogue.h"
 #include "plan/document.h"
+#include "plan/error_budget.h"
 #include "plan/estimate.h"
 #include "plan/ways.h"
 
@@ -18,7 +19,7 @@ namespace {
 constexpr int most_trials = 6;
 constexpr double least_share = 0.01;  // of a call: less can't pay for its build
 constexpr double least_win = 0.97;    // of the time before: below, the profile's own spread decides
-constexpr double unlikely = 1.5;      // times the estimate of what is there now
+constexpr double worth_a_try = 1.02;  // of the time before, as predicted: estimates are this far off
 
 // What regions have in common that the same code could implement.
 std::string kind_text(const plan::Context& context, const plan::Plan& plan, const plan::Region& region) {
@@ -43,29 +44,20 @@ std::string kind_text(const plan::Context& context, const plan::Plan& plan, cons
 // Every other way of a region, with a technique's own knobs, and every other value of its own ones.
 std::vector<plan::Region> other_ways(const plan::Context& context, const plan::Plan& plan,
                                      const plan::Region& region) {
-  std::vector<std::pair<double, plan::Region>> out;
-  const double now = plan::estimate(context, plan, region).seconds();
-  auto add = [&](plan::Region way) {
-    const double seconds = plan::estimate(context, plan, way).seconds();
-    if (seconds <= unlikely * now) out.emplace_back(seconds, std::move(way));
-  };
+  std::vector<plan::Region> out;
   for (const plan::Way& way : plan::ways_of(context, plan, region, code::catalogue()))
     if (way.technique != region.technique || !(way.offer == region.offer))
-      add(plan::with_way(context, region, way));
+      out.push_back(plan::with_way(context, region, way));
   for (const plan::Knob& knob : plan::open_knobs(context, region))
     for (int64_t value : knob.values) {
       auto chosen = region.choices.find(knob.name);
       if (!knob.recompiles ||
           value == (chosen == region.choices.end() ? knob.values.front() : chosen->second))
         continue;
-      plan::Region way = region;
-      way.choices[knob.name] = value;
-      add(std::move(way));
+      out.push_back(region);
+      out.back().choices[knob.name] = value;
     }
-  std::ranges::stable_sort(out, {}, &std::pair<double, plan::Region>::first);
-  std::vector<plan::Region> ways;
-  for (auto& [seconds, way] : out) ways.push_back(std::move(way));
-  return ways;
+  return out;
 }
 
 // The plan with these regions implemented as `way` is; nothing: it can't be.
@@ -79,6 +71,27 @@ std::optional<plan::Plan> with(const plan::Context& context, const plan::Plan& p
     region.choices = way.choices;
   }
   if (!plan::check_whole(context, out)) return std::nullopt;
+  // Ten bits are not ten bits where numbers leave fp16's range.
+  if (const auto errors = plan::errors_of(context, out); errors && errors->spent() > 1) return std::nullopt;
+  return out;
+}
+
+// Those that could win, most promising first: by the cost model, corrected by what this program was measured
+// to take.
+std::vector<plan::Region> promising(const Situation& now, const RegionPredictor& predict,
+                                    const plan::Region& region, double measured) {
+  const plan::Plan& plan = now.best->plan;
+  std::vector<std::pair<double, plan::Region>> ranked;
+  for (plan::Region& way : other_ways(now.context, plan, region)) {
+    auto next = with(now.context, plan, {region.name}, way);
+    if (!next) continue;
+    const double seconds =
+        predict(*next, *std::ranges::find(next->regions, region.name, &plan::Region::name));
+    if (seconds > 0 && seconds <= worth_a_try * measured) ranked.emplace_back(seconds, std::move(way));
+  }
+  std::ranges::stable_sort(ranked, {}, &std::pair<double, plan::Region>::first);
+  std::vector<plan::Region> out;
+  for (auto& [seconds, way] : ranked) out.push_back(std::move(way));
   return out;
 }
 
@@ -99,12 +112,13 @@ void Alternatives::find(const Situation& now) {
   const std::map<std::string, double> seconds = region_seconds(now.best->verdict);
   if (seconds.empty()) return;
   const plan::Plan& plan = now.best->plan;
+  const RegionPredictor predict = region_predictor(now.context, *now.best);
   std::map<std::string, Kind> kinds;
   for (const plan::Region& region : plan.regions) {
     auto measured = seconds.find(region.name);
     if (measured == seconds.end() || region.source) continue;
     Kind& kind = kinds[kind_text(now.context, plan, region)];
-    if (kind.regions.empty()) kind.ways = other_ways(now.context, plan, region);
+    if (kind.regions.empty()) kind.ways = promising(now, predict, region, measured->second);
     kind.regions.push_back(region.name);
     kind.seconds += measured->second;
     kind.above_floor += measured->second - plan::floor_of(now.context, plan, region);

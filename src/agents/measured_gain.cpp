@@ -86,6 +86,14 @@ std::map<std::string, double> region_seconds(const verifier::Verdict& verdict) {
   return out;
 }
 
+RegionPredictor region_predictor(const plan::Context& context, const Program& best) {
+  auto measured = std::make_shared<const Measured>(context, best);
+  if (measured->empty()) return {};
+  return [measured](const plan::Plan& plan, const plan::Region& region) {
+    return measured->of(plan, region).seconds();
+  };
+}
+
 std::optional<double> predicted_gain(const plan::Context& context, const Program& best,
                                      const plan::Plan& next) {
   const Measured measured(context, best);

@@ -1,6 +1,7 @@
 // What was measured of a program, and the predicted gain of a step over it.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -11,6 +12,11 @@ namespace stitch::agents {
 
 // Seconds of each region as the profile gate measured it; empty: it measured none.
 std::map<std::string, double> region_seconds(const verifier::Verdict& verdict);
+
+// Predicts what a region of another plan for the same graph takes; null: nothing was measured. `context` and
+// `best` must outlive it.
+using RegionPredictor = std::function<double(const plan::Plan& plan, const plan::Region& region)>;
+RegionPredictor region_predictor(const plan::Context& context, const Program& best);
 
 // Unchanged regions keep their measured time. The others get the cost model's estimate, corrected by its
 // error for the same technique and offer in the measured program. Seconds per call; nothing if the best
