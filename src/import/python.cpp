@@ -25,7 +25,8 @@ Result<fs::path> find_python(const std::string& wanted) {
   const char* told = std::getenv("STITCHCUDA_PYTHON");
   std::string name = !wanted.empty() ? wanted : told ? told : "";
   if (!name.empty()) {
-    if (auto program = find_program(name)) return *program;
+    // Candidates run it in a file system that holds nothing of the folders on the way.
+    if (auto program = find_program(name)) return with_real_parent(*program);
     return user_error("no_python", format("'{}' is no program that can be run", name),
                       "give --python or STITCHCUDA_PYTHON the path of a Python with PyTorch");
   }
