@@ -127,7 +127,7 @@ TEST_F(ModeOfAModel, OfAProgramMustBeItsTasks) {
   EXPECT_NE(without.out.find("this program was made in eval mode, the task is in train mode"),
             std::string::npos)
       << without.out;
-  EXPECT_NE(without.out.find("verify it with --eval, or make it again with --train"), std::string::npos);
+  EXPECT_NE(without.out.find("verify it in eval mode, or make it again in train mode"), std::string::npos);
 
   std::vector<std::string> with = verify;
   with.insert(with.end(), {"--eval", "--receipt", in("receipt.json")});

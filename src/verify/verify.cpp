@@ -43,7 +43,7 @@ Result<void> check_modes(const fs::path& program, const TaskGraph& task) {
   return at(
       program.string(),
       user_error("mode", format("this program was made in {} mode, the task is in {} mode", made, asked),
-                 format("verify it with --{}, or make it again with --{}", made, asked)));
+                 format("verify it in {} mode, or make it again in {} mode", made, asked)));
 }
 
 // What the machine lacks is not charged to the candidate: then a failure is an Error that ends the
