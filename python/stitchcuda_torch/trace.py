@@ -199,12 +199,15 @@ def is_data_dependent(error):
 
 @contextlib.contextmanager
 def quiet_stderr():
-    """Export prints half-made graphs to stderr when it fails, and logs what it can't find; the user's own prints go to stdout and stay."""
-    logger = logging.getLogger("torch.fx.experimental.symbolic_shapes")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
+    """Export prints half-made graphs to stderr when it fails, and PyTorch logs what it can't find; the user's own prints go to stdout
+    and stay."""
+    loggers = [logger for name, logger in list(logging.root.manager.loggerDict.items())
+               if name.partition(".")[0] == "torch" and isinstance(logger, logging.Logger) and not logger.disabled]
+    for logger in loggers:
+        logger.disabled = True
     try:
         with contextlib.redirect_stderr(io.StringIO()):
             yield
     finally:
-        logger.setLevel(level)
+        for logger in loggers:
+            logger.disabled = False
