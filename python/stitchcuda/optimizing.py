@@ -147,7 +147,10 @@ def choose_device(model, call, wanted, no_gpu):
         return "cuda"
     if torch.cuda.is_available() and wanted != "emulated":
         raise StitchError("the model is on the CPU, and this machine has a GPU", "call model.cuda() and give inputs on the GPU, or device='emulated'")
-    if wanted == "cuda" or (no_gpu == "error" and wanted is None):
+    if wanted == "cuda":
+        raise StitchError("there is no GPU on this machine", "leave device='cuda' out: the program then runs on an emulated GPU, slowly, or, with "
+                          "no_gpu='pytorch', the model runs in PyTorch")
+    if no_gpu == "error" and wanted is None:
         raise StitchError("there is no GPU on this machine", "no_gpu='emulate' runs the program on an emulated one, slowly; no_gpu='pytorch' runs the model")
     return "pytorch" if no_gpu == "pytorch" and wanted is None else "emulated"
 
@@ -159,11 +162,12 @@ def gpu_name(device):
 def warn_of_mode(exported):
     found = []
     if exported.dropouts:
-        found.append(f"{exported.dropouts} dropout{'s' if exported.dropouts > 1 else ''} that drop")
+        found.append("1 dropout is random" if exported.dropouts == 1 else f"{exported.dropouts} dropouts are random")
     if exported.batch_statistics:
-        found.append(f"{exported.batch_statistics} batch norm{'s' if exported.batch_statistics > 1 else ''} with the batch's statistics")
+        found.append("1 batch norm uses the batch's statistics" if exported.batch_statistics == 1
+                     else f"{exported.batch_statistics} batch norms use the batch's statistics")
     if found:
-        warnings.warn(f"{exported.name} is in training mode: the program has {' and '.join(found)}. For inference call model.eval() first.", stacklevel=3)
+        warnings.warn(f"{exported.name} is in training mode: {', '.join(found)}. For inference call model.eval() first.", stacklevel=3)
 
 
 def depends_on_mode(model):

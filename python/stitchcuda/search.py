@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 
-from . import tool
+from . import cache, tool
 from .errors import StitchError
 from .folder import RECORD
 
@@ -67,7 +67,7 @@ def end_with_parent():
 
 
 def run(words, show):
-    process = subprocess.Popen([tool.binary(), *words], env={**tool.environment(), "STITCHCUDA_PROGRESS": "json"},
+    process = subprocess.Popen([tool.binary(), *words], env={**tool.environment(), "STITCHCUDA_CACHE": cache.base(), "STITCHCUDA_PROGRESS": "json"},
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
                                start_new_session=True,  # Ctrl-C is passed on below, once
                                preexec_fn=end_with_parent)
@@ -106,4 +106,6 @@ def run(words, show):
             process.wait()
         for thread in threads:
             thread.join()
+        process.stdout.close()
+        process.stderr.close()
     return process.returncode, out[0], "".join(lines)
