@@ -85,6 +85,10 @@ class VerdictTest(unittest.TestCase):
         with self.assertRaisesRegex(stitchcuda.StitchError, "(?s)not judged: there is no GPU.*verdict.judged"):
             bool(seen)
 
+    def test_fixes_are_of_this_package(self):
+        seen, _ = self.ask("x", 4, {"verdict": "not judged", "code": "no_gpu", "reason": "no GPU", "fix": "use --device emulated"}, device="cuda")
+        self.assertIn("device='emulated'", seen.fix)
+
     def test_mode(self):
         self.assertIn("--eval", self.ask("x", mode="eval")[1].words)
         with self.assertRaisesRegex(ValueError, "mode must be one of 'eval', 'train'"):

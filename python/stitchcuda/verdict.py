@@ -83,6 +83,8 @@ def verify(candidate, task, *, device=None, numerics="default", mode=None, timin
     except ValueError:
         document = {}
     if "verdict" in document:
+        if document.get("code") == "no_gpu" and device == "cuda":
+            document["fix"] = "device='emulated', or judge it where there is a GPU"
         return from_document(document)
     error = document.get("error", {})
     message = error.get("message") or err.strip()[-500:] or f"stitchcuda verify ended with code {code}"

@@ -151,7 +151,8 @@ Result<std::optional<GpuSpec>> spec_of_device(const VerifyOptions& options) {
   if (options.device != runner::Device::cuda) return std::optional<GpuSpec>();
   STITCH_TRY(Driver driver, detect_gpus());
   if (driver.gpus.empty())
-    return user_error("no_gpu", "there is no GPU in this machine", "use --device emulated");
+    return user_error("no_gpu", "there is no GPU in this machine",
+                      "judge it on the emulated GPU, or where there is one");
   return std::optional<GpuSpec>(spec_of(driver.gpus[0]));
 }
 
