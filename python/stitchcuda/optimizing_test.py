@@ -47,7 +47,7 @@ class Broken(nn.Module):
 class OptimizeTest(module_test.Case):
     def test_choices_are_checked(self):
         model, x = module_test.Scale(), torch.rand(3, 4)
-        for options in ({"numerics": "exact"}, {"other_shapes": "guess"}, {"no_gpu": "cry"}, {"mode": "fast"}, {"device": "tpu"}):
+        for options in ({"numerics": "exact"}, {"other_shapes": "guess"}, {"no_gpu": "cry"}, {"device": "tpu"}):
             with self.assertRaisesRegex(ValueError, next(iter(options))):
                 stitchcuda.optimize(model, (x,), progress=False, **options)
         for arguments, said in (((model, 3), "args must be a tuple"), ((lambda x: x, (x,)), "takes a torch.nn.Module"),

@@ -13,11 +13,10 @@ from .errors import StitchError
 from .folder import RECORD
 
 
-def search(task, out, *, device, gpu, numerics, mode, budget, quick, options, show):
+def search(task, out, *, device, gpu, numerics, budget, quick, options, show):
     """The program's folder `out`, which must not be there yet. Ctrl-C ends the search and keeps the best program."""
     words = ["optimize", task, "-o", out, "--json", "--device", device, "--numerics", numerics, "--budget", str(int(budget))]
     words += ["--gpu", gpu] if gpu else []
-    words += {"search": [], "direct": ["--direct"], "first": ["--first"]}[mode]
     words += ["--quick"] if quick else []
     code, text, errors = run([*words, *options], show)
     try:
