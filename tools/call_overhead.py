@@ -46,7 +46,7 @@ def load(name, device):
 
 
 def options():
-    return {"mode": "first", "quick": True, "budget": 20, "progress": False, "options": ["--no-timing", "--no-tune"]}
+    return {"quick": True, "budget": 1, "progress": False, "options": ["--no-timing", "--no-tune"]}
 
 
 def compiled_form(model):

@@ -90,7 +90,7 @@ async def try_tools(s, folder):
     check("write_region in a plan, writes nothing", lazy.structured_content.get("passed") is False,
           lazy.structured_content["failure"]["summary"])
 
-    optimized = await s.call("optimize", model=task, out="best", device=s.device, strategy="first", quick=True)
+    optimized = await s.call("optimize", model=task, out="best", device=s.device, budget_seconds=1, quick=True)
     check("optimize", not optimized.is_error and (folder / "best" / "program.cu").exists())
     profiled = await s.call("profile", target="best", task=task, device=s.device)
     check("profile", not profiled.is_error and profiled.structured_content["sides"][-1].get("diagnosis") is not None)

@@ -1,11 +1,15 @@
 """Programs are found again by the hash of what they compute and of what they were made with."""
 
+import atexit
 import fcntl
+import functools
 import hashlib
 import json
 import os
 import shutil
+import tempfile
 import time
+import warnings
 
 from . import tool
 from .errors import StitchError
@@ -13,8 +17,32 @@ from .folder import RECORD, Folder
 
 
 def root():
+    return os.path.join(base(), "python")
+
+
+def base():
     told = os.environ.get("STITCHCUDA_CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "stitchcuda")
-    return os.path.join(told, "python")
+    return writable(told)
+
+
+@functools.cache
+def writable(folder):
+    """The folder; where it can't be written to, one for as long as this process lives."""
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder):
+            return folder
+    except OSError as error:
+        warnings.warn(f"cannot write to {folder} ({error.strerror}): programs are kept until this process ends; "
+                      "to keep them longer, set STITCHCUDA_CACHE", stacklevel=2)
+        temporary = tempfile.mkdtemp(prefix="stitchcuda-cache-")
+        atexit.register(remove_by, os.getpid(), temporary)
+        return temporary
+
+
+def remove_by(process, folder):
+    if os.getpid() == process:  # not a fork of it
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def key(exported, **choices):

@@ -5,6 +5,8 @@ them once. A graph gets its program at its first call, when there are real tenso
 each. What can't be a program (gradients are wanted, an operator isn't known) runs in PyTorch, and it is said why.
 """
 
+import difflib
+import inspect
 import operator
 import warnings
 
@@ -15,14 +17,25 @@ from .errors import StitchError
 from .exporting import identifier
 from .fast_paths import opened
 from .module import form_of
-from .optimizing import optimize
+from .optimizing import CHOICES, check_choices, optimize
 
 VARIANTS = 8
 
 
 def backend(graph, example_inputs, *, options=None, mode=None):
     """options: keyword arguments of stitchcuda.optimize."""
+    check_options(options or {})
     return Compiled(graph, dict(options or {}))
+
+
+def check_options(options):
+    """At once: a graph that can't be a program runs in PyTorch, a misspelt option must not."""
+    known = [name for name, parameter in inspect.signature(optimize).parameters.items() if parameter.kind is parameter.KEYWORD_ONLY]
+    for name in options:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            raise StitchError(f"stitchcuda.optimize has no option '{name}'", f"did you mean '{near[0]}'?" if near else f"one of: {', '.join(known)}")
+    check_choices(**{name: value for name, value in options.items() if name in CHOICES})
 
 
 class Compiled:

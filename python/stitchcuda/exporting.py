@@ -50,7 +50,7 @@ def export(model, arguments, keywords, name=None):
     structure.register((arguments, keywords))
     plain = plain_tensors(model)
     try:
-        program = trace.export(model, trace.as_fake((tuple(arguments), dict(keywords))), source)
+        program = trace.export(model, trace.as_fake((tuple(arguments), dict(keywords))), source, "of args and kwargs")
         document, weights = record.record(program, source)
         call = trees.describe(program)
     except TaskError as error:

@@ -191,7 +191,9 @@ class Fast(nn.Module):
 
     @property
     def verdict(self):
-        return verdict.from_document(self.folder.record["verdict"]) if self.folder else None
+        """None where nobody judged it."""
+        document = self.folder.record.get("verdict") if self.folder else None
+        return verdict.from_document(document) if document else None
 
     @property
     def plan(self):

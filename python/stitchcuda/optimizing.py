@@ -16,10 +16,10 @@ from .progress import progress as progress_for
 
 NUMERICS = ("strict", "default", "tf32", "half")
 CHOICES = {"other_shapes": ("pytorch", "error", "program"), "no_gpu": ("emulate", "pytorch", "error"),
-           "mode": ("search", "direct", "first"), "numerics": NUMERICS}
+           "numerics": NUMERICS}
 
 
-def optimize(model, args=(), kwargs=None, *, device=None, numerics="default", mode="search", budget=180, quick=False, other_shapes="pytorch",
+def optimize(model, args=(), kwargs=None, *, device=None, numerics="default", budget=60, quick=False, other_shapes="pytorch",
              no_gpu="emulate", gpu=None, progress=True, cached=True, name=None, options=()):
     """Turns a module into a verified CUDA program and returns it as a module.
 
@@ -27,16 +27,16 @@ def optimize(model, args=(), kwargs=None, *, device=None, numerics="default", mo
     args, kwargs   one call, whose shapes the program is made for
     device         "cuda" or "emulated"; None: where the model is
     numerics       the error allowed: strict, default (as PyTorch's defaults), tf32, half
-    mode           "search": step by step; "direct": all steps at once; "first": the first program that passes
-    budget         seconds after which no new step is started; quick: fewer checks of the final program
+    budget         seconds of planning, building and judging; the first program is always finished
+    quick          fewer checks of the final program
     other_shapes   calls with other shapes: run in "pytorch", are an "error", or get a "program" each
     no_gpu         on a machine without one: "emulate" it, run in "pytorch", or "error"
     gpu            the GPU to write it for, where it is emulated ("H100"; default: H200)
     cached         take a program that was made for the same graph before
     options        more words for `stitchcuda optimize`
     """
-    check_choices(other_shapes=other_shapes, no_gpu=no_gpu, mode=mode, numerics=numerics)
-    choices = {"device": device, "numerics": numerics, "mode": mode, "budget": budget, "quick": quick, "other_shapes": other_shapes,
+    check_choices(other_shapes=other_shapes, no_gpu=no_gpu, numerics=numerics)
+    choices = {"device": device, "numerics": numerics, "budget": budget, "quick": quick, "other_shapes": other_shapes,
                "no_gpu": no_gpu, "gpu": gpu, "progress": progress, "cached": cached, "options": tuple(options)}
     args, kwargs = as_call(model, args, kwargs)
     device = choose_device(model, (args, kwargs), device, no_gpu)
@@ -47,12 +47,12 @@ def optimize(model, args=(), kwargs=None, *, device=None, numerics="default", mo
     show.show("exporting the model")
     exported = exporting.export(model, args, kwargs, name)
     warn_of_mode(exported)
-    key = cache.key(exported, numerics=numerics, device=device, gpu=gpu or gpu_name(device), mode=mode, options=list(options))
+    key = cache.key(exported, numerics=numerics, device=device, gpu=gpu or gpu_name(device), options=list(options))
     folder = cache.find(key, budget, quick) if cached else None
     if folder is None:
         with cache.Place(key) as place:
             task = live_task.write(exported, model, args, kwargs, os.path.join(place.draft))
-            made = search.search(task, os.path.join(place.draft, "program"), device=device, gpu=gpu, numerics=numerics, mode=mode,
+            made = search.search(task, os.path.join(place.draft, "program"), device=device, gpu=gpu, numerics=numerics,
                                  budget=budget, quick=quick, options=options, show=show.show)
             folder = place.keep(made)
     folder.record["mode_matters"] = exported.dropouts + exported.batch_statistics > 0 or depends_on_mode(model)
@@ -147,7 +147,10 @@ def choose_device(model, call, wanted, no_gpu):
         return "cuda"
     if torch.cuda.is_available() and wanted != "emulated":
         raise StitchError("the model is on the CPU, and this machine has a GPU", "call model.cuda() and give inputs on the GPU, or device='emulated'")
-    if wanted == "cuda" or (no_gpu == "error" and wanted is None):
+    if wanted == "cuda":
+        raise StitchError("there is no GPU on this machine", "leave device='cuda' out: the program then runs on an emulated GPU, slowly, or, with "
+                          "no_gpu='pytorch', the model runs in PyTorch")
+    if no_gpu == "error" and wanted is None:
         raise StitchError("there is no GPU on this machine", "no_gpu='emulate' runs the program on an emulated one, slowly; no_gpu='pytorch' runs the model")
     return "pytorch" if no_gpu == "pytorch" and wanted is None else "emulated"
 
@@ -159,11 +162,12 @@ def gpu_name(device):
 def warn_of_mode(exported):
     found = []
     if exported.dropouts:
-        found.append(f"{exported.dropouts} dropout{'s' if exported.dropouts > 1 else ''} that drop")
+        found.append("1 dropout is random" if exported.dropouts == 1 else f"{exported.dropouts} dropouts are random")
     if exported.batch_statistics:
-        found.append(f"{exported.batch_statistics} batch norm{'s' if exported.batch_statistics > 1 else ''} with the batch's statistics")
+        found.append("1 batch norm uses the batch's statistics" if exported.batch_statistics == 1
+                     else f"{exported.batch_statistics} batch norms use the batch's statistics")
     if found:
-        warnings.warn(f"{exported.name} is in training mode: the program has {' and '.join(found)}. For inference call model.eval() first.", stacklevel=3)
+        warnings.warn(f"{exported.name} is in training mode: {', '.join(found)}. For inference call model.eval() first.", stacklevel=3)
 
 
 def depends_on_mode(model):

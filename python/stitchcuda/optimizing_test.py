@@ -1,6 +1,8 @@
 """optimize's choices and refusals, its cache, and torch.compile's backend, over programs that compute with PyTorch."""
 
 import os
+import subprocess
+import sys
 import unittest
 import warnings
 
@@ -8,7 +10,7 @@ import stitchcuda
 import torch
 from torch import nn
 
-from . import check, exporting, live_task, module_test
+from . import check, exporting, live_task, module_test, tool
 
 
 class Dropping(nn.Module):
@@ -45,7 +47,7 @@ class Broken(nn.Module):
 class OptimizeTest(module_test.Case):
     def test_choices_are_checked(self):
         model, x = module_test.Scale(), torch.rand(3, 4)
-        for options in ({"numerics": "exact"}, {"other_shapes": "guess"}, {"no_gpu": "cry"}, {"mode": "fast"}, {"device": "tpu"}):
+        for options in ({"numerics": "exact"}, {"other_shapes": "guess"}, {"no_gpu": "cry"}, {"device": "tpu"}):
             with self.assertRaisesRegex(ValueError, next(iter(options))):
                 stitchcuda.optimize(model, (x,), progress=False, **options)
         for arguments, said in (((model, 3), "args must be a tuple"), ((lambda x: x, (x,)), "takes a torch.nn.Module"),
@@ -86,7 +88,7 @@ class OptimizeTest(module_test.Case):
 
     def test_training_mode_is_loud(self):
         model, x = Dropping(), torch.rand(3, 4)
-        with self.assertWarnsRegex(UserWarning, "1 dropout that drop and 1 batch norm with the batch's statistics"):
+        with self.assertWarnsRegex(UserWarning, "in training mode: 1 dropout is random, 1 batch norm uses the batch's statistics"):
             exported = exporting.export(model, (x,), {})
             stitchcuda.optimize.__globals__["warn_of_mode"](exported)
         self.assertTrue(exported.draws)
@@ -103,8 +105,8 @@ class OptimizeTest(module_test.Case):
             fast, _ = self.made(model, (x,), no_gpu="pytorch")
         self.same(fast(x), model(x))
         self.assertIsNone(fast.verdict)
-        for options in ({"no_gpu": "error"}, {"device": "cuda"}):
-            with self.assertRaisesRegex(stitchcuda.StitchError, "there is no GPU on this machine"):
+        for options, fix in (({"no_gpu": "error"}, "no_gpu='emulate'"), ({"device": "cuda"}, "leave device='cuda' out")):
+            with self.assertRaisesRegex(stitchcuda.StitchError, f"(?s)there is no GPU on this machine.*{fix}"):
                 self.made(model, (x,), **options)
 
     def test_a_wrong_program_is_found(self):
@@ -135,6 +137,15 @@ class OptimizeTest(module_test.Case):
                 return x + 1 if x.sum() > 0 else x
         with self.assertRaisesRegex(stitchcuda.StitchError, "(?s)depend on the values of a tensor.*torch.where"):
             self.made(Choosing())
+
+    def test_a_call_that_does_not_fit(self):
+        with self.assertRaisesRegex(stitchcuda.StitchError, "(?s)forward fails with these inputs.*shapes and dtypes of args and kwargs"):
+            self.made(nn.Sequential(module_test.Tied()), (torch.rand(3, 5),))
+        code = "import stitchcuda, torch; stitchcuda.optimize(torch.nn.Linear(4, 4), (torch.rand(3, 5),), progress=False)"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=os.path.dirname(tool.PACKAGE))
+        self.assertNotRegex(done.stderr, r"(?m)^E\d", "PyTorch's log of what went wrong inside")
+        with self.assertRaisesRegex(stitchcuda.StitchError, "class Flatten has no forward"):
+            self.made(type("Flatten", (nn.Module,), {})(), (torch.rand(3),))
 
     def test_a_model_on_two_devices(self):
         model = module_test.Scale()
@@ -225,6 +236,13 @@ class CompileTest(module_test.Case):
             compiled(torch.rand(3, 4)).sum().backward()
         self.assertIsNotNone(model.first.weight.grad)
         self.assertEqual(self.fake.made, 0)
+
+    def test_options_are_checked(self):
+        from .compile import backend
+        with self.assertRaisesRegex(stitchcuda.StitchError, "(?s)no option 'bugdet'.*did you mean 'budget'"):
+            backend(None, [], options={"bugdet": 60})
+        with self.assertRaisesRegex(ValueError, "numerics must be one of"):
+            backend(None, [], options={"numerics": "exact"})
 
     def test_it_is_registered(self):
         from importlib.metadata import entry_points

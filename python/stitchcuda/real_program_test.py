@@ -1,6 +1,7 @@
 """One program all the way: optimized by the tool, compiled for the emulated GPU, called in this process."""
 
 import copy
+import importlib.util
 import os
 import tempfile
 import unittest
@@ -23,6 +24,27 @@ class Normed(nn.Module):
         return {"y": torch.relu(self.norm(self.linear(x))) * scale}
 
 
+TASK = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(8, 4)
+        self.register_buffer("shift", torch.ones(4))
+
+    def forward(self, x, *, scale=1.0):
+        return {"y": torch.relu(self.linear(x)) * scale + self.shift * torch.tensor([1.0, 2.0, 3.0, 4.0])}
+
+def get_inputs():
+    return [torch.randn(6, 8)]
+
+def get_init_inputs():
+    return []
+"""
+
+
 class RealProgramTest(unittest.TestCase):
     def setUp(self):
         try:
@@ -41,8 +63,8 @@ class RealProgramTest(unittest.TestCase):
         torch.manual_seed(0)
         model, x = Normed(), torch.randn(6, 8)
         twin = copy.deepcopy(model)
-        with self.assertWarnsRegex(UserWarning, "1 batch norm with the batch's statistics"):
-            fast = stitchcuda.optimize(model, (x,), mode="first", quick=True, budget=30, progress=False, options=["--store", "none"])
+        with self.assertWarnsRegex(UserWarning, "1 batch norm uses the batch's statistics"):
+            fast = stitchcuda.optimize(model, (x,), quick=True, budget=1, progress=False, options=["--store", "none"])
         self.assertTrue(fast.verdict)
         self.assertGreaterEqual(len(fast.plan["regions"]), 1)
         self.assertTrue(os.path.exists(fast.report()))
@@ -63,6 +85,29 @@ class RealProgramTest(unittest.TestCase):
         loaded = stitchcuda.load(path)
         self.near(loaded(x)["y"], twin(x)["y"])
         self.near(loaded.norm.running_mean, twin.norm.running_mean)
+
+    def test_a_folder_of_the_command_line(self):
+        task, out = os.path.join(self.folder, "task.py"), os.path.join(self.folder, "out")
+        with open(task, "w") as file:
+            file.write(TASK)
+        code, said, errors = tool.run(["code", task, "-o", out])
+        self.assertEqual(code, 0, said + errors)
+        written = sorted(os.listdir(out))
+        spec = importlib.util.spec_from_file_location("task_of_a_test", task)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        model, x = module.Model().eval(), torch.randn(6, 8)
+        loaded = stitchcuda.load(out)
+        model.load_state_dict(loaded.state_dict())
+        self.near(loaded(x)["y"], model(x)["y"])
+        shared = stitchcuda.load(out, model=model)
+        with torch.no_grad():
+            model.linear.weight.mul_(3)
+        self.near(shared(x=x)["y"], model(x)["y"])
+        self.assertEqual(sorted(os.listdir(out)), written, "the folder stays as it was written")
+        os.remove(os.path.join(out, "weights.safetensors"))
+        with self.assertRaisesRegex(stitchcuda.StitchError, r"(?s)has no weights.*model=model"):
+            stitchcuda.load(out)
 
     def near(self, a, b):
         self.assertTrue(torch.allclose(a, b, rtol=1e-4, atol=1e-5), (a, b))

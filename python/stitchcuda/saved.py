@@ -1,19 +1,22 @@
 """A program in a folder of its own: the package, the weights, and how it is called."""
 
+import inspect
 import json
 import os
 import shutil
+import sys
 import tempfile
 
 import torch
 from stitchcuda_torch import safetensors
 
 from . import trees
+from .binding import DTYPES
 from .errors import StitchError
 from .folder import RECORD, Folder
 from .module import Fast
 
-CALL, WEIGHTS, VERSION = "call.json", "weights.safetensors", 1
+CALL, WEIGHTS, CONSTANTS, VERSION = "call.json", "weights.safetensors", "constants.safetensors", 1
 
 
 def save(fast, path, overwrite=False):
@@ -93,7 +96,6 @@ def trees_names(fast):
 
 
 def signature_from(names):
-    import inspect
     if names is None:
         return None
     empty = inspect.Parameter.empty
@@ -102,16 +104,18 @@ def signature_from(names):
 
 
 def load(path, model=None, *, other_shapes=None, no_gpu="emulate"):
-    """What save() wrote, on the CPU for an emulated program and on the current GPU for another. With the model it was
-    made of, its weights are the model's, and PyTorch runs what the program can't."""
+    """A folder that save() or `stitchcuda optimize` wrote, on the CPU for an emulated program and on the current GPU for
+    another. With the model it was made of, its weights are the model's, and PyTorch runs what the program can't."""
     folder = Folder(path)
-    with open(folder.file(CALL)) if os.path.exists(folder.file(CALL)) else missing(folder) as file:
-        document = json.load(file)
+    if os.path.exists(folder.file(CALL)):
+        document = folder.read(CALL)
+    elif not folder.is_saved:
+        document = document_of_tool(folder, model)
+    else:
+        raise StitchError(f"{folder.path} is a program, but not one that save() wrote: it has no weights")
     if document.get("stitchcuda") != VERSION:
         raise StitchError(f"{path} was saved by another version of stitchcuda", "save it again")
-    call = {"positional": [trees.from_json(tree) for tree in document["call"]["positional"]],
-            "keyword": [[name, trees.from_json(tree)] for name, tree in document["call"]["keyword"]],
-            "outputs": trees.from_json(document["call"]["outputs"])}
+    call = trees.call_from_json(document["call"], sys.modules.get(type(model).__module__) if model is not None else None)
     cuda = folder.record.get("device") == "cuda"
     if cuda and not torch.cuda.is_available() and no_gpu == "error":
         raise StitchError("there is no GPU on this machine", "no_gpu='emulate', or 'pytorch' with the model")
@@ -121,17 +125,38 @@ def load(path, model=None, *, other_shapes=None, no_gpu="emulate"):
         return Fast(None, None, model, choices={"no_gpu": no_gpu})
     choices = {"other_shapes": other_shapes or ("pytorch" if model is not None else "error"), "no_gpu": no_gpu,
                "numerics": folder.record.get("numerics", "default")}
-    fast = Fast(folder, call, model, {}, signature_from(document["names"]), choices)
+    signature = signature_from(document["names"])
+    if signature is None and model is not None:
+        signature = inspect.signature(model.forward)
+    fast = Fast(folder, call, model, {}, signature, choices)
     fast.__dict__["training"] = document["training"] if model is None else model.training
-    tensors = safetensors.read(folder.file(WEIGHTS))
+    tensors = {}
+    for name in (WEIGHTS, CONSTANTS):
+        if os.path.exists(folder.file(name)):
+            tensors |= safetensors.read(folder.file(name))
+    for entry in folder.manifest["outputs"]:  # what is only written needs no value, and the command line ships none
+        if entry.get("data") and entry["data"] not in tensors:
+            tensors[entry["data"]] = torch.zeros(entry["shape"], dtype=DTYPES[entry["dtype"]])
     tensors |= {key: torch.view_as_complex(tensors[key]) for key in document.get("complex", [])}
     device = torch.device("cuda", torch.cuda.current_device()) if cuda and torch.cuda.is_available() else torch.device("cpu")
     put(fast, tensors, document["tensors"], device, with_weights=model is None)
     return fast
 
 
-def missing(folder):
-    raise StitchError(f"{folder.path} is a program, but not one that save() wrote: it has no weights")
+def document_of_tool(folder, model):
+    """call.json of a folder that the command line wrote: of its task.json and its manifest."""
+    facts = folder.read("task.json") if os.path.exists(folder.file("task.json")) else {}
+    if "call" not in facts:
+        raise StitchError(f"{folder.path} does not say how its model is called: there is no task.json with a call",
+                          "make it again: stitchcuda optimize MODEL.py -o FOLDER")
+    if model is None and not os.path.exists(folder.file(WEIGHTS)):
+        raise StitchError(f"{folder.path} has no weights", "load(folder, model=model), or make it again with --weights always")
+    kinds = {"parameter": "parameter", "constant": "constant"}
+    entries = [entry for part in ("parameters", "inputs", "outputs") for entry in folder.manifest[part] if entry.get("data")]
+    layout = {entry["data"]: [entry["data"], kinds.get(entry["role"], "buffer"), entry["data"], entry["role"] != "parameter"]
+              for entry in reversed(entries)}  # of several, the first says what it is
+    return {"stitchcuda": VERSION, "training": facts.get("mode") == "train", "call": facts["call"], "names": None,
+            "tensors": list(layout.values())}
 
 
 def put(fast, tensors, layout, device, with_weights):

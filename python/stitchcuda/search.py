@@ -8,16 +8,15 @@ import signal
 import subprocess
 import threading
 
-from . import tool
+from . import cache, tool
 from .errors import StitchError
 from .folder import RECORD
 
 
-def search(task, out, *, device, gpu, numerics, mode, budget, quick, options, show):
+def search(task, out, *, device, gpu, numerics, budget, quick, options, show):
     """The program's folder `out`, which must not be there yet. Ctrl-C ends the search and keeps the best program."""
     words = ["optimize", task, "-o", out, "--json", "--device", device, "--numerics", numerics, "--budget", str(int(budget))]
     words += ["--gpu", gpu] if gpu else []
-    words += {"search": [], "direct": ["--direct"], "first": ["--first"]}[mode]
     words += ["--quick"] if quick else []
     code, text, errors = run([*words, *options], show)
     try:
@@ -67,7 +66,7 @@ def end_with_parent():
 
 
 def run(words, show):
-    process = subprocess.Popen([tool.binary(), *words], env={**tool.environment(), "STITCHCUDA_PROGRESS": "json"},
+    process = subprocess.Popen([tool.binary(), *words], env={**tool.environment(), "STITCHCUDA_CACHE": cache.base(), "STITCHCUDA_PROGRESS": "json"},
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
                                start_new_session=True,  # Ctrl-C is passed on below, once
                                preexec_fn=end_with_parent)
@@ -106,4 +105,6 @@ def run(words, show):
             process.wait()
         for thread in threads:
             thread.join()
+        process.stdout.close()
+        process.stderr.close()
     return process.returncode, out[0], "".join(lines)

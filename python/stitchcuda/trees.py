@@ -78,19 +78,31 @@ def to_json(tree):
     return {kind: [to_json(part) for part in content] if isinstance(content, list) else content}
 
 
-def from_json(tree):
+def call_from_json(call, home=None):
+    """home: the module of classes that are named without one, those of a task's own file."""
+    return {"positional": [from_json(tree, home) for tree in call["positional"]],
+            "keyword": [[name, from_json(tree, home)] for name, tree in call["keyword"]], "outputs": from_json(call["outputs"], home)}
+
+
+def from_json(tree, home=None):
     (kind, content), *more = tree.items()
     if kind == "class":
-        module, _, path = content.partition(":")
-        found = importlib.import_module(module)
-        for part in path.split("."):
-            found = getattr(found, part)
-        return {"class": found, "fields": [[n, from_json(t)] for n, t in tree["fields"]]}
+        return {"class": find_class(content, home), "fields": [[n, from_json(t, home)] for n, t in tree["fields"]]}
     if kind == "constant":
         return {"constant": encode.plain(content)}
     if kind == "dict":
-        return {"dict": [[key, from_json(part)] for key, part in content]}
-    return {kind: [from_json(part) for part in content] if isinstance(content, list) else content}
+        return {"dict": [[key, from_json(part, home)] for key, part in content]}
+    return {kind: [from_json(part, home) for part in content] if isinstance(content, list) else content}
+
+
+def find_class(name, home):
+    module, _, path = name.partition(":")
+    if not module and home is None:
+        raise StitchError(f"forward takes or returns a {path}, a class of the model's own file", "load(folder, model=model)")
+    found = importlib.import_module(module) if module else home
+    for part in path.split("."):
+        found = getattr(found, part)
+    return found
 
 
 class OtherCall(Exception):

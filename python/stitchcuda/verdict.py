@@ -21,10 +21,21 @@ class Verdict:
     document: dict = dataclasses.field(default_factory=dict, repr=False)
 
     def __bool__(self):
+        if not self.judged:
+            raise StitchError(f"{self}; so it neither passed nor failed", "ask verdict.judged first")
         return self.passed
 
     def __str__(self):
-        return "passed" if self.passed else f"{self.document.get('verdict', 'failed')} at {self.gate}: {self.reason}"
+        if self.passed:
+            return "passed"
+        if not self.judged:
+            return f"not judged: {self.reason}" + (f" (fix: {self.fix})" if self.fix else "")
+        return f"failed at {self.gate}: {self.reason}"
+
+    @property
+    def fix(self):
+        """What to do about the machine, where it was at fault."""
+        return self.document.get("fix", "")
 
     @property
     def judged(self):
@@ -42,18 +53,26 @@ def from_document(document):
                    tuple(document.get("gates", ())), tuple(document.get("notes", ())), document.get("timing"), document)
 
 
-def verify(candidate, task, *, device=None, numerics="default", timing=True, seed=None, timeout=None, options=()):
+MODES = ("eval", "train")
+
+
+def verify(candidate, task, *, device=None, numerics="default", mode=None, timing=True, seed=None, timeout=None, options=()):
     """Judges a candidate (a program's folder, a .cu file, a .py file with ModelNew, or the text of either) for a task
-    (a .py file in KernelBench's form, or its text). A bad candidate is a Verdict that failed, never an exception;
-    StitchError says that the question was wrong: no such file, a task that can't be imported. seed: of an earlier
-    verdict, to repeat it; options: more words for `stitchcuda verify`."""
+    (a .py file in KernelBench's form, or its text). A pathlib.Path is a path; a str is one if it exists, has a slash and no
+    blank, or ends in .py or .cu. A bad candidate is a Verdict that failed, never an exception; where the machine was at fault
+    verdict.judged is False. StitchError says that the question was wrong: no such file, a task that can't be imported.
+    mode: "eval" or "train", otherwise as the task has it; seed: of an earlier verdict, to repeat it; options: more words for
+    `stitchcuda verify`."""
+    if mode not in (None, *MODES):
+        raise ValueError(f"mode must be one of {', '.join(map(repr, MODES))}, not {mode!r}")
     with tempfile.TemporaryDirectory(prefix="stitchcuda-") as folder:
         task = as_file(task, folder, "task.py")
-        candidate = as_file(candidate, folder, "candidate.cu" if "__global__" in str(candidate) and "ModelNew" not in str(candidate)
-                            else "model_new.py")
+        candidate = as_file(candidate, folder, "candidate.cu" if is_cuda(str(candidate)) else "model_new.py")
         words = ["verify", candidate, "--task", task, "--json", "--numerics", numerics, *options]
         if device:
             words += ["--device", device]
+        if mode:
+            words += ["--" + mode]
         if not timing:
             words += ["--baselines", "none"]
         if seed is not None:
@@ -64,21 +83,37 @@ def verify(candidate, task, *, device=None, numerics="default", timing=True, see
     except ValueError:
         document = {}
     if "verdict" in document:
+        if document.get("code") == "no_gpu" and device == "cuda":
+            document["fix"] = "device='emulated', or judge it where there is a GPU"
         return from_document(document)
     error = document.get("error", {})
     message = error.get("message") or err.strip()[-500:] or f"stitchcuda verify ended with code {code}"
-    if code == 2 and error.get("kind") not in ("compile", "package", "manifest"):
-        raise StitchError(message, error.get("fix", ""))
-    return Verdict(False, "start", error.get("kind", ""), message, document={"verdict": "failed", **document})
+    if error.get("code") in CANDIDATES_FAULTS:
+        return from_document({"verdict": "failed", "gate": "start", "code": error["code"], "reason": message})
+    raise StitchError(message, error.get("fix", ""))
+
+
+CANDIDATES_FAULTS = ("compile", "package", "manifest")
+
+
+def is_cuda(text):
+    return "ModelNew" not in text and any(word in text for word in ("__global__", "#include", "stitch_run"))
+
+
+def is_path(what):
+    if not isinstance(what, str):
+        return True
+    looks_like_one = what.endswith((".py", ".cu")) or (os.sep in what and not any(map(str.isspace, what)))
+    return bool(what) and "\n" not in what and (looks_like_one or os.path.exists(what))
 
 
 def as_file(what, folder, name):
-    text = os.fspath(what)
-    if "\n" not in text:
-        if not os.path.exists(text):
-            raise StitchError(f"there is no {text}")
-        return text
+    if is_path(what):
+        path = os.fspath(what)
+        if not os.path.exists(path):
+            raise StitchError(f"there is no {path}")
+        return path
     path = os.path.join(folder, name)
     with open(path, "w") as file:
-        file.write(text)
+        file.write(what)
     return path

@@ -9,6 +9,7 @@ import time
 from . import protocol
 from .errors import TaskError, environment_error, first_line
 from .lend import borrow
+from .syntax import check_waiting, compile_file
 
 NO_TORCH_FIX = ("pip install torch; where the system's Python may not be changed, make an environment of your own first: "
                 "python3 -m venv .venv && .venv/bin/pip install torch")
@@ -18,9 +19,13 @@ def main(arguments=None):
     options = parse(arguments)
     channel = protocol.take_stdout()
     protocol.quiet_libraries()
-    if not options.serve:
-        protocol.close_stdin()
+    requests = os.fdopen(os.dup(0), "r") if options.serve else None
+    protocol.close_stdin()
     try:
+        if options.serve:
+            check_waiting(requests, channel)
+        else:
+            compile_file(options.task)
         channel.progress("loading PyTorch")
         import_torch()
     except TaskError as error:
@@ -28,7 +33,7 @@ def main(arguments=None):
         return 2
     if options.serve:
         from .serve import serve
-        return serve(channel)
+        return serve(requests, channel)
     return run(options, channel)
 
 

@@ -219,18 +219,41 @@ class ServerTest(unittest.TestCase):
                 self.assertEqual((error["kind"], error["message"]), ("inputs", message))
                 self.assertIn("in get_inputs", error["where"])
 
+    def test_inputs_on_a_gpu_that_is_not_there(self):
+        import torch
+        if torch.cuda.is_available():
+            self.skipTest("this machine has a GPU")
+        error = self.error("on_gpu", GOOD.format(forward="pass").replace("torch.rand(3, 4)", "torch.rand(3, 4, device='cuda')"))
+        self.assertEqual(error["message"], "get_inputs() makes tensors on cuda:0, and this machine has no GPU")
+        self.assertIn("in get_inputs", error["where"])
+        self.assertTrue(error["fix"])
+
 
 class CommandTest(unittest.TestCase):
     def test_no_torch(self):
         with tempfile.TemporaryDirectory() as folder:
             with open(os.path.join(folder, "torch.py"), "w") as file:
                 file.write("raise ImportError('No module named torch')\n")
+            with open(os.path.join(folder, "x.py"), "w") as file:
+                file.write(GOOD.format(forward="pass"))
             environment = {**os.environ, "PYTHONPATH": os.pathsep.join([folder, PYTHON_FOLDER])}
             done = subprocess.run([*COMMAND, "x.py", "--out", folder], cwd=folder, env=environment, capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)
         error = json.loads(done.stdout.splitlines()[-1])["error"]
         self.assertEqual(error["kind"], "no_torch")
         self.assertIn("pip install torch", error["fix"])
+
+    def test_a_syntax_error_is_found_before_pytorch_is_imported(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "bad.py")
+            with open(path, "w") as file:
+                file.write("def f(:\n  pass\n")
+            request = json.dumps({"task": path, "out": folder}) + "\n"
+            for words in ([*COMMAND, path, "--out", folder], [*COMMAND, "--serve"], [sys.executable, "-m", "stitchcuda_torch.reference_server"]):
+                with self.subTest(words[2:]):
+                    done = subprocess.run(words, cwd=PYTHON_FOLDER, input=request, capture_output=True, text=True)
+                    first = json.loads(done.stdout.splitlines()[0])
+                    self.assertEqual(first.get("error", {}).get("kind"), "syntax", done.stdout + done.stderr)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from . import protocol, requests, serve as export_server
 from .errors import TaskError, environment_error, first_line
 from .export import import_torch
 from .lend import borrow
+from .syntax import check_waiting
 
 
 def main(arguments=()):
@@ -23,6 +24,7 @@ def main(arguments=()):
     lines = os.fdopen(os.dup(0), "r")
     protocol.close_stdin()
     try:
+        check_waiting(lines, channel)
         channel.progress("loading PyTorch")
         import_torch()
         export_server.warm_up()

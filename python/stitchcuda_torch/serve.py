@@ -20,10 +20,8 @@ REQUEST = {"task": (str, None), "out": (str, None), "class": ((str, type(None)),
            "seed": (int, 42), "no_weights": (bool, False)}
 
 
-def serve(channel):
+def serve(requests, channel):
     warm_up()
-    requests = os.fdopen(os.dup(0), "r")
-    protocol.close_stdin()
     gc.collect()
     gc.freeze()  # or the child's first collection would copy every page of PyTorch's objects
     try:

@@ -10,6 +10,7 @@ import torch
 
 from . import structure, where
 from .errors import TaskError, environment_error, first_line
+from .syntax import compile_file
 
 
 class Task:
@@ -122,15 +123,7 @@ class Stage:
 def load_module(file):
     """Runs a Python file as a module of its own, as `python FILE` would: its folder is on sys.path."""
     path = os.path.abspath(file)
-    try:
-        with open(file, "rb") as stream:
-            source = stream.read()
-    except OSError as error:
-        raise TaskError("file", f"cannot read {file}: {error.strerror}", str(file), "Check the path and its permissions.") from error
-    try:
-        code = compile(source, path, "exec", dont_inherit=True)
-    except (SyntaxError, ValueError) as error:
-        raise _syntax_error(file, error) from error
+    code = compile_file(file)
     # Prefixed, so that a task called torch.py can't take torch's place.
     name = "task_" + re.sub(r"\W", "_", os.path.splitext(os.path.basename(path))[0])
     spec = importlib.util.spec_from_file_location(name, path)
@@ -142,17 +135,6 @@ def load_module(file):
     with Stage(path, "load", f"{os.path.basename(file)} failed while it was loaded"):
         exec(code, module.__dict__)
     return module
-
-
-def _syntax_error(file, error):
-    name = os.path.basename(file)
-    line = getattr(error, "lineno", None)
-    if not line:
-        return TaskError("syntax", f"{name} is not Python: {error}", name, "")
-    text = (error.text or "").strip()
-    place = f"{name}:{line}:{error.offset or 1}"
-    return TaskError("syntax", f"{type(error).__name__}: {error.msg}", f"{place}: {text}" if text else place,
-                     "Correct this line.")
 
 
 def _find_class(task, class_name):

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import logging
+import os
 import re
 
 import torch
@@ -15,7 +16,7 @@ from .errors import TaskError, environment_error, first_line
 
 DATA_DEPENDENT_FIX = ("A CUDA program has one fixed shape and flow. Write the choice as tensor operations: "
                       "torch.where(condition, a, b) instead of if/else, masks (x * mask) instead of x[mask] or nonzero, "
-                      "0-d tensors instead of .item(). If only training does this, export with --eval.")
+                      "0-d tensors instead of .item(). If only training does this, use eval mode: --eval, or model.eval() in Python.")
 
 # Models of libraries that read images of several sizes.
 HELD_SIZES_FIX = (" An input of sizes that stay the same (image_grid_thw) can be held by a module around the model, in a list: "
@@ -51,6 +52,10 @@ def fake_inputs(task):
         if error.kind != "inputs":
             raise
         inputs = task.make_inputs()  # code that looks at values needs real tensors
+    on_gpu = [leaf.device for leaf in pytree.tree_leaves(inputs) if isinstance(leaf, torch.Tensor) and leaf.device.type == "cuda"]
+    if on_gpu and not torch.cuda.is_available():
+        raise TaskError("inputs", f"get_inputs() makes tensors on {on_gpu[0]}, and this machine has no GPU",
+                        where.of_function(task.module.get_inputs), "Leave the device out: tensors are moved to where they are needed.")
     return as_fake(inputs, mode)
 
 
@@ -64,12 +69,16 @@ def as_fake(inputs, mode=None):
     return pytree.tree_map(convert, inputs)
 
 
-def export(model, inputs, task_file):
-    """inputs: (positional, keyword), fake. Returns an ExportedProgram of the training IR, nothing decomposed."""
+def export(model, inputs, task_file, given="that get_inputs() returns"):
+    """inputs: (positional, keyword), fake; given: whose they are, in words. Returns an ExportedProgram of the training IR, nothing
+    decomposed."""
+    if type(model).forward is torch.nn.Module.forward:
+        raise TaskError("missing", f"class {type(model).__name__} has no forward", os.path.basename(task_file),
+                        "Define forward(self, …) in it: what the model computes.")
     promote_tensor_attributes(model)
     program = refused = None
     try:
-        program = export_once(model, inputs, task_file)
+        program = export_once(model, inputs, task_file, given)
         if not checks.has_unknown_sizes(program):
             return program
     except TaskError as error:
@@ -78,7 +87,7 @@ def export(model, inputs, task_file):
         refused = error
     with known.held_sizes(model) as (held, are_written):
         with contextlib.suppress(TaskError):
-            other = export_once(model, inputs, task_file) if held else None
+            other = export_once(model, inputs, task_file, given) if held else None
             if held and not are_written() and not checks.has_unknown_sizes(other):
                 return other
     if refused:
@@ -86,7 +95,7 @@ def export(model, inputs, task_file):
     return program  # refused where it is written down, by the operator
 
 
-def export_once(model, inputs, task_file):
+def export_once(model, inputs, task_file, given):
     fast_path = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)  # its fused operators hide the attention
     returned = model.register_forward_hook(lambda module, arguments, result: structure.register(result))
@@ -100,7 +109,7 @@ def export_once(model, inputs, task_file):
     except (TaskError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        raise explain(error, task_file, model) from error
+        raise explain(error, task_file, model, given) from error
     finally:
         returned.remove()
         torch.backends.mha.set_fastpath_enabled(fast_path)
@@ -154,7 +163,7 @@ def promote_tensor_attributes(model):
                 module.register_buffer(name, value, persistent=False)
 
 
-def explain(error, task_file, model):
+def explain(error, task_file, model, given):
     line = where.of_exception(error, task_file)
     library = where.inside_library(error, task_file)
     library = f" (inside {library})" if library else ""
@@ -176,7 +185,7 @@ def explain(error, task_file, model):
     module = type(error).__module__
     if line and not module.startswith(("torch.export", "torch._export", "torch._dynamo", "torch.fx", "torch._functorch")):
         return TaskError("forward", f"forward fails with these inputs: {type(error).__name__}: {first_line(error)}{library}", line,
-                         "Check the shapes and dtypes that get_inputs() returns against this line." + (LIBRARY_FIX if library else ""))
+                         f"Check the shapes and dtypes {given} against this line." + (LIBRARY_FIX if library else ""))
     return TaskError("export", f"torch.export failed: {type(error).__name__}: {first_line(error)}{library}", line, "")
 
 
@@ -190,12 +199,15 @@ def is_data_dependent(error):
 
 @contextlib.contextmanager
 def quiet_stderr():
-    """Export prints half-made graphs to stderr when it fails, and logs what it can't find; the user's own prints go to stdout and stay."""
-    logger = logging.getLogger("torch.fx.experimental.symbolic_shapes")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
+    """Export prints half-made graphs to stderr when it fails, and PyTorch logs what it can't find; the user's own prints go to stdout
+    and stay."""
+    loggers = [logger for name, logger in list(logging.root.manager.loggerDict.items())
+               if name.partition(".")[0] == "torch" and isinstance(logger, logging.Logger) and not logger.disabled]
+    for logger in loggers:
+        logger.disabled = True
     try:
         with contextlib.redirect_stderr(io.StringIO()):
             yield
     finally:
-        logger.setLevel(level)
+        for logger in loggers:
+            logger.disabled = False

@@ -119,6 +119,22 @@ fs::path cache_folder() {
   return fs::temp_directory_path(ec) / format("stitchcuda-{}", ::getuid());
 }
 
+std::error_code try_writing_below(const fs::path& folder) {
+  std::error_code ec;
+  fs::path there = fs::absolute(folder, ec).lexically_normal();
+  while (!fs::exists(there, ec) && there.has_relative_path()) there = there.parent_path();
+  std::string trial = (there / ".stitchcuda.XXXXXX").string();
+  if (!::mkdtemp(trial.data())) return {errno, std::generic_category()};
+  ::rmdir(trial.c_str());
+  return {};
+}
+
+fs::path with_real_parent(const fs::path& path) {
+  std::error_code ec;
+  const fs::path whole = fs::absolute(path, ec);
+  return fs::weakly_canonical(whole.parent_path(), ec) / whole.filename();
+}
+
 Result<MappedFile> MappedFile::open(const fs::path& path) {
   OpenFile fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd < 0) return system_error("open", path, errno);

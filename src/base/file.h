@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "base/result.h"
 
@@ -19,6 +20,14 @@ Result<void> write_file(const fs::path& path, std::string_view content);
 // Where results worth keeping are kept: $STITCHCUDA_CACHE, $XDG_CACHE_HOME/stitchcuda, ~/.cache/stitchcuda,
 // or, for those without a home, a folder under the system's temporary one.
 fs::path cache_folder();
+
+// Why no file could be made in the folder, or, where it isn't there yet, the folder itself: tried, since
+// permissions alone say little (a read-only file system, /proc). Falsy where it could.
+std::error_code try_writing_below(const fs::path& folder);
+
+// Absolute, without links or ".." above the last name, which stays: the python of a virtual environment is a
+// link, and where it lies says which environment it is.
+fs::path with_real_parent(const fs::path& path);
 
 // A read-only view of a whole file.
 class MappedFile {

@@ -31,6 +31,23 @@ TEST_F(Files, WrittenWholeOrNotAtAll) {
   EXPECT_EQ(entries(), 1u);
 }
 
+TEST_F(Files, WhetherAFolderTakesFilesIsTried) {
+  EXPECT_FALSE(try_writing_below(folder->path()));
+  EXPECT_FALSE(try_writing_below(folder->path() / "not" / "there" / "yet"));
+  EXPECT_TRUE(try_writing_below("/proc/stitchcuda"));
+  ASSERT_TRUE(write_file(folder->path() / "file", "text"));
+  EXPECT_TRUE(try_writing_below(folder->path() / "file" / "below"));
+  EXPECT_EQ(entries(), 1u) << "nothing is left of the trial";
+}
+
+TEST_F(Files, APathKeepsItsLastNameOnly) {
+  const fs::path real = fs::canonical(folder->path());
+  ASSERT_TRUE(fs::create_directories(folder->path() / "deep" / "bin"));
+  fs::create_symlink("/bin/sh", folder->path() / "deep/bin/python");
+  fs::create_symlink(folder->path() / "deep" / "bin", folder->path() / "link");
+  EXPECT_EQ(with_real_parent(folder->path() / "link/../bin/python"), real / "deep/bin/python");
+}
+
 TEST_F(Files, AFileThatCannotGrowLeavesTheOldOne) {
   fs::path path = folder->path() / "a";
   ASSERT_TRUE(write_file(path, "old"));

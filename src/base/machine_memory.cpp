@@ -44,7 +44,8 @@ Result<void> check_free_space(const fs::path& folder, int64_t least) {
   fs::path there = fs::absolute(folder, ec).lexically_normal();
   while (!fs::exists(there, ec) && there.has_relative_path()) there = there.parent_path();
   const fs::space_info space = fs::space(there, ec);
-  if (ec || space.available >= static_cast<uintmax_t>(least)) return {};
+  // A file system of size 0 (/proc) holds no files at all, and says so when one is made.
+  if (ec || space.capacity == 0 || space.available >= static_cast<uintmax_t>(least)) return {};
   Error error = work_error(
       "disk",
       format("no space left on device: {} free, about {} needed",

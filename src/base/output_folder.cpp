@@ -86,10 +86,15 @@ Result<void> check_writable_above(const fs::path& target) {
   if (!fs::is_directory(above, ec))
     return at(target.string(), user_error("file", format("{} is a file, not a folder", above.string()),
                                           "name another folder"));
-  if (::access(above.c_str(), W_OK | X_OK) != 0)
+  if (const std::error_code trouble = try_writing_below(above)) {
+    // /proc and its like: the folder is there, and a name in it can't be made.
+    const bool takes_none = trouble == std::errc::no_such_file_or_directory;
     return at(target.string(),
-              user_error("file", format("cannot write into {}: {}", above.string(), std::strerror(errno)),
+              user_error("file",
+                         format("cannot write into {}: {}", above.string(),
+                                takes_none ? "its file system takes no new files" : trouble.message()),
                          "name a folder with write permission"));
+  }
   return {};
 }
 

@@ -135,6 +135,7 @@ void add_package(CLI::App& app, Options& options) {
       .add_option("--weights", package.weights,
                   "a safetensors file with the model's weights (default: the program's weights.safetensors)")
       ->type_name("FILE");
+  command.add_option("--python", package.python, "the Python to use for the task")->type_name("PATH");
   command.add_option("--gpu", package.gpu, "the GPU that CMake builds for (default: the program's)")
       ->type_name("NAME");
   command.add_option("-o,--out", package.out, "the folder to write")->type_name("FOLDER")->required();

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -59,6 +61,39 @@ class FrontDoor : public testing::Test {
   std::optional<ScratchFolder> scratch;
   std::string task, out, said;
 };
+
+TEST_F(FrontDoor, AHomeThatCannotBeWrittenTo) {
+  std::map<std::string, std::optional<std::string>> before;
+  for (const char* name : {"HOME", "STITCHCUDA_CACHE", "STITCHCUDA_STORE", "STITCHCUDA_STATE",
+                           "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"}) {
+    const char* value = std::getenv(name);
+    before[name] = value ? std::optional<std::string>(value) : std::nullopt;
+    ::unsetenv(name);
+  }
+  ::setenv("HOME", "/proc/nobody", 1);
+  EXPECT_EQ(optimize({"--quick"}), 0) << said;
+  const std::string warning = "warning: cannot write to /proc/nobody/.cache/stitchcuda";
+  EXPECT_TRUE(said_it(warning)) << said;
+  EXPECT_EQ(said.find(warning), said.rfind(warning)) << said;
+  EXPECT_TRUE(said_it("runs are not recorded")) << said;
+  EXPECT_EQ(std::getenv("STITCHCUDA_CACHE"), nullptr);
+  EXPECT_EQ(run({"completion", "bash"}), 0);
+  EXPECT_FALSE(said_it("warning:"));
+  for (const auto& [name, value] : before)
+    value ? ::setenv(name.c_str(), value->c_str(), 1) : ::unsetenv(name.c_str());
+}
+
+TEST_F(FrontDoor, AProgramIsPackagedWithItsOwnTaskOnly) {
+  ASSERT_EQ(run({"code", task, "-o", out}), 0) << said;
+  const std::string package = out + ".package", other = scratch->path() / "other.py";
+  EXPECT_EQ(run({"package", out, "--task", task, "-o", package}), 0) << said;
+  std::string text = *read_file(task);
+  text.replace(text.find("relu"), 4, "tanh");  // the same tensors in and out
+  ASSERT_TRUE(write_file(other, text));
+  EXPECT_EQ(run({"package", out, "--task", other, "-o", package + "2"}), 2) << said;
+  EXPECT_TRUE(said_it("the program's regions are of other operations")) << said;
+  EXPECT_FALSE(fs::exists(package + "2"));
+}
 
 TEST_F(FrontDoor, TheSameFolderAgain) {
   ASSERT_EQ(optimize(), 0) << said;

@@ -87,8 +87,11 @@ std::string what_all_share() {
                "the default of a flag: STITCHCUDA_NUMERICS for every command that has --numerics, "
                "STITCHCUDA_OPTIMIZE_BUDGET for optimize --budget") +
          entry("STITCHCUDA_PYTHON", "the Python that has PyTorch") +
-         entry("STITCHCUDA_CACHE", "the folder of compiled kernels and measurements") +
+         entry("STITCHCUDA_CACHE",
+               "the folder of compiled kernels and measurements; where it cannot be "
+               "written to, a temporary one is used, with a warning") +
          entry("STITCHCUDA_STORE", "the database of runs; none: runs are not recorded") +
+         entry("STITCHCUDA_STATE", "the folder of the key that signs receipts") +
          entry("STITCHCUDA_THREADS", "how many cores to use") + section("files") +
          entry("./stitchcuda.toml", "defaults of flags and profiles of language models, for this folder") +
          entry("~/.config/stitchcuda/config.toml", "the same, for this user") + ".PP\n" +

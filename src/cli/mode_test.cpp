@@ -113,7 +113,7 @@ TEST_F(ModeOfAModel, OfAGraphMustBeTheOneAskedFor) {
   EXPECT_EQ(say({"show", in("graph"), "--eval"}).code, 0);
   Said said = say({"show", in("graph"), "--train"});
   EXPECT_EQ(said.code, 2);
-  EXPECT_NE(said.err.find("this graph is in eval mode, --train asks for train mode"), std::string::npos)
+  EXPECT_NE(said.err.find("this graph is in eval mode, and train mode is asked for"), std::string::npos)
       << said.err;
   EXPECT_EQ(say({"show", task, "--train", "--eval"}).code, 2);
 }
@@ -127,7 +127,7 @@ TEST_F(ModeOfAModel, OfAProgramMustBeItsTasks) {
   EXPECT_NE(without.out.find("this program was made in eval mode, the task is in train mode"),
             std::string::npos)
       << without.out;
-  EXPECT_NE(without.out.find("verify it with --eval, or make it again with --train"), std::string::npos);
+  EXPECT_NE(without.out.find("verify it in eval mode, or make it again in train mode"), std::string::npos);
 
   std::vector<std::string> with = verify;
   with.insert(with.end(), {"--eval", "--receipt", in("receipt.json")});
@@ -143,7 +143,7 @@ TEST_F(ModeOfAModel, OfAProgramMustBeItsTasks) {
       << other.err;
   Said packaged = say({"package", in("program"), "--task", task, "-o", in("out"), "--train"});
   EXPECT_EQ(packaged.code, 2);
-  EXPECT_NE(packaged.err.find("this program is in eval mode, --train asks for train mode"), std::string::npos)
+  EXPECT_NE(packaged.err.find("this program is in eval mode, and train mode is asked for"), std::string::npos)
       << packaged.err;
 }
 

@@ -1,10 +1,12 @@
 #include "cli/package.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/json.h"
 #include "base/wording.h"
 #include "cli/choose_gpu.h"
+#include "cli/load_model.h"
 #include "cli/model_options.h"
 #include "cli/output_place.h"
 #include "graph/safetensors.h"
@@ -32,6 +34,39 @@ Result<std::optional<Safetensors>> open_tensors(const fs::path& file) {
   if (!fs::exists(file, ec)) return std::optional<Safetensors>();
   STITCH_TRY(Safetensors held, Safetensors::open(file));
   return std::optional<Safetensors>(std::move(held));
+}
+
+bool has_every_node(const Graph& graph, const Manifest& manifest) {
+  std::set<std::string> names;
+  for (const Node& node : graph.nodes) names.insert(graph[node.results.at(0)].name);
+  for (const ManifestRegion& region : manifest.regions)
+    for (const std::string& node : region.nodes)
+      if (!names.contains(node)) return false;
+  return true;
+}
+
+// model_new.py calls the program as this task is called: it has to be the task that the program was made
+// from.
+Result<void> check_task(const PackageCommand& command, const Manifest& manifest, const TaskFacts& facts,
+                        Console& console) {
+  TaskOptions options{.model_class = command.model_class,
+                      .mode = parse_mode(mode_in(facts)).value_or(command.mode),
+                      .python = command.python,
+                      .weights = false};
+  if (options.model_class.empty() && facts && facts->is_object()) options.model_class = word(*facts, "class");
+  std::string other;
+  for (bool algebra : {true, false}) {  // programs in KernelBench's own rounding are made without
+    options.algebra = algebra;
+    STITCH_TRY(std::shared_ptr<const Task> task, load_model(command.task, options, console));
+    other = difference(manifest.signature, signature_of(task->graph));
+    if (!other.empty()) break;
+    if (has_every_node(task->graph, manifest)) return {};
+  }
+  return at(command.task,
+            user_error("other_task",
+                       format("this is not the task that {} was made from: {}", command.program,
+                              other.empty() ? "the program's regions are of other operations" : other),
+                       "name the program's own task, or leave --task out: model_new.py is then not written"));
 }
 
 }  // namespace
@@ -63,6 +98,8 @@ Result<int> run_package(const PackageCommand& command, Console& console) {
   else if (!command.weights.empty())
     return at(command.weights, user_error("no_file", "no such file"));
   if (!command.task.empty()) {
+    STITCH_CHECK(check_task_file(command.task));
+    STITCH_CHECK(check_task(command, package.manifest, facts, console));
     STITCH_CHECK(add_task(contents, command.task, command.model_class, facts));
   }
   if (!command.gpu.empty() || package.manifest.architecture.empty()) {

@@ -15,6 +15,7 @@ struct PackageCommand {
   bool force = false;   // overwrite existing output
   std::string model_class;
   Mode mode = Mode::as_written;
+  std::string python;
   std::string gpu;
 };
 

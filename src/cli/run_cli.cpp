@@ -14,6 +14,7 @@
 #include "cli/help.h"
 #include "cli/log_file.h"
 #include "cli/settings.h"
+#include "cli/writable_folders.h"
 
 namespace stitch {
 
@@ -63,6 +64,11 @@ int report_bug(const char* what, Console& console) {
   return 3;
 }
 
+void warn(const std::string& warning, Console& console) {
+  console.err << styled("warning:", Style::warning, console.err_terminal) << ' ' << printable(warning)
+              << '\n';
+}
+
 Error bad_flags(const CLI::App& app, const CLI::ParseError& error) {
   auto chosen = app.get_subcommands();
   const CLI::App& command = chosen.empty() ? app : *chosen.back();
@@ -88,18 +94,19 @@ Error bad_flags(const CLI::App& app, const CLI::ParseError& error) {
   return user_error("flags", error.what(), see);
 }
 
-// `stitchcuda help show` is `stitchcuda show --help`.
+// `stitchcuda help show` is `stitchcuda show --help`, and `stitchcuda version` is `stitchcuda --version`.
 std::vector<std::string> words_of(int argc, const char* const* argv) {
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   if (!words.empty() && words[0] == "help") {
     words.erase(words.begin());
     words.push_back("--help");
   }
+  if (!words.empty() && words[0] == "version") words[0] = "--version";
   return words;
 }
 
-// Commands that must work where a settings file is broken.
-bool needs_no_settings(const std::string& command) {
+// Commands that must work where a settings file is broken or the home can't be written to.
+bool needs_no_home(const std::string& command) {
   return command == "config" || command == "completion" || command == "man" || command == "init";
 }
 
@@ -109,9 +116,12 @@ Result<int> run_chosen(const CLI::App& app, const Options& options, const std::v
   if (!options.log.empty()) {
     STITCH_TRY(log, LogFile::open(options.log, console, words));
   }
-  const auto command =
-      std::ranges::find(all_commands(), app.get_subcommands().back()->get_name(), &CommandRow::name);
+  const std::string name = app.get_subcommands().back()->get_name();
+  const auto command = std::ranges::find(all_commands(), name, &CommandRow::name);
   require(command != all_commands().end(), "every command has a row");
+  std::optional<WritableFolders> folders;
+  if (!needs_no_home(name)) folders.emplace(name);
+  if (folders && !folders->warning().empty()) warn(folders->warning(), console);
   auto code = command->run(options, console);
   // Here, so that it is in the log.
   return code ? *code : report_error(code.error(), console);
@@ -124,12 +134,10 @@ Result<int> parse_and_run(std::vector<std::string> words, Console& console) {
   if (!words.empty() && !words[0].starts_with('-')) {
     std::vector<std::string> names = command_names(app);
     if (std::ranges::find(names, words[0]) == names.end()) return unknown_command(app, words[0]);
-    if (!needs_no_settings(words[0])) {
+    if (!needs_no_home(words[0])) {
       STITCH_TRY(const Settings settings, load_settings(app, llm::process_environment()));
       if (!console.json)
-        for (const std::string& warning : settings.warnings)
-          console.err << styled("warning:", Style::warning, console.err_terminal) << ' ' << printable(warning)
-                      << '\n';
+        for (const std::string& warning : settings.warnings) warn(warning, console);
       STITCH_TRY(words, with_settings(std::move(words), settings));
     }
   }

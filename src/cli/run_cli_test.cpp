@@ -31,6 +31,7 @@ TEST(RunCli, VersionAndHelp) {
   EXPECT_EQ(run({"--version"}).code, 0);
   EXPECT_TRUE(run({"--version"}).out.starts_with("stitchcuda 0."));
   EXPECT_TRUE(parse_json(run({"--version", "--json"}).out));
+  EXPECT_EQ(run({"version"}).out, run({"--version"}).out);
   Ran help = run({"--help"});
   EXPECT_EQ(help.code, 0);
   for (const char* word : {"import", "show", "doctor", "Examples"})

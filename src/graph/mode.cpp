@@ -53,9 +53,8 @@ Result<void> check_mode(Mode asked, const TaskFacts& facts, std::string_view wha
   const std::string there = mode_in(facts);
   if (asked == Mode::as_written || there == name(asked)) return {};
   const std::string is = there.empty() ? "has no recorded mode" : format("is in {} mode", there);
-  return user_error(
-      "mode", format("{} {}, --{} asks for {} mode", what, is, name(asked), name(asked)),
-      format("leave --{} out, or make it again from the .py file with --{}", name(asked), name(asked)));
+  return user_error("mode", format("{} {}, and {} mode is asked for", what, is, name(asked)),
+                    format("ask for no mode, or make it again from the .py file in {} mode", name(asked)));
 }
 
 std::optional<std::string> mode_warning(const TaskFacts& facts) {

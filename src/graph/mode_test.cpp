@@ -27,10 +27,10 @@ TEST(ModeOfATask, ThatIsNotTheOneAskedFor) {
   EXPECT_TRUE(check_mode(Mode::eval, facts(R"({"mode": "eval"})"), "this graph"));
   auto other = check_mode(Mode::eval, facts(R"({"mode": "train"})"), "this graph");
   ASSERT_FALSE(other);
-  EXPECT_EQ(other.error().message, "this graph is in train mode, --eval asks for eval mode");
+  EXPECT_EQ(other.error().message, "this graph is in train mode, and eval mode is asked for");
   auto unknown = check_mode(Mode::train, nullptr, "this graph");
   ASSERT_FALSE(unknown);
-  EXPECT_EQ(unknown.error().message, "this graph has no recorded mode, --train asks for train mode");
+  EXPECT_EQ(unknown.error().message, "this graph has no recorded mode, and train mode is asked for");
 }
 
 TEST(ModeOfATask, IsReadFromAFile) {

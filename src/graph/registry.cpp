@@ -126,7 +126,9 @@ Result<void> need_integer(const TensorType& type, std::string_view what) {
 
 Result<void> need_same_dtype(const TensorType& a, const TensorType& b, std::string_view what) {
   if (a.dtype == b.dtype) return {};
-  return ill(format("{} is {} where {} is needed", what, name(b.dtype), name(a.dtype)));
+  Error error = ill(format("{} is {} where {} is needed", what, name(b.dtype), name(a.dtype)));
+  error.fix = "convert one of the two, in the model or among its inputs: x.to(other.dtype)";
+  return error;
 }
 
 Result<void> need_shape(const TensorType& type, const Shape& shape, std::string_view what) {

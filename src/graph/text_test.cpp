@@ -78,7 +78,9 @@ INSTANTIATE_TEST_SUITE_P(
             "%y: is said to be f32[3], but relu gives f32[2]"},
         Bad{"mixed_dtypes",
             "graph \"g\"\ninput %x : f32[2]\ninput %i : i64[2]\n%y = add(%x, %i) : f32[2]\nend\n",
-            "%y: the second operand is i64 where f32 is needed"},
+            "%y: the second operand is i64 where f32 is needed\nfix: convert one of the two, in the model or "
+            "among its "
+            "inputs: x.to(other.dtype)"},
         Bad{"twice", "graph \"g\"\ninput %x : f32[2]\ninput %x : f32[2]\nend\n",
             "line 3, column 9: %x is there already"},
         Bad{"huge_shape", "graph \"g\"\ninput %x : f32[9000000000,9000000000]\nend\n",

@@ -33,6 +33,9 @@ struct Signature {
 // States are the buffers and parameters that updates change and the graph reads. What is changed but never
 // read is no input: its update names it all the same.
 Signature signature_of(const Graph& graph);
+// How a program's tensors differ from its task's, in words; empty: not at all. Names may differ (they are the
+// author's); what is passed, in which order, may not.
+std::string difference(const Signature& program, const Signature& task);
 
 // A graph value as a region holds it: its own storage dtype, dimensions in memory in `order` (outermost
 // first; empty: row-major). NHWC storage of an NCHW value is {0, 2, 3, 1}.

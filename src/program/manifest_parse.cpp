@@ -327,8 +327,8 @@ Result<Manifest> parse_manifest(std::string_view json) {
   STITCH_TRY(manifest.libraries, document.strings("libraries"));
   for (size_t i = 0; i < manifest.libraries.size(); ++i)
     if (!is_known_library(manifest.libraries[i]))
-      return wrong(format("libraries[{}]", i),
-                   format("'{}' is none of cublas, cublasLt, cudnn", shorten(printable(manifest.libraries[i]), 60)));
+      return wrong(format("libraries[{}]", i), format("'{}' is none of cublas, cublasLt, cudnn",
+                                                      shorten(printable(manifest.libraries[i]), 60)));
   STITCH_TRY(manifest.settings, parse_settings(document, manifest.regions));
   return manifest;
 }

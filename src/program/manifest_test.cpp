@@ -22,6 +22,26 @@ std::string names(const std::vector<ManifestTensor>& tensors) {
   return out;
 }
 
+TEST(Signature, DifferencesAreNamedAndNamesAreNone) {
+  const Graph graph = graph_of(R"(graph "scale"
+parameter %weight : f32[4]
+input %x : f32[2, 4]
+
+%y = mul(%x, %weight) : f32[2, 4]
+
+output %y
+end
+)");
+  Signature task = signature_of(graph), program = task;
+  program.inputs[0].name = "data";
+  EXPECT_EQ(difference(program, task), "");
+  program.inputs[0].type.shape = {3, 4};
+  EXPECT_EQ(difference(program, task),
+            "input 0 is the input 'data' f32[3,4] in the program and the input 'x' f32[2,4] in the task");
+  program.parameters.clear();
+  EXPECT_EQ(difference(program, task), "the program has 0 parameters, the task has 1");
+}
+
 TEST(Signature, UpdatedBuffersThatAreReadAreStates) {
   Graph graph = graph_of(R"(graph "bn"
 parameter %weight : f32[4]

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/wording.h"
 #include "program/manifest.h"
 
 namespace stitch {
@@ -54,6 +55,33 @@ Signature signature_of(const Graph& graph) {
     made.type.strides = graph[update.target].type.strides;
     out.outputs.push_back(std::move(made));
   }
+  return out;
+}
+
+namespace {
+
+bool same_tensor(const ManifestTensor& a, const ManifestTensor& b) {
+  return a.role == b.role && a.type.dtype == b.type.dtype && a.type.shape == b.type.shape && a.data == b.data;
+}
+
+std::string difference(std::string_view what, const std::vector<ManifestTensor>& program,
+                       const std::vector<ManifestTensor>& task) {
+  if (program.size() != task.size())
+    return format("the program has {}, the task has {}", counted(std::ssize(program), what), task.size());
+  for (size_t i = 0; i < task.size(); ++i)
+    if (!same_tensor(program[i], task[i]))
+      return format("{} {} is the {} '{}' {} in the program and the {} '{}' {} in the task", what, i,
+                    program[i].role, program[i].name, text(program[i].type), task[i].role, task[i].name,
+                    text(task[i].type));
+  return "";
+}
+
+}  // namespace
+
+std::string difference(const Signature& program, const Signature& task) {
+  std::string out = difference("parameter", program.parameters, task.parameters);
+  if (out.empty()) out = difference("input", program.inputs, task.inputs);
+  if (out.empty()) out = difference("output", program.outputs, task.outputs);
   return out;
 }
 

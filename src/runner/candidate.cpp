@@ -157,8 +157,15 @@ Result<Candidate> Candidate::start_empty(const Options& options) {
       std::move(hello), [](const Json& json, const Answer&) { return json.at("protocol").get<int>(); });
   if (!ready.ok()) {
     std::string printed = trim(ready.failure->printed);
-    return work_error("runner", format("the process that holds candidates does not start: {}{}{}",
-                                       ready.failure->message, printed.empty() ? "" : "\n", printed));
+    const bool no_package = ready.failure->message.find("No module named") != std::string::npos;
+    return work_error("runner",
+                      format("the process that holds candidates does not start: {}{}{}",
+                             ready.failure->message, printed.empty() ? "" : "\n", printed),
+                      no_package
+                          ? format("candidates see installed packages only: install it with {} -m pip, "
+                                   "or name another Python with --python",
+                                   settled.python.string())
+                          : "");
   }
   if (ready.value != protocol_version)
     return work_error("runner", "the process that holds candidates is of another version",

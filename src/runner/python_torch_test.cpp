@@ -34,6 +34,37 @@ TEST(PythonCandidate, ComputesAndIsFetched) {
   EXPECT_TRUE(bench.right(candidate));
 }
 
+// Its environment has a link to the interpreter and a .pth file that leads to the packages, torch among them.
+TEST(PythonCandidate, FindsPackagesThatAPthFileNames) {
+  const fs::path python = python_with_torch();
+  if (python.empty()) GTEST_SKIP() << "needs a Python with torch (STITCHCUDA_PYTHON)";
+  std::vector<std::string> told;
+  auto asked = run({{python.string(), "-c",
+                     "import os, sys, torch; print(os.path.realpath(sys.executable)); "
+                     "print('python%d.%d' % sys.version_info[:2]); "
+                     "print(os.path.dirname(os.path.dirname(torch.__file__)))"},
+                    {},
+                    std::chrono::seconds(120)},
+                   [&](std::string_view line) { told.emplace_back(line); });
+  ASSERT_TRUE(asked && told.size() == 3);
+  auto scratch = ScratchFolder::create("stitch-venv");
+  ASSERT_TRUE(scratch);
+  const fs::path environment = scratch->path() / "venv",
+                 packages = environment / "lib" / told[1] / "site-packages";
+  fs::create_directories(packages);
+  fs::create_directories(environment / "bin");
+  fs::create_symlink(told[0], environment / "bin/python");
+  ASSERT_TRUE(write_file(environment / "pyvenv.cfg",
+                         format("home = {}\n", fs::path(told[0]).parent_path().string())));
+  ASSERT_TRUE(write_file(packages / "elsewhere.pth", told[2] + "\n"));
+  Options options;
+  options.python = environment / "bin" / ".." / "bin" / "python";
+  Bench bench = Bench::create();
+  Candidate candidate = bench.start(options);
+  auto loaded = candidate.load(fs::path(STITCH_SOURCE_DIR) / "src/runner/testdata/model_new.py");
+  EXPECT_TRUE(loaded.ok()) << loaded.failure->message << loaded.failure->printed;
+}
+
 // Bubblewrap holds no fork. Asked before anybody looked for walls; a test is a process of its own.
 bool leave_out_bubblewrap() {
   ::setenv("STITCHCUDA_WALLS", "landlock,seccomp,network namespace,control group,limits", 1);

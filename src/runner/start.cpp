@@ -4,6 +4,7 @@
 
 #include "device/build.h"
 #include "device/emulated/compile.h"
+#include "runner/python_roots.h"
 #include "sandbox/sandbox.h"
 
 namespace stitch::runner {
@@ -20,7 +21,8 @@ fs::path python_package() {
   homes.emplace_back(STITCH_SOURCE_DIR);
 #endif
   for (const fs::path& home : homes)
-    if (fs::is_directory(home / "python/stitchcuda_torch", ignored)) return home / "python";
+    if (fs::is_directory(home / "python/stitchcuda_torch", ignored))
+      return fs::weakly_canonical(home / "python", ignored);
   return homes.front() / "python";
 }
 
@@ -70,10 +72,13 @@ Result<std::string> sanitizer_library() {
 Command python_candidate_command(const fs::path& python) {
   // Inductor would start a process for every core of the machine, each of which imports PyTorch, beside
   // others.
-  return {{python.string(), "-m", "stitchcuda_torch.candidate"},
-          {{"PYTHONPATH", python_package().string()},
-           {"PYTHONDONTWRITEBYTECODE", "1"},
-           {"TORCHINDUCTOR_COMPILE_THREADS", "1"}}};
+  Command command = {{python.string(), "-m", "stitchcuda_torch.candidate"},
+                     {{"PYTHONPATH", python_package().string()},
+                      {"PYTHONDONTWRITEBYTECODE", "1"},
+                      {"TORCHINDUCTOR_COMPILE_THREADS", "1"}}};
+  if (const fs::path& base = python_roots(python).user_base; !base.empty())
+    command.extra_environment["PYTHONUSERBASE"] = base.string();
+  return command;
 }
 
 Result<fs::path> find_runner() {
@@ -106,6 +111,8 @@ Result<Started> start_process(const Options& options, const fs::path& scratch) {
     for (const fs::path& place : {options.python, fs::weakly_canonical(options.python, ignored)})
       if (fs::path prefix = place.parent_path().parent_path(); prefix != "/usr" && prefix != "/")
         policy.readable.push_back(prefix);
+    const std::vector<fs::path>& packages = python_roots(options.python).packages;
+    policy.readable.insert(policy.readable.end(), packages.begin(), packages.end());
     // It compiles its kernels itself.
     policy.may_start_processes = true;
   } else {

@@ -191,20 +191,20 @@ Command with_clean_environment(Command command) {
 
 Result<Command> confine(Command command, const Policy& policy) {
   require(!command.words.empty(), "a command has at least its program");
-  auto program = find_program(command.words[0]);
-  if (!program)
-    return user_error("program", format("no program named '{}' on this machine", command.words[0]));
+  const auto found = find_program(command.words[0]);
+  if (!found) return user_error("program", format("no program named '{}' on this machine", command.words[0]));
+  const fs::path program = with_real_parent(*found);
   if (policy.own_network && !can_confine_tools())
-    return work_error("sandbox", format("{} can't be confined: {}", program->filename().string(),
+    return work_error("sandbox", format("{} can't be confined: {}", program.filename().string(),
                                         why_tools_are_not_confined()));
   STITCH_TRY(fs::path launcher, find_launcher());
-  const Confinement confinement = confinement_of(command, policy, *program);
+  const Confinement confinement = confinement_of(command, policy, program);
   // Whoever stands between this process and the program is seen by the program, its environment too.
   std::vector<std::string> words = {"/usr/bin/env", "-i"};
   if (confinement.has(Wall::bubblewrap))
     for (std::string& word : bubblewrap_words(*find_program("bwrap"), launcher, confinement.policy))
       words.push_back(std::move(word));
-  words.insert(words.end(), {launcher.string(), to_text(confinement), "--", fs::absolute(*program).string()});
+  words.insert(words.end(), {launcher.string(), to_text(confinement), "--", program.string()});
   words.insert(words.end(), command.words.begin() + 1, command.words.end());
   STITCH_TRY(const fs::path group, group_for(policy));
   if (!group.empty()) {

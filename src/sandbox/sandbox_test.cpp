@@ -66,6 +66,19 @@ TEST_F(Sandbox, RunsACommandAndKeepsItsExitCode) {
   EXPECT_EQ(outcome.exit_code, 7);
 }
 
+TEST_F(Sandbox, RunsAProgramWhosePathLeadsThroughAnotherFolder) {
+  const fs::path bin = outside_->path() / "bin", other = outside_->path() / "other";
+  ASSERT_TRUE(fs::create_directory(bin) && fs::create_directory(other));
+  fs::create_symlink("/bin/echo", bin / "say");
+  auto command =
+      confine({{(other / ".." / "bin" / "say").string(), "hello"}, {}, std::chrono::seconds(20)}, policy_);
+  ASSERT_TRUE(command) << command.error().text();
+  std::string said;
+  auto finished = run(*command, [&](std::string_view line) { said += line; });
+  ASSERT_TRUE(finished);
+  EXPECT_EQ(said, "hello") << finished->error_tail;
+}
+
 TEST_F(Sandbox, ReadsNothingOutside) {
   SKIP_WITHOUT(keeps_files_apart(), "Landlock and no bubblewrap");
   Outcome outcome = shell("cat " + (outside_->path() / "secret").string() + " /etc/passwd /proc/1/environ");

@@ -44,7 +44,7 @@ Result<void> check_modes(const fs::path& program, const TaskGraph& task) {
   return at(
       program.string(),
       user_error("mode", format("this program was made in {} mode, the task is in {} mode", made, asked),
-                 format("verify it with --{}, or make it again with --{}", made, asked)));
+                 format("verify it in {} mode, or make it again in {} mode", made, asked)));
 }
 
 // What the machine lacks is not charged to the candidate: then a failure is an Error that ends the
@@ -152,7 +152,8 @@ Result<std::optional<GpuSpec>> spec_of_device(const VerifyOptions& options) {
   if (options.device != runner::Device::cuda) return std::optional<GpuSpec>();
   STITCH_TRY(Driver driver, detect_gpus());
   if (driver.gpus.empty())
-    return user_error("no_gpu", "there is no GPU in this machine", "use --device emulated");
+    return user_error("no_gpu", "there is no GPU in this machine",
+                      "judge it on the emulated GPU, or where there is one");
   return std::optional<GpuSpec>(spec_of(driver.gpus[0]));
 }
 
