@@ -42,6 +42,10 @@ class BestFirst final : public Planner {
     STITCH_TRY(std::optional<Proposal> next, search_for_culprit(now));
     if (next) return next;
     if (!now.best) return plain(now);
+    if (now.best->fat && !lean_tried_) {
+      STITCH_TRY(std::optional<Proposal> lean, lean_plan(now));
+      if (lean) return lean;
+    }
     if (!alternatives_) alternatives_.emplace();
     if (auto tried = alternatives_->next(now)) return tried;
     return measured_ledger_ ? without_one_step(now) : std::optional<Proposal>();
@@ -163,6 +167,20 @@ class BestFirst final : public Planner {
     return std::optional(std::move(out));
   }
 
+  // The same steps with as little memory as techniques can do with.
+  Result<std::optional<Proposal>> lean_plan(const Situation& now) {
+    lean_tried_ = true;
+    plan::Context lean = now.context;
+    lean.lean = true;
+    STITCH_TRY(plan::BestSteps best,
+               plan::best_plan_of_steps(lean, code::catalogue(), [&](const plan::StepRule& rule) {
+                 return !dropped_.contains(std::string(rule.name));
+               }));
+    if (same(best.plan, now.best->plan)) return std::optional<Proposal>();
+    best.left_out.clear();
+    return std::optional(proposal("lean plan", "no more memory than PyTorch", std::move(best), false));
+  }
+
   // One simple kernel per node: what is always right.
   Result<std::optional<Proposal>> plain(const Situation& now) {
     if (plain_tried_) return std::optional<Proposal>();
@@ -246,7 +264,7 @@ class BestFirst final : public Planner {
   std::vector<plan::Plan> failed_;
   std::optional<Alternatives> alternatives_;
   std::optional<std::vector<plan::Step>> measured_;  // still to be left out
-  bool exact_tried_ = false, plain_tried_ = false;
+  bool exact_tried_ = false, plain_tried_ = false, lean_tried_ = false;
   int parts_ = 0;  // plans without a region that was wrong
 };
 

@@ -43,6 +43,10 @@ class Loop final : private Workbench {
   void remember(const Judged& judged, const LedgerEntry& entry, std::shared_ptr<const Draft> draft);
   int base_of_revision() const;
   std::string rounding_note(const plan::Plan& plan) const;
+  // What a program takes beyond what it may, in words; empty: nothing, or it was not measured.
+  std::string memory_note(const verifier::Verdict& verdict) const;
+  // Never more memory for less time.
+  bool is_better(double seconds, bool fat) const;
   double seconds_without_clock(const Draft& draft, const verifier::Verdict& verdict, double predicted) const;
   bool renew();
   void keep_costs(const std::string& step, const plan::Plan& plan,

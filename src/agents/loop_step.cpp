@@ -57,6 +57,7 @@ Action Loop::take(const Proposal& proposal) {
                        .verdict = *std::move(judged.verdict),
                        .judging = proposal.judging,
                        .seconds = entry.after,
+                       .fat = !entry.note.empty(),
                        .predicted_seconds = proposal.predicted_seconds});
     siblings_.clear();
     end(std::move(entry), action, begin);
@@ -87,12 +88,14 @@ void Loop::record(Judged& judged, const Draft* draft, const Proposal& proposal, 
       entry.after = seconds = seconds_without_clock(*draft, *judged.verdict, proposal.predicted_seconds);
       entry.bottleneck = bottleneck_of(*judged.verdict);
       entry.region_seconds = region_seconds(*judged.verdict);
-      if (best() && entry.after >= best()->seconds) judged.outcome = Outcome::not_better;
+      if (best() && !is_better(entry.after, !memory_note(*judged.verdict).empty()))
+        judged.outcome = Outcome::not_better;
     }
   }
   entry.outcome = judged.outcome;
   entry.note = entry.outcome == Outcome::not_tried        ? budget_spent()
                : entry.outcome == Outcome::wrong && draft ? rounding_note(draft->plan)
+               : judged.verdict                           ? memory_note(*judged.verdict)
                                                           : "";
   entry.tree.push_back({.outcome = entry.outcome,
                         .seconds = seconds,
@@ -101,6 +104,19 @@ void Loop::record(Judged& judged, const Draft* draft, const Proposal& proposal, 
                         .why = reason(entry)});
   tell(AttemptJudged{entry.step, entry.tries, entry.outcome, judged.verdict ? &*judged.verdict : nullptr,
                      judged.program, draft ? &draft->contents : nullptr});
+}
+
+std::string Loop::memory_note(const verifier::Verdict& verdict) const {
+  const verifier::GateReport* profile = verdict.gate("profile");
+  if (!profile || !profile->evidence || !profile->evidence->contains("memory")) return {};
+  const Json& memory = profile->evidence->at("memory");
+  const double own = memory.value("program_bytes", 0.0), pytorch = memory.value("pytorch_bytes", 0.0);
+  if (pytorch <= 0 || own <= options_.memory * pytorch) return {};
+  return format("takes {} on the GPU, PyTorch {}", bytes_text(own), bytes_text(pytorch));
+}
+
+bool Loop::is_better(double seconds, bool fat) const {
+  return fat == best()->fat ? seconds < best()->seconds : best()->fat;
 }
 
 // What a program that is off was expected to be off by, and where.

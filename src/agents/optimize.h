@@ -55,6 +55,7 @@ struct OptimizeOptions {
   bool timing = true;  // false: verify only, and choose by estimates
   // Results that KernelBench's own evaluator accepts: rounded where PyTorch rounds, within its allclose.
   bool kernelbench_compatible = false;
+  double memory = 1;  // how much of PyTorch's peak memory a program may take
   ShipWeights weights = ShipWeights::automatic;
   std::function<bool()> should_stop;  // then the best program so far is shipped
   EventSink* events = nullptr;

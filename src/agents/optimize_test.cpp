@@ -201,6 +201,46 @@ TEST_F(TheLoop, JudgesOnceWhatWasJudgedAsShipped) {
   EXPECT_EQ(verifier->asked, std::vector{Judging::as_shipped});
 }
 
+// Memory is a constraint: a program that takes more than PyTorch gives way to a slower one that doesn't.
+TEST_F(TheLoop, PrefersAProgramThatTakesNoMoreMemoryThanPyTorch) {
+  auto takes = [](double seconds, double bytes) -> Answer {
+    return [=] {
+      verifier::Verdict out = *passes(seconds)();
+      out.gates.push_back({.gate = "profile",
+                           .id = GateId::profile,
+                           .outcome = verifier::Outcome::passed,
+                           .evidence = std::make_shared<const Json>(
+                               Json{{"memory", {{"program_bytes", bytes}, {"pytorch_bytes", 100e6}}}})});
+      return out;
+    };
+  };
+  auto run = this->run({"plain", "a", "b", "c"}, {takes(4, 120e6), takes(5, 90e6), takes(3, 101e6),
+                                                  takes(4.5, 100e6), takes(4.5, 100e6)});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(in_words(run->ledger), "plain better, a better, b not better, c better");
+  EXPECT_EQ(run->ledger.entries[0].note, "takes 120 MB on the GPU, PyTorch 100 MB");
+  EXPECT_EQ(run->seconds_a_call, 4.5);
+  options.memory = 1.5;
+  run = this->run({"plain", "a"}, {takes(4, 120e6), takes(3, 149e6), takes(3, 149e6)});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(in_words(run->ledger), "plain better, a better");
+}
+
+// The first program is finished whatever the budget says, and a deadline is one.
+TEST_F(TheLoop, FinishesTheFirstProgramAndKeepsADeadline) {
+  options.budget = std::chrono::seconds(0);
+  auto run = this->run({"a", "b"}, {passes(4), passes(4)});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_TRUE(run->budget_extended);
+  EXPECT_EQ(in_words(run->ledger), "a better, b not tried");
+  options.budget = std::chrono::seconds(60);
+  options.deadline = std::chrono::seconds(1);
+  run = optimize(task, *context, brains, options, Clock::now() - std::chrono::seconds(2));
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().code, "stopped");
+  EXPECT_EQ(run.error().message, "no program had passed when the deadline of 1 s was over");
+}
+
 TEST_F(TheLoop, JudgesAGivenPlanAsItStands) {
   auto plan = plan::make_plan(*context, code::catalogue());
   ASSERT_TRUE(plan) << plan.error().text();

@@ -56,6 +56,7 @@ struct Program {
   verifier::Verdict verdict;
   Judging judging = Judging::quickly;
   double seconds = 0;  // measured, or predicted where nothing is timed
+  bool fat = false;    // takes more memory than it may beside PyTorch
   double predicted_seconds = 0;
 };
 

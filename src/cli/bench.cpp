@@ -255,7 +255,7 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
     options.flags.insert(options.flags.end(), {"--coder-weights", place_of_coder(command.coder_weights)});
   }
   if (command.no_tune) options.flags.emplace_back("--no-tune");
-  if (!command.memory) options.flags.emplace_back("--no-memory");
+  if (!command.recall) options.flags.emplace_back("--no-recall");
   if (!command.store.empty()) options.flags.insert(options.flags.end(), {"--store", command.store});
   if (!command.python.empty() && !elsewhere)
     options.flags.insert(options.flags.end(), {"--python", command.python});

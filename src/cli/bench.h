@@ -30,7 +30,7 @@ struct BenchCommand {
   std::string compatible;     // kernelbench
   std::string coder_weights;  // of the compact Coder; empty: none
   bool no_tune = false;
-  bool memory = false;
+  bool recall = false;
   std::string store;
   ClusterFlags cluster;
 };

@@ -117,7 +117,12 @@ void add_optimize(CLI::App& app, Options& options) {
       "skip tuning settings on the GPU after the steps (tuning takes at most a third of the budget)");
   command.add_flag("--exit-slower", optimize.exit_slower,
                    "exit with 1 if the program isn't faster than the best PyTorch baseline (needs a GPU)");
-  command.add_flag("--no-memory", optimize.no_memory, "ignore what earlier runs found");
+  command
+      .add_option("--memory", optimize.memory,
+                  "how much of PyTorch's peak memory the program may take, as a factor (default: 1)")
+      ->type_name("FACTOR")
+      ->check(CLI::Range(0.1, 100.0));
+  command.add_flag("--no-recall", optimize.no_recall, "ignore what earlier runs found");
   add_store(command, optimize.store);
   command.add_option("--class", optimize.model_class, "the class to import, instead of Model")
       ->type_name("NAME");
@@ -186,7 +191,7 @@ void add_bench(CLI::App& app, Options& options) {
   command.add_flag(
       "--no-tune", bench.no_tune,
       "skip tuning settings on the GPU after the steps (tuning takes at most a third of the budget)");
-  command.add_flag("--memory", bench.memory,
+  command.add_flag("--recall", bench.recall,
                    "start each task's plan from what earlier runs found (default: ignore them)");
   add_store(command, bench.store);
   add_cluster(command, bench.cluster);

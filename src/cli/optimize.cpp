@@ -108,7 +108,7 @@ std::optional<agents::Recording> recording_of(const OptimizeCommand& command) {
                            .resume = command.resume,
                            .options = record_of(command),
                            .version = STITCH_VERSION,
-                           .memory = !command.no_memory};
+                           .memory = !command.no_recall};
 }
 
 Result<agents::OptimizeOptions> optimize_options(const OptimizeCommand& command) {
@@ -151,6 +151,7 @@ Result<agents::OptimizeOptions> optimize_options(const OptimizeCommand& command)
   STITCH_TRY(const plan::ReferenceFacts facts, facts_for(command.compatible, options.numerics));
   options.kernelbench_compatible = facts.as_pytorch;
   options.tune = !command.no_tune;
+  options.memory = command.memory;
   options.recording = recording_of(command);
   return options;
 }

@@ -37,7 +37,8 @@ struct OptimizeCommand {
   bool quick = false;
   std::string compatible;  // kernelbench
   bool no_tune = false;
-  bool no_memory = false;
+  bool no_recall = false;
+  double memory = 1;
   bool exit_slower = false;  // exit code 1 if the best PyTorch is faster
   std::string store;         // a file; empty: where runs are kept; "none": not at all
   std::string resume;        // a run of the store that goes on

@@ -39,7 +39,8 @@ void each_member(Command& command, const Visit& visit) {
   visit("quick", command.quick);
   visit("compat", command.compatible);
   visit("no_tune", command.no_tune);
-  visit("no_memory", command.no_memory);
+  visit("no_recall", command.no_recall);
+  visit("memory", command.memory);
   visit("exit_slower", command.exit_slower);
   visit("planner", command.planner);
   visit("coder", command.coder);

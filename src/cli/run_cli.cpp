@@ -69,6 +69,14 @@ void warn(const std::string& warning, Console& console) {
               << '\n';
 }
 
+// Flags that were renamed or lost their meaning: what to use instead.
+std::optional<std::string_view> retired(std::string_view flag) {
+  if (flag == "--direct") return "leave it out: the whole plan comes first now";
+  if (flag == "--first") return "--budget 1: the first program that passes ships";
+  if (flag == "--no-memory") return "--no-recall";
+  return std::nullopt;
+}
+
 Error bad_flags(const CLI::App& app, const CLI::ParseError& error) {
   auto chosen = app.get_subcommands();
   const CLI::App& command = chosen.empty() ? app : *chosen.back();
@@ -79,10 +87,8 @@ Error bad_flags(const CLI::App& app, const CLI::ParseError& error) {
     const std::string& word = extras.front();
     if (!word.starts_with('-'))
       return user_error("unexpected", format("unexpected argument '{}'", word), see);
-    if (word == "--direct" || word == "--first")
-      return user_error("unknown_flag", format("there is no flag '{}' any more", word),
-                        word == "--direct" ? "leave it out: the whole plan comes first now"
-                                           : "--budget 1: the first program that passes ships");
+    if (auto gone = retired(word))
+      return user_error("unknown_flag", format("there is no flag '{}' any more", word), std::string(*gone));
     std::vector<std::string> flags;
     for (const CLI::Option* option : command.get_options())
       for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);

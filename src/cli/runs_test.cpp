@@ -144,7 +144,7 @@ TEST_F(Runs, WhatWasStartedCanBeStartedAgain) {
   OptimizeCommand command{
       .model = "net.py", .out = "program", .numerics = "tf32", .budget = 77, .quick = true};
   command.mode = Mode::eval;
-  command.no_memory = true;
+  command.no_recall = true;
   auto again = read_command(record_of(command));
   ASSERT_TRUE(again) << again.error().text();
   EXPECT_EQ(again->model, fs::absolute("net.py").string());

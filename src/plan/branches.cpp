@@ -217,6 +217,7 @@ Plan within_memory(const Context& context, Plan plan, int64_t allowed) {
 }  // namespace
 
 Result<Plan> run_side_by_side(const Context& context, Plan plan, const Catalogue&) {
+  if (context.lean) return plan;
   auto branched = Brancher(context, plan).run();
   if (!branched) return plan;
   const int64_t allowed = std::max(memory_allowed(context.graph), live_memory(context, plan).peak);

@@ -163,7 +163,7 @@ void spend_on_sums(const Context& context, std::vector<Truncated>& chosen, doubl
 // theirs (14 MB on an H200) and operands are split. The largest weights first: a second call of a library
 // costs each product about the same.
 void save_memory(const Context& context, const std::vector<Truncated>& chosen) {
-  constexpr double beside = 8 << 20;
+  const double beside = context.lean ? 0 : 8 << 20;
   struct Saving {
     Leaner leaner;
     std::vector<Region*> regions;  // that share the weight
@@ -190,7 +190,7 @@ void save_memory(const Context& context, const std::vector<Truncated>& chosen) {
 // The same for what is split on every run, where a region would hold more than the model run node by node.
 void save_scratch(const Context& context, const Plan& plan, const std::vector<Truncated>& chosen) {
   const LiveMemory live = live_memory(context, plan);
-  const int64_t allowed = memory_allowed(context.graph);
+  const int64_t allowed = context.lean ? 0 : memory_allowed(context.graph);
   if (live.peak <= allowed) return;
   for (const Truncated& each : chosen)
     if (live.at[static_cast<size_t>(each.region - plan.regions.data())] > allowed)

@@ -17,6 +17,7 @@ struct Context {
   Numerics numerics;
   ReferenceFacts torch;
   Rounding rounding;  // which nodes may lose bits
+  bool lean = false;  // as little memory as techniques and branches can do with, whatever it costs
 };
 
 }  // namespace stitch::plan

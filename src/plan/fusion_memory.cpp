@@ -34,7 +34,8 @@ Result<Plan> fuse_within_memory(const Context& context, const Plan& plan,
                                 const std::function<Result<Plan>(const MayDelay&)>& fuse) {
   STITCH_TRY(Plan unrestricted, fuse([](const Grouping&, size_t, size_t) { return true; }));
   const int64_t live = live_memory(context, unrestricted).peak;
-  if (live <= std::max(memory_allowed(context.graph), live_memory(context, plan).peak)) return unrestricted;
+  if (!context.lean && live <= std::max(memory_allowed(context.graph), live_memory(context, plan).peak))
+    return unrestricted;
   const std::set<ValueId> constants = constant_values(context.graph);
   STITCH_TRY(Plan restricted, fuse([&](const Grouping& groups, size_t earlier, size_t later) {
                return !extends_lifetimes(context.graph, groups, constants, earlier, later);
