@@ -22,6 +22,8 @@ Result<Passed> screen(Session& session, Json& evidence);
 Result<Passed> build(Session& session, Json& evidence);
 Result<Passed> load(Session& session, Json& evidence);
 Result<Passed> correctness(Session& session, Json& evidence);
+// Of outputs that no trial with such weights says anything about: what the verdict says of that.
+std::string unproven_with(Weights weights, const std::vector<std::string>& outputs);
 Result<Passed> sensitivity(Session& session, Json& evidence);
 Result<Passed> conduct(Session& session, Json& evidence);
 // Its part about addresses: unaligned tensors, reads outside of them.
