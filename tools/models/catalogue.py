@@ -2,10 +2,14 @@
 
 A row is (name, code that builds `self.model`, inputs, options). Inputs are shapes of float tensors, or code. Weights
 are random. Options: `call` (how forward calls it, `*x` by default), `half` (also in "fp16" or "bf16": as people run
-it), `setup` (lines before the class).
+it), `setup` (lines before the class), `small` (the row with as little to compute as its family allows).
 """
 
 IMAGE = "torch.randn({batch}, 3, {size}, {size})"
+SMALL_IMAGE = 64
+# What a configuration doesn't know it ignores.
+SMALL_LANGUAGE = "hidden_size=64, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=4, " \
+                 "intermediate_size=128, vocab_size=128, image_size=64"
 
 
 def image(batch=16, size=224):
@@ -20,10 +24,11 @@ def row(name, build, inputs, **options):
     return {"name": name, "build": build, "inputs": inputs, **options}
 
 
-def vision(name, batch=16, size=224, **options):
-    call = options.pop("call", "self.model(x)")
-    return row(f"torchvision_{name}", f"torchvision.models.{name}(weights=None{options.pop('arguments', '')})",
-               image(batch, size), library="torchvision", call=call, **options)
+def vision(name, batch=16, size=224, small_size=SMALL_IMAGE, small_arguments="", **options):
+    call, arguments = options.pop("call", "self.model(x)"), options.pop("arguments", "")
+    build = f"torchvision.models.{name}(weights=None{arguments}"
+    return row(f"torchvision_{name}", build + ")", image(batch, size), library="torchvision", call=call,
+               small={"build": build + small_arguments + ")", "inputs": image(1, small_size)}, **options)
 
 
 def from_timm(name, batch=16, size=224, **options):
@@ -32,8 +37,11 @@ def from_timm(name, batch=16, size=224, **options):
 
 
 def language(name, family, arguments, inputs, call="self.model(x).last_hidden_state", kind="Model", **options):
-    build = f"transformers.{family}{kind}(transformers.{family}Config({arguments}))"
-    return row(f"transformers_{name}", build, inputs, library="transformers", call=call, **options)
+    build = f"transformers.{family}{kind}(transformers.{family}Config({{}}))"
+    both = f"**{{**dict({arguments}), **dict({SMALL_LANGUAGE})}}"
+    few = tokens(1, 16, 100) if "randint" in inputs[0] else image(1, SMALL_IMAGE) if ", 3, " in inputs[0] else inputs
+    return row(f"transformers_{name}", build.format(arguments), inputs, library="transformers", call=call,
+               small={"build": build.format(both), "inputs": few}, **options)
 
 
 TORCHVISION = [
@@ -41,12 +49,12 @@ TORCHVISION = [
     vision("resnext50_32x4d"), vision("wide_resnet50_2"), vision("vgg11"), vision("vgg16_bn", half="fp16"),
     vision("alexnet"), vision("squeezenet1_1"), vision("densenet121", half="fp16"), vision("densenet169"),
     vision("googlenet", arguments=", init_weights=False, aux_logits=False"), vision("mobilenet_v2", half="fp16"),
-    vision("inception_v3", size=299, arguments=", init_weights=False, aux_logits=True"),
+    vision("inception_v3", size=299, small_size=75, arguments=", init_weights=False, aux_logits=True"),
     vision("mobilenet_v3_small"), vision("mobilenet_v3_large", half="fp16"), vision("shufflenet_v2_x1_0"),
     vision("mnasnet1_0"), vision("efficientnet_b0", half="fp16"), vision("efficientnet_b3", 8, 300),
     vision("efficientnet_v2_s"), vision("regnet_y_400mf"), vision("regnet_x_800mf"), vision("regnet_y_8gf"),
-    vision("convnext_tiny", half="bf16"), vision("convnext_small", 8), vision("vit_b_16", half="fp16"),
-    vision("vit_b_32"), vision("swin_t", half="fp16"), vision("swin_v2_t"), vision("maxvit_t", 8),
+    vision("convnext_tiny", half="bf16"), vision("convnext_small", 8), vision("vit_b_16", half="fp16", small_arguments=", image_size=64"),
+    vision("vit_b_32", small_arguments=", image_size=64"), vision("swin_t", half="fp16"), vision("swin_v2_t"), vision("maxvit_t", 8, small_size=224),
     vision("segmentation.fcn_resnet50", 2, 256, arguments=", weights_backbone=None", call='self.model(x)["out"]'),
     vision("segmentation.deeplabv3_mobilenet_v3_large", 2, 256, arguments=", weights_backbone=None",
            call='self.model(x)["out"]'),

@@ -295,6 +295,7 @@ Result<Passed> correctness(Session& session, Json& evidence) {
   }
   Tally tally;
   Proved proved;
+  session.proved.assign(session.task.signature.outputs.size(), false);
   std::shared_ptr<Attempt> attempt;
   Weights weights = Weights::task;
   int64_t kept = 0;
@@ -334,7 +335,10 @@ Result<Passed> correctness(Session& session, Json& evidence) {
     STITCH_CHECK(check_trial(session, *attempt, trial, tally, evidence));
     kept += trial.inputs.bytes() + trial.truth.bytes() + trial.pytorch.bytes();
     if (question.distribution == harsh::not_finite) continue;
-    for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = outputs[i] || proves(trial, i);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      outputs[i] = outputs[i] || proves(trial, i);
+      session.proved[i] = session.proved[i] || outputs[i];
+    }
     // Timed calls repeat what the task draws.
     const bool usual = weights == Weights::task && !harsh::is_harsh(question.distribution);
     std::vector<Trial>& keeper = usual ? session.trials : session.others;

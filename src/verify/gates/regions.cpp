@@ -290,16 +290,16 @@ class RegionCheck {
   }
 
   // In float64, but for what the task's own fp16 can't hold: that is infinite in PyTorch, too.
-  Result<std::vector<std::byte>> exact_bytes(const Slot& slot, Tensor expected) const {
+  Result<std::vector<std::byte>> exact_bytes(const Slot& slot, const Tensor& expected) const {
     if (!expected.floating()) return expected.to_bytes(expected.dtype());
-    if (graph_.type(graph_.find(slot.value)).dtype == DType::f16) {
-      STITCH_TRY(const Tensor narrow,
-                 Tensor::from_bytes(DType::f16, expected.shape(), expected.to_bytes(DType::f16)));
-      double* values = expected.writable<double>();
-      for (int64_t e = 0; e < expected.elements(); ++e)
-        if (std::isinf(narrow.data<double>()[e])) values[e] = narrow.data<double>()[e];
-    }
-    return expected.to_bytes(DType::f64);
+    if (graph_.type(graph_.find(slot.value)).dtype != DType::f16) return expected.to_bytes(DType::f64);
+    STITCH_TRY(const Tensor narrow,
+               Tensor::from_bytes(DType::f16, expected.shape(), expected.to_bytes(DType::f16)));
+    Tensor exact(DType::f64, expected.shape());
+    const double *rounded = narrow.data<double>(), *wide = expected.data<double>();
+    for (int64_t e = 0; e < expected.elements(); ++e)
+      exact.writable<double>()[e] = std::isinf(rounded[e]) ? rounded[e] : wide[e];
+    return exact.to_bytes(DType::f64);
   }
 
   // Right all the same, where operands lie within rounding of a jump?
@@ -498,6 +498,8 @@ Result<Checked> regions_alone(Session& session, Json& evidence) {
 }  // namespace
 
 Result<Passed> regions(Session& session, Json& evidence) {
+  for (size_t i = 0; i < session.proved.size() && session.unproven.empty(); ++i)
+    if (!session.proved[i]) session.unproven = format("NaN for '{}'", session.task.signature.outputs[i].name);
   STITCH_TRY(Checked alone, regions_alone(session, evidence));
   if (session.unproven.empty() || session.options.quick) return alone.passed;
   if (alone.passed.skipped || !alone.all)
