@@ -36,12 +36,14 @@ def from_timm(name, batch=16, size=224, **options):
                call="self.model(x)", **options)
 
 
-def language(name, family, arguments, inputs, call="self.model(x).last_hidden_state", kind="Model", **options):
+def language(name, family, arguments, inputs, call="self.model(x).last_hidden_state", kind="Model", has_small=True,
+             **options):
     build = f"transformers.{family}{kind}(transformers.{family}Config({{}}))"
     both = f"**{{**dict({arguments}), **dict({SMALL_LANGUAGE})}}"
     few = tokens(1, 16, 100) if "randint" in inputs[0] else image(1, SMALL_IMAGE) if ", 3, " in inputs[0] else inputs
-    return row(f"transformers_{name}", build.format(arguments), inputs, library="transformers", call=call,
-               small={"build": build.format(both), "inputs": few}, **options)
+    if has_small:
+        options["small"] = {"build": build.format(both), "inputs": few}
+    return row(f"transformers_{name}", build.format(arguments), inputs, library="transformers", call=call, **options)
 
 
 TORCHVISION = [
@@ -88,7 +90,7 @@ TRANSFORMERS = [
     language("deberta_v2", "DebertaV2", "hidden_size=768, num_hidden_layers=4, num_attention_heads=12, "
              "intermediate_size=3072, relative_attention=True, pos_att_type=['p2c', 'c2p']", tokens(4, 128, 120000)),
     language("mpnet", "MPNet", "num_hidden_layers=6", tokens(8, 128, 30000)),
-    language("modernbert", "ModernBert", "num_hidden_layers=6", tokens(8, 128, 50000)),
+    language("modernbert", "ModernBert", "num_hidden_layers=6", tokens(8, 128, 50000), has_small=False),
     language("gpt2", "GPT2", "n_layer=6, use_cache=False", tokens(4, 256, 50000), half="bf16"),
     language("gpt_neox", "GPTNeoX", "hidden_size=768, num_hidden_layers=6, num_attention_heads=12, "
              "intermediate_size=3072, use_cache=False", tokens(4, 256, 50000)),
@@ -114,14 +116,14 @@ TRANSFORMERS = [
     language("siglip_vision", "SiglipVision", "", image(16)),
     language("dinov2", "Dinov2", "", image(8), half="fp16"),
     language("beit", "Beit", "num_hidden_layers=6", image(16)),
-    language("swin", "Swin", "", image(16)),
-    language("segformer", "Segformer", "", image(8, 256)),
+    language("swin", "Swin", "", image(16), has_small=False),
+    language("segformer", "Segformer", "", image(8, 256), has_small=False),
     language("mobilevit", "MobileViT", "", image(8, 256)),
     language("wav2vec2", "Wav2Vec2", "num_hidden_layers=4", ["torch.randn(2, 16000)"]),
     language("hubert", "Hubert", "num_hidden_layers=4", ["torch.randn(2, 16000)"]),
     language("whisper_encoder", "Whisper", "encoder_layers=4, decoder_layers=1, d_model=384, "
              "encoder_attention_heads=6, encoder_ffn_dim=1536", ["torch.randn(2, 80, 3000)"],
-             call="self.model.encoder(x).last_hidden_state", half="fp16"),
+             call="self.model.encoder(x).last_hidden_state", half="fp16", has_small=False),
     language("mamba", "Mamba", "hidden_size=512, num_hidden_layers=4, use_cache=False", tokens(2, 128, 50000)),
 ]
 
