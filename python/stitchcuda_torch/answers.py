@@ -16,8 +16,9 @@ from .evaluate import MODES, evaluate, named
 from .fingerprint import Fingerprints
 from .held import IMITATIONS, Shared, choose, hold, imitations, open_arena, parse_outputs
 from .loaded import Loaded
-from .reparameterise import mix, point, reparameterise
+from .reparameterise import mix, point
 from .requests import NEEDED
+from .room import draw_held, find_room
 from .rounding_shares import Exported, shares
 from .series import Series, sampled, strangeness
 from .stopwatch import Stopwatch
@@ -38,7 +39,7 @@ class Answers:
                  "turns": (str, None)},
         "init_inputs": {"out": (str, NEEDED)},
         "weights": {"variant": (("task", "reparameterised", "faint", "pointed", "mixed"), "task"), "seed": (int, 0), "gain": (float, 6 ** 0.5), "out": (str, None),
-                    "changes": (list, None), "turns": (str, None)},
+                    "changes": (list, None), "mode": (numerics.CLASSES, "default"), "half": (HALVES, "fp16"), "turns": (str, None)},
         "distributions": {},
         "draw": {"distribution": (DRAWN, "task"), "seed": (int, NEEDED), "out": (str, NEEDED)},
         "evaluate": {"inputs": (str, NEEDED), "mode": (MODES, NEEDED), "out": (str, NEEDED), "half": (HALVES, "fp16"),
@@ -93,7 +94,7 @@ class Answers:
     def forget(self):
         self.unshare_device()
         self.loaded = self.original = self.facts = self.stopwatch = self.sets_seed = None
-        self.baselines, self.sets, self.trials, self.shared = {}, [], {}, {}
+        self.baselines, self.sets, self.trials, self.shared, self.held_back = {}, [], {}, {}, {}
         self.varied.forget()
 
     def load(self, task, seed, device, mode, turns, **rest):
@@ -118,8 +119,8 @@ class Answers:
     def init_inputs(self, out):
         return write_arguments(self.need().task, out)
 
-    def weights(self, variant, seed, gain, out, changes, turns):
-        start, turns = time.monotonic(), Turns(turns)
+    def weights(self, variant, seed, gain, out, changes, mode, half, turns):
+        start, turns, room = time.monotonic(), Turns(turns), True
         loaded = self.need()
         if self.original is None:
             self.original = {name: tensor.detach().to("cpu", copy=True) for name, tensor, _ in loaded.state()}
@@ -131,11 +132,15 @@ class Answers:
             mix({name: tensor for name, tensor, _ in loaded.state()}, seed)
         elif variant != "task":
             with turns.beside_others():
-                reparameterise(loaded.model, seed, gain, faint=variant == "faint")
+                key = (variant == "faint", seed, gain, mode, half)  # once: on a GPU, another pass may round otherwise
+                if key not in self.held_back:
+                    self.held_back[key] = find_room(loaded, self.original, self.drawn("task", seed)[0], mode, half, seed, gain, variant == "faint")
+                draw_held(loaded, self.original, self.held_back[key], seed, gain, variant == "faint")
+                room = self.held_back[key].room
                 point({name: tensor for name, tensor, _ in loaded.state()}, changes or [])
                 self.give_back()
         size = safetensors.write_mapped(out, {name: tensor for name, tensor, _ in loaded.state()}) if out else 0
-        return {"bytes": size, "seconds": seconds_since(start), "waited": turns.waited}
+        return {"bytes": size, "room": room, "seconds": seconds_since(start), "waited": turns.waited}
 
     def distributions(self):
         return {"distributions": list(distributions.NAMES)}

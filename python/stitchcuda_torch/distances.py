@@ -41,7 +41,9 @@ def of_number(number):
 
 
 def distance(read, truth, pytorch=None):
-    """read(begin, end): a piece of the values, flat, or one for all. truth: float64 or integers. pytorch: integers that are as good."""
+    """read(begin, end): a piece of the values, flat, or one for all. truth: float64 or integers.
+
+    pytorch: integers that are as good; of floats, what isn't finite there doesn't count either."""
     flat, sum_ = truth.reshape(-1), Distance(elements=truth.numel())
     other = None if pytorch is None else pytorch.reshape(-1)
     for begin in range(0, flat.numel(), PIECE):
@@ -49,7 +51,7 @@ def distance(read, truth, pytorch=None):
         expected = flat[begin:end]
         got = read(begin, end).to(flat.device).double().expand_as(expected)
         if truth.is_floating_point():
-            add_floats(sum_, begin, got, expected)
+            add_floats(sum_, begin, got, expected, None if other is None else other[begin:end].double())
         else:
             wrong = got != expected.double()
             if other is not None:
@@ -59,7 +61,7 @@ def distance(read, truth, pytorch=None):
     return sum_
 
 
-def add_floats(sum_, begin, got, expected):
+def add_floats(sum_, begin, got, expected, other):
     """error and truth are sums of squares here."""
     difference = (got - expected).abs_()
     # One trip to the device where all is well: a sum is finite only if every term is, or if one is too large.
@@ -68,15 +70,20 @@ def add_floats(sum_, begin, got, expected):
         add_finite(sum_, begin, difference, error, norm, largest)
         return
     finite = expected.isfinite()
-    right = torch.where(finite, got.isfinite(), (got == expected) | (got.isnan() & expected.isnan()))
+    wrong = is_bad(got, expected)
     sum_.scattered = sum_.scattered or not bool(finite.all())
-    add_bad(sum_, begin, ~right, "not_finite")
-    counted = finite & right
+    add_bad(sum_, begin, wrong if other is None else wrong & ~is_bad(other, expected), "not_finite")
+    counted = finite & ~wrong
     if bool(counted.any()):
         error = torch.where(counted, difference, 0).square().sum().item()
         norm = torch.where(counted, expected, 0).square().sum().item()
         difference = torch.where(counted, difference, -1)
         add_finite(sum_, begin, difference, error, norm, difference.max().item())
+
+
+def is_bad(got, expected):
+    """NaN or infinite where the truth isn't, or the other way round."""
+    return torch.where(expected.isfinite(), ~got.isfinite(), (got != expected) & ~(got.isnan() & expected.isnan()))
 
 
 def add_finite(sum_, begin, difference, error, norm, largest):

@@ -39,6 +39,15 @@ class DistancesTest(unittest.TestCase):
         self.assertEqual(self.measure(torch.full((3,), nan), torch.full((3,), nan, dtype=torch.float64)), Distance(elements=3, scattered=True))
         self.assertEqual(self.measure(torch.full((9,), nan), torch.ones(9, dtype=torch.float64)), Distance(elements=9, not_finite=9, first_bad=0))
 
+    def test_what_overflows_in_pytorch_too(self):
+        nan, inf = float("nan"), float("inf")
+        truth, pytorch = torch.arange(1, 9, dtype=torch.float64), torch.tensor([1, 2, nan, 4, 5, inf, 7, 8])
+        values = torch.tensor([1, 2, inf, 4, 5, 6, 7, 8])
+        self.assertEqual(self.measure(values, truth, pytorch).not_finite, 0)
+        values[7] = nan
+        found = self.measure(values, truth, pytorch)
+        self.assertEqual((found.not_finite, found.first_bad, found.error), (1, 7, 0))
+
     def test_too_large_to_square(self):
         truth = torch.tensor([1e200, 1.0], dtype=torch.float64)
         found = self.measure(-truth, truth)

@@ -14,7 +14,7 @@ from .transfer import PIECE, Transfer
 
 
 class Trial:
-    """truth: a tensor for each output, float64 or integers. pytorch: the class's own integers, None for floats. own: all of the class's
+    """truth: a tensor for each output, float64 or integers. pytorch: the class's own integers, and floats that overflow there; None for others. own: all of the class's
     outputs, where somebody will ask whether values are close to them."""
 
     def __init__(self, draw, keep, truth, pytorch, own):
@@ -51,14 +51,15 @@ def hold(loaded, draw, mode, half, seed, wanted, updates, elsewhere, keep_own=Fa
     seen, _ = evaluate(loaded, inputs, mode, half, loaded.device, seed)
     own = [choose(seen, updates, state, name) for name, _ in wanted]
     del seen, inputs
-    described, integers = [], []
+    described, kept_own = [], []
     for (name, _), exact, value in zip(wanted, truth, own):
         if value.shape != exact.shape:
             raise TaskError("reference", f"{name} has the shape {list(exact.shape)} in float64 and {list(value.shape)} in {mode}")
-        described.append({"name": name, "shape": list(exact.shape), "pytorch": distance(distances.of_tensor(value), exact).as_json()})
-        integers.append(None if exact.is_floating_point() else value.detach())
+        off = distance(distances.of_tensor(value), exact)
+        described.append({"name": name, "shape": list(exact.shape), "pytorch": off.as_json()})
+        kept_own.append(None if exact.is_floating_point() and not off.not_finite else value.detach())
     kept = [value.detach().contiguous() for value in own] if keep_own else None
-    return Trial(draw, loaded.drawn_on != loaded.device, truth, integers, kept), {**facts, "outputs": described}
+    return Trial(draw, loaded.drawn_on != loaded.device, truth, kept_own, kept), {**facts, "outputs": described}
 
 
 def choose(seen, updates, state, name):

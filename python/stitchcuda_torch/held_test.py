@@ -31,6 +31,19 @@ def get_init_inputs():
 def get_inputs():
     return [torch.rand(5, 4, 9).mT, torch.rand(3)]
 """
+OVERFLOWS = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x * 256 / 256
+
+def get_init_inputs():
+    return []
+
+def get_inputs():
+    return [torch.tensor([1, 1000, 1000, 1], dtype=torch.float16)]
+"""
 OUTPUTS = [["output_0", "f32"], ["output_1", "i64"], ["update:norm.running_mean", "f32"], ["update:input_1", "f32"]]
 
 
@@ -174,6 +187,20 @@ class HeldTest(unittest.TestCase):
         self.ask("weights", variant="reparameterised", seed=1)
         self.assertNotEqual(self.hold(2)["outputs"][0]["pytorch"]["truth"], first)
         self.assertEqual(self.ask("imitate", trial=1, output=0, by="zeros")["distances"][0]["truth"], first)
+
+    def test_what_overflows_in_pytorch_too_does_not_count(self):
+        with open(self.server.path("overflows.py"), "w") as file:
+            file.write(OVERFLOWS)
+        self.ask("load", task=self.server.path("overflows.py"), device=self.device)
+        self.ask("share", path=f"/proc/{os.getpid()}/fd/{self.arena}")
+        pytorch = self.ask("hold", trial=1, seed=5, mode="strict", outputs=[["output_0", "f16"]])["outputs"][0]["pytorch"]
+        self.assertEqual((pytorch["not_finite"], pytorch["first_bad"]), (2, 1))
+        values = torch.tensor([1.0, math.inf, math.inf, 1.0], dtype=torch.float16)
+        for place, bad in ((None, 0), (3, 1)):
+            if place is not None:
+                values[place] = math.nan
+            self.write(values, 512)
+            self.assertEqual(self.ask("distance", trial=1, output=0, dtype="f16", offset=512)["distance"]["not_finite"], bad)
 
     def test_letting_go(self):
         self.hold(1, patient=True)

@@ -2,7 +2,8 @@
 
 PyTorch's initial weights shrink a signal sixfold in power with every ReLU layer, and leave norms as identities: a
 deep network's output is then the same for every input, and a forgotten scale is never seen. Here products get the gain
-that keeps a signal (He's, sqrt(6) times PyTorch's), norms get scales, shifts and statistics that matter.
+that keeps a signal (He's, sqrt(6) times PyTorch's), norms get scales, shifts and statistics that matter. What that is too
+much for (weights that are as large as He's already) is held back in room.py.
 """
 
 import math
@@ -19,7 +20,8 @@ RECURRENT_GAIN = 1.5  # PyTorch's recurrences contract by 0.58 a step; beyond 1 
 FAINT = 2.0 ** -5  # a deviation of that size is near enough to an epsilon of 1e-5, and no honest product of halves underflows
 
 
-def reparameterise(model, seed, gain=math.sqrt(6), faint=False):
+def reparameterise(model, seed, gain=math.sqrt(6), faint=False, shrink=1.0):
+    """shrink: of every matrix and filter, whatever it belongs to."""
     generators, done = {}, set()  # weights are drawn where they lie: a CPU takes a minute for gigabytes
     with torch.no_grad():
         for module in model.modules():
@@ -32,6 +34,8 @@ def reparameterise(model, seed, gain=math.sqrt(6), faint=False):
                 drawn = redraw(module, name, tensor.detach(), generators[tensor.device], gain)
                 if faint and drawn is not None and drawn.is_floating_point():
                     drawn = fade(drawn, name, generators[tensor.device])
+                if shrink != 1 and drawn is not None and drawn.dim() > 1:
+                    drawn = drawn * shrink
                 if drawn is not None:
                     tensor.copy_(drawn.to(tensor.dtype))
 
@@ -107,7 +111,7 @@ def norm_tensor(name, old, generator):
 
 
 def matrix(old, generator, gain):
-    """As large as before, times the gain; a weight of zeros becomes as large as PyTorch's default."""
+    """As large as before, times the gain; a weight of zeros, or with NaN, becomes as large as PyTorch's default."""
     spread = spread_of(old) or 1 / math.sqrt(3 * max(1, old[0].numel()))
     return torch.randn(old.shape, generator=generator, device=old.device) * (spread * gain)
 
@@ -117,7 +121,8 @@ def bias(old, generator):
 
 
 def unknown(old, generator):
-    """A parameter of the model's own, whose meaning nobody knows: signs stay, and zeros become small."""
+    """A parameter of the model's own, whose meaning nobody knows: signs stay, and zeros become small. NaN becomes a zero."""
+    old = torch.where(old.isnan(), 0, old)
     if not bool((old != 0).any()):
         return torch.randn(old.shape, generator=generator, device=old.device) * 0.1
     size = old.abs()
@@ -138,4 +143,5 @@ def uniform(old, generator):
 
 
 def spread_of(old):
-    return float(torch.linalg.vector_norm(old, dtype=torch.float64)) / math.sqrt(old.numel()) if old.numel() else 0.0
+    spread = float(torch.linalg.vector_norm(old, dtype=torch.float64)) / math.sqrt(old.numel()) if old.numel() else 0.0
+    return spread if math.isfinite(spread) else 0.0

@@ -40,6 +40,14 @@ class ReparameteriseTest(unittest.TestCase):
         self.assertEqual(same, {"4.weight", "9.mask"})
         self.assertGreaterEqual(after["1.num_batches_tracked"].item(), 1)
 
+    def test_nan_does_not_stay(self):
+        model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), Own())
+        with torch.no_grad():
+            for tensor in model.parameters():
+                tensor.view(-1)[0] = float("nan")
+        reparameterise(model, 7)
+        self.assertTrue(all(bool(tensor.isfinite().all()) for tensor in model.parameters()))
+
     def test_faint_weights_make_epsilons_count(self):
         torch.manual_seed(0)
         x, outputs = torch.randn(16, 24), []

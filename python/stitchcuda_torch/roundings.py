@@ -11,7 +11,7 @@ import time
 
 import torch
 
-from .interpret import Program
+from .interpret import Program, Unmeasured
 from .tf32 import round_to_tf32
 
 OWN_GROUPS = 4  # outputs measured one by one; others together
@@ -141,8 +141,10 @@ def joined_operands(document, operands):
 
 
 def own_error(own, exact):
-    error = float((own.to(exact.device).double() - exact).norm())
-    return min(error, HUGE) if error == error else HUGE
+    own = own.to(exact.device).double()
+    if bool((exact.isfinite() & ~own.isfinite()).any()):
+        raise Unmeasured("PyTorch itself overflows on these inputs")
+    return min(float((own - exact).norm()), HUGE)
 
 
 def grouped(results):

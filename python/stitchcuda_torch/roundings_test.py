@@ -161,6 +161,16 @@ class RoundingsTest(unittest.TestCase):
         self.assertEqual(answer["values"]["mul"]["shares"][0][roundings.FP16], roundings.HUGE)
         self.assertGreater(answer["values"]["mul"]["largest"], 65504)
 
+    def test_where_pytorch_overflows_nothing_is_known(self):
+        class Overflows(nn.Module):
+            def forward(self, x):
+                return x * 300 * 300 / 300
+
+        model, x = Overflows(), torch.full((4, 4), 2.0, dtype=torch.float16)
+        document, state = exported(model, x)
+        with self.assertRaisesRegex(roundings.Unmeasured, "PyTorch itself overflows"):
+            roundings.measure(document, state, [x], {"output_0": model(x)}, 1e-5, torch.float16, None, 1, 0)
+
     def test_the_request(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "task.py")

@@ -45,6 +45,23 @@ bool is_random(const Signature& signature) {
   return std::ranges::any_of(signature.inputs, [](const ManifestTensor& t) { return t.role == "seed"; });
 }
 
+bool overflows(const Trial& trial) {
+  const Question& question = trial.question;
+  if (question.distribution == harsh::not_finite ||
+      (question.weights == Weights::task && question.distribution == "task"))
+    return false;
+  for (size_t i = 0; i < trial.truth.size(); ++i)
+    if (auto pytorch = pytorch_distance(trial, i); pytorch && pytorch->not_finite > 0) return true;
+  return false;
+}
+
+bool proves(const Trial& trial, size_t output) {
+  const TensorBytes& truth = trial.truth[output];
+  if (!is_floating(truth.type.dtype)) return true;
+  const std::optional<Distance> pytorch = pytorch_distance(trial, output);
+  return !(pytorch ? *pytorch : distance(truth, truth)).says_nothing();
+}
+
 bool is_sound(const Trial& trial) {
   constexpr double near = 1e-2;
   for (size_t i = 0; i < trial.truth.size(); ++i) {

@@ -213,6 +213,7 @@ Result<Trial> TorchReference::hold(const Question& question) {
     trial.pytorch_distances.push_back(distance_from(output.at("pytorch")));
     if (question.distribution != "task" && trial.pytorch_distances.back()->scattered) trial.in_domain = false;
   }
+  if (overflows(trial)) trial.in_domain = false;
   return trial;
 }
 
@@ -249,12 +250,8 @@ Result<bool> TorchReference::same_input(const Trial& trial, size_t input, runner
 namespace {
 
 Json about_output(const char* what, const Trial& trial, size_t output, DType dtype, runner::Place place) {
-  return {{"do", what},
-          {"trial", trial.held->number},
-          {"output", output},
-          {"dtype", name(dtype)},
-          {"offset", place.offset},
-          {"where", side_of(place.where)}};
+  return {{"do", what},           {"trial", trial.held->number}, {"output", output},
+          {"dtype", name(dtype)}, {"offset", place.offset},      {"where", side_of(place.where)}};
 }
 
 }  // namespace

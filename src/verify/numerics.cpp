@@ -67,6 +67,13 @@ bool equal_numbers(A a, B b) {
     return static_cast<double>(a) == static_cast<double>(b);
 }
 
+// NaN or infinite where the truth isn't, or the other way round.
+bool is_bad(double x, double expected, bool any_not_finite) {
+  if (std::isfinite(expected)) return !std::isfinite(x);
+  if (any_not_finite) return !std::isnan(expected) && std::isfinite(x);
+  return std::isnan(expected) ? !std::isnan(x) : x != expected;
+}
+
 // One stretch of elements; error and truth are sums of squares here.
 template <class Value, class Truth>
 Distance stretch(const Value& value, const Truth& truth, int64_t begin, int64_t end, bool any_not_finite) {
@@ -83,20 +90,13 @@ Distance stretch(const Value& value, const Truth& truth, int64_t begin, int64_t 
       if (!equal_numbers(expected, got)) bad(part.unequal, i);
     } else {
       double x = static_cast<double>(got);
+      if (is_bad(x, expected, any_not_finite)) bad(part.not_finite, i);
       if (!std::isfinite(expected)) {
         part.scattered = true;
-        if (any_not_finite && std::isnan(expected)) {
-          part.nan_lost += std::isfinite(x);
-          continue;
-        }
-        bool same = any_not_finite ? !std::isfinite(x) : std::isnan(expected) ? std::isnan(x) : x == expected;
-        if (!same) bad(part.not_finite, i);
+        part.nan_lost += any_not_finite && std::isnan(expected) && std::isfinite(x);
         continue;
       }
-      if (!std::isfinite(x)) {
-        bad(part.not_finite, i);
-        continue;
-      }
+      if (!std::isfinite(x)) continue;
       double difference = std::fabs(x - expected);
       part.error += difference * difference;
       part.truth += expected * expected;
@@ -108,6 +108,18 @@ Distance stretch(const Value& value, const Truth& truth, int64_t begin, int64_t 
   }
   return part;
 }
+
+}  // namespace
+
+std::vector<double> as_doubles(const TensorBytes& tensor) {
+  std::vector<double> out(static_cast<size_t>(tensor.type.elements()));
+  with_reader(tensor, [&](auto read) {
+    for (int64_t i = 0; i < std::ssize(out); ++i) out[static_cast<size_t>(i)] = static_cast<double>(read(i));
+  });
+  return out;
+}
+
+namespace {
 
 constexpr int64_t stretch_length = 1 << 16;
 
@@ -130,6 +142,8 @@ double factor_of(double pytorch) { return pytorch > amplified ? amplified_factor
 
 void judge(Comparison& out, const TensorType& type, const Judging& judging) {
   double floor = std::max(judging.floor, judging.sensitivity);
+  // What a program makes of inputs on which PyTorch overflows everywhere has an error that nobody knows.
+  if (out.pytorch && out.pytorch->says_nothing()) floor = std::max(floor, amplified);
   double pytorch = out.pytorch ? out.pytorch->relative() : 0;
   double factor = factor_of(pytorch);
   out.budget = relative_budget(pytorch, floor);
@@ -157,14 +171,6 @@ struct SliceSums {
   std::vector<double> error, truth, pytorch;
 };
 
-std::vector<double> as_doubles(const TensorBytes& tensor) {
-  std::vector<double> out(static_cast<size_t>(tensor.type.elements()));
-  with_reader(tensor, [&](auto read) {
-    for (int64_t i = 0; i < std::ssize(out); ++i) out[static_cast<size_t>(i)] = static_cast<double>(read(i));
-  });
-  return out;
-}
-
 // Squares of a tensor added up for each index along an axis: contiguous stretches, which are what most of the
 // time goes into.
 std::vector<double> sums_along(const Shape& shape, size_t axis, const std::vector<double>& squares) {
@@ -180,9 +186,11 @@ std::vector<double> sums_along(const Shape& shape, size_t axis, const std::vecto
   return out;
 }
 
+// Nought where one of them is not finite: that is judged elsewhere.
 std::vector<double> squared_differences(const std::vector<double>& a, const std::vector<double>& b) {
   std::vector<double> out(a.size());
-  for (size_t i = 0; i < a.size(); ++i) out[i] = (a[i] - b[i]) * (a[i] - b[i]);
+  for (size_t i = 0; i < a.size(); ++i)
+    if (const double difference = a[i] - b[i]; std::isfinite(difference)) out[i] = difference * difference;
   return out;
 }
 
@@ -272,6 +280,18 @@ int64_t unequal_to_both(const TensorBytes& values, const TensorBytes& truth, con
   return count;
 }
 
+// What overflows in PyTorch too, or is NaN there, is not this program's doing.
+int64_t bad_alone(const TensorBytes& values, const TensorBytes& truth, const TensorBytes& pytorch,
+                  bool any_not_finite, int64_t& first) {
+  const std::vector<double> own = as_doubles(values), exact = as_doubles(truth), other = as_doubles(pytorch);
+  int64_t count = 0;
+  for (size_t i = 0; i < own.size(); ++i)
+    if (is_bad(own[i], exact[i], any_not_finite) && !is_bad(other[i], exact[i], any_not_finite) &&
+        count++ == 0)
+      first = static_cast<int64_t>(i);
+  return count;
+}
+
 }  // namespace
 
 double relative_budget(double pytorch, double floor) { return std::max(factor_of(pytorch) * pytorch, floor); }
@@ -280,6 +300,8 @@ double Distance::relative() const {
   if (truth > 0) return error / truth;
   return error > 0 ? std::numeric_limits<double>::infinity() : 0;
 }
+
+bool Distance::says_nothing() const { return elements > 0 && worst < 0; }
 
 double Distance::rms() const { return elements ? truth / std::sqrt(static_cast<double>(elements)) : 0; }
 
@@ -315,10 +337,6 @@ Comparison conclude(const Distance& own, const std::optional<Distance>& pytorch,
   Comparison out{.own = own, .pytorch = pytorch, .sensitivity = judging.sensitivity};
   out.own.truth = std::max(out.own.truth, judging.least_truth);
   if (out.pytorch) out.pytorch->truth = std::max(out.pytorch->truth, judging.least_truth);
-  // What overflows in PyTorch too, or is NaN there, is not this program's doing.
-  if (pytorch && own.not_finite > 0 && pytorch->not_finite >= own.not_finite &&
-      pytorch->first_bad == own.first_bad)
-    out.own.not_finite = 0;
   judge(out, type, judging);
   return out;
 }
@@ -329,6 +347,8 @@ Comparison compare(const TensorBytes& values, const TensorBytes& truth, const Te
   if (own.unequal > 0 && pytorch) own.unequal = unequal_to_both(values, truth, *pytorch, own.first_bad);
   std::optional<Distance> others;
   if (pytorch) others = known ? *known : distance(*pytorch, truth, judging.any_not_finite);
+  if (own.not_finite > 0 && others && others->not_finite > 0)
+    own.not_finite = bad_alone(values, truth, *pytorch, judging.any_not_finite, own.first_bad);
   Comparison out = conclude(own, others, truth.type, judging);
   if (out.by_one_element) look_at_elements(out, values, truth, judging.floor);
   if (judging.least_truth == 0) judge_slices(out, values, truth, pytorch);

@@ -31,6 +31,8 @@ struct Distance {
 
   double relative() const;  // error / truth; 0 if both are 0
   double rms() const;       // of the truth
+  // Of floats: nowhere are both finite, so that there was nothing to compare.
+  bool says_nothing() const;
 };
 // `truth` is f64 for floats, and the integers themselves otherwise. Shapes must agree.
 Distance distance(const TensorBytes& values, const TensorBytes& truth, bool any_not_finite = false);
@@ -70,7 +72,8 @@ struct Judging {
 double least_truth_of_means(const Distance& variances);
 // What the relative error may be where PyTorch's own is this: what its class allows.
 double relative_budget(double pytorch, double floor);
-// From distances alone; integers that are PyTorch's own don't count as unequal any more.
+// From distances alone; integers that are PyTorch's own don't count as unequal any more, nor what isn't
+// finite in PyTorch either as not finite.
 Comparison conclude(const Distance& own, const std::optional<Distance>& pytorch, const TensorType& type,
                     const Judging& judging);
 // `pytorch` in the class's own precision, where there is one; `known`: its distance, where that was taken.
@@ -92,6 +95,7 @@ inline constexpr int kernelbench_trials = 5;
 KernelBenchCheck kernelbench_allclose(const TensorBytes& values, const TensorBytes& pytorch,
                                       double tolerance);
 
+std::vector<double> as_doubles(const TensorBytes& tensor);
 // Byte for byte.
 bool identical(const TensorBytes& a, const TensorBytes& b);
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "verify/judge.h"
+#include "verify/reference.h"
 #include "verify/trial.h"
 
 namespace stitch::verifier {
@@ -194,6 +195,58 @@ TEST(Numerics, WhatCancelsIsMeasuredByPyTorchsResidue) {
   EXPECT_TRUE(judged(floats({5e-11f, 1e-11f}), truth, &pytorch).passed);
   EXPECT_FALSE(judged(floats({5e-9f, 1e-11f}), truth, &pytorch).passed);
   EXPECT_TRUE(judged(floats({0, 0}), truths({0, 0})).passed);
+}
+
+// What a network in fp16 gives for eight samples of ten classes, the first of them all NaN.
+TEST(Numerics, WhereverPyTorchOverflowsNothingIsDividedByIt) {
+  constexpr int64_t rows = 8, columns = 10;
+  auto matrix = [](DType dtype, const auto& values) {
+    Tensors out = make(dtype, values);
+    out.tensors[0].type.shape = {rows, columns};
+    return out;
+  };
+  std::vector<double> truth;
+  std::vector<float> theirs, ours, wrong;
+  for (int64_t i = 0; i < rows * columns; ++i) {
+    truth.push_back(1 + static_cast<double>(i % 7));
+    const float near = static_cast<float>(truth.back() * 1.0005);
+    theirs.push_back(i < columns ? static_cast<float>(nan) : near);
+    ours.push_back(near);
+    wrong.push_back(i == 37 ? 0 : near);
+  }
+  const Tensors exact = matrix(DType::f64, truth), pytorch = matrix(DType::f32, theirs);
+  EXPECT_TRUE(judged(matrix(DType::f32, theirs), exact, &pytorch).passed) << "as PyTorch";
+  EXPECT_TRUE(judged(matrix(DType::f32, ours), exact, &pytorch).passed) << "without overflowing";
+  EXPECT_FALSE(judged(matrix(DType::f32, wrong), exact, &pytorch).passed) << "wrong beside it";
+  EXPECT_FALSE(distance(pytorch[0], exact[0]).says_nothing());
+  // As many, the first of them in the same place, and another where PyTorch is finite.
+  std::vector<float> elsewhere = theirs;
+  elsewhere[1] = static_cast<float>(truth[1]);
+  elsewhere[40] = static_cast<float>(inf);
+  const Comparison bad = judged(matrix(DType::f32, elsewhere), exact, &pytorch);
+  EXPECT_FALSE(bad.passed);
+  EXPECT_EQ(bad.own.not_finite, 1);
+  EXPECT_EQ(bad.own.first_bad, 40);
+}
+
+TEST(Numerics, WherePyTorchIsFiniteNowhereNothingIsProved) {
+  const auto not_a_number = static_cast<float>(nan);
+  const Tensors truth = truths({1, 2, 3}), pytorch = floats({not_a_number, not_a_number, not_a_number});
+  EXPECT_TRUE(distance(pytorch[0], truth[0]).says_nothing());
+  EXPECT_TRUE(judged(pytorch, truth, &pytorch).passed);
+  EXPECT_TRUE(judged(floats({1.001f, 2, 3}), truth, &pytorch).passed) << "as near as halves are";
+  EXPECT_FALSE(judged(floats({1, 2, 0}), truth, &pytorch).passed) << "not just anything";
+
+  Trial trial{.truth = truth, .pytorch = pytorch};
+  EXPECT_FALSE(proves(trial, 0));
+  EXPECT_FALSE(overflows(trial)) << "the task's own inputs and weights";
+  trial.question.weights = Weights::reparameterised;
+  EXPECT_TRUE(overflows(trial));
+  trial.question.distribution = harsh::not_finite;
+  EXPECT_FALSE(overflows(trial));
+  EXPECT_FALSE(proves({.truth = truths({nan, nan})}, 0));
+  EXPECT_TRUE(proves({.truth = truths({nan, 1})}, 0));
+  EXPECT_TRUE(proves({.truth = truths({})}, 0));
 }
 
 TEST(Numerics, IntegersAreExactOrPyTorchs) {

@@ -51,6 +51,12 @@ class Reference {
 // Whether a model draws random numbers: its graph has a seed among its inputs.
 bool is_random(const Signature& signature);
 
+// PyTorch overflows where float64 doesn't, and the task's own inputs and weights are not to blame: such a
+// trial has no measure.
+bool overflows(const Trial& trial);
+// Whether an output of a trial can be wrong: PyTorch and float64 are finite somewhere.
+bool proves(const Trial& trial, size_t output);
+
 // Whether a harsh kind of inputs counts: PyTorch, or rounding where there is none, is near the truth there.
 bool is_sound(const Trial& trial);
 

@@ -100,7 +100,8 @@ Result<void> TorchReference::set_weights(Weights weights) {
   STITCH_CHECK(let_go());
   if (weights == weights_ && !(stale_ && weights != Weights::task)) return {};
   stale_ = false;
-  Json request = {{"do", "weights"}, {"variant", name(weights)}, {"seed", weights_seed_}};
+  Json request = {
+      {"do", "weights"}, {"variant", name(weights)}, {"seed", weights_seed_}, {"mode", name(numerics_)}};
   if (weights == Weights::pointed) request["changes"] = to_json(pointed_weights(task_.graph));
   fs::path file = fresh_file();
   if (weights != Weights::task && !redrawn_.contains(weights)) request["out"] = file.string();
@@ -224,6 +225,10 @@ Result<Trial> TorchReference::ask(const Question& question) {
   }
   std::error_code ec;
   fs::remove(file, ec);
+  if (overflows(trial)) {
+    trial.in_domain = false;
+    return trial;
+  }
   if (question.pytorchs_numbers && question.distribution == "task" && !is_sound(trial))
     return work_error("random",
                       "on this device PyTorch's random numbers are others in float64 than in the model's "

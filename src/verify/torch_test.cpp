@@ -87,6 +87,87 @@ TEST(Arithmetic, IsSeenConvolutionByConvolution) {
     EXPECT_EQ(value.at("shares").size(), roundings->at("groups").size()) << name;
 }
 
+namespace {
+
+// Two layers in fp16, with `weight` done to them, of what `x` makes of the input.
+std::string chain_of(std::string_view weight, std::string_view x) {
+  return format(R"(import torch
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = torch.nn.Linear(16, 16), torch.nn.Linear(16, 12)
+        with torch.no_grad():
+            {}
+        self.half().eval()
+
+    def forward(self, x):
+        return self.last(torch.relu(self.first({})))
+
+def get_init_inputs():
+    return []
+
+def get_inputs():
+    return [torch.randn(4, 16).half()]
+)",
+                weight, x);
+}
+
+// Judged with a ModelNew that is the same.
+Result<Verdict> verdict_of_chain(std::string_view weight, std::string_view x = "x") {
+  STITCH_TRY(ScratchFolder scratch, ScratchFolder::create("stitchcuda-overflow"));
+  STITCH_CHECK(write_file(scratch.path() / "task.py", chain_of(weight, x)));
+  std::string own = chain_of("pass", x);
+  own.replace(own.find("Model("), 5, "ModelNew");
+  STITCH_CHECK(write_file(scratch.path() / "model_new.py", own));
+  return verify(scratch.path() / "task.py",
+                {.program = scratch.path() / "model_new.py", .timing = false, .profile = false});
+}
+
+}  // namespace
+
+// Other weights are held back to what fp16 has room for: a trial is left, and it counts.
+TEST(Overflow, LeavesATrialWithOtherWeights) {
+  for (bool held : {false, true}) {
+    VerifyOptions options{.program = testdata / "model_new_cheats/half_network_in_single.py",
+                          .timing = false};
+    if (held) options.hold_above = 0;
+    auto verdict = verify(testdata / "tasks/half_residual/task.py", options);
+    ASSERT_TRUE(verdict) << verdict.error().text();
+    EXPECT_TRUE(verdict->passed()) << table(*verdict, {});
+    EXPECT_EQ(join(verdict->notes, "\n").find("unproven"), std::string::npos) << join(verdict->notes, "\n");
+  }
+}
+
+TEST(Overflow, OfTheTasksOwnWeightsIsCalledUnproven) {
+  auto verdict = verdict_of_chain("self.first.weight.mul_(2.5e5)");
+  ASSERT_TRUE(verdict) << verdict.error().text();
+  EXPECT_TRUE(verdict->passed()) << "other weights prove it: " << table(*verdict, {});
+  EXPECT_NE(join(verdict->notes, "\n").find("unproven with the task's own weights: 'linear_1'"),
+            std::string::npos)
+      << join(verdict->notes, "\n");
+}
+
+TEST(Overflow, WithAnyWeightsProvesNothing) {
+  auto verdict = verdict_of_chain("pass", "x * 6e4 * 6e4 / 3.6e9");
+  ASSERT_TRUE(verdict) << verdict.error().text();
+  EXPECT_FALSE(verdict->passed()) << table(*verdict, {});
+  EXPECT_TRUE(verdict->inconclusive()) << table(*verdict, {});
+  EXPECT_NE(join(verdict->notes, "\n").find("unproven with reparameterised weights"), std::string::npos)
+      << join(verdict->notes, "\n");
+}
+
+TEST(Weights, WithNaNAreNamed) {
+  auto verdict = verdict_of_chain("self.last.bias[3] = float('nan')");
+  ASSERT_TRUE(verdict) << verdict.error().text();
+  EXPECT_TRUE(verdict->passed()) << table(*verdict, {});
+  EXPECT_NE(join(verdict->notes, "\n")
+                .find("NaN among the task's weights, in 'last.bias': what it reaches of "
+                      "'linear_1' proves nothing"),
+            std::string::npos)
+      << join(verdict->notes, "\n");
+}
+
 TEST_P(PythonCandidates, GetTheirVerdict) {
   fs::path file = testdata / "model_new" / (GetParam() + ".py");
   auto verdict = judged_in_peace([&] {

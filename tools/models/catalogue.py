@@ -2,10 +2,14 @@
 
 A row is (name, code that builds `self.model`, inputs, options). Inputs are shapes of float tensors, or code. Weights
 are random. Options: `call` (how forward calls it, `*x` by default), `half` (also in "fp16" or "bf16": as people run
-it), `setup` (lines before the class).
+it), `setup` (lines before the class), `small` (the row with as little to compute as its family allows).
 """
 
 IMAGE = "torch.randn({batch}, 3, {size}, {size})"
+SMALL_IMAGE = 64
+# What a configuration doesn't know it ignores.
+SMALL_LANGUAGE = "hidden_size=64, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=4, " \
+                 "intermediate_size=128, vocab_size=128, image_size=64"
 
 
 def image(batch=16, size=224):
@@ -20,10 +24,11 @@ def row(name, build, inputs, **options):
     return {"name": name, "build": build, "inputs": inputs, **options}
 
 
-def vision(name, batch=16, size=224, **options):
-    call = options.pop("call", "self.model(x)")
-    return row(f"torchvision_{name}", f"torchvision.models.{name}(weights=None{options.pop('arguments', '')})",
-               image(batch, size), library="torchvision", call=call, **options)
+def vision(name, batch=16, size=224, small_size=SMALL_IMAGE, small_arguments="", **options):
+    call, arguments = options.pop("call", "self.model(x)"), options.pop("arguments", "")
+    build = f"torchvision.models.{name}(weights=None{arguments}"
+    return row(f"torchvision_{name}", build + ")", image(batch, size), library="torchvision", call=call,
+               small={"build": build + small_arguments + ")", "inputs": image(1, small_size)}, **options)
 
 
 def from_timm(name, batch=16, size=224, **options):
@@ -31,9 +36,14 @@ def from_timm(name, batch=16, size=224, **options):
                call="self.model(x)", **options)
 
 
-def language(name, family, arguments, inputs, call="self.model(x).last_hidden_state", kind="Model", **options):
-    build = f"transformers.{family}{kind}(transformers.{family}Config({arguments}))"
-    return row(f"transformers_{name}", build, inputs, library="transformers", call=call, **options)
+def language(name, family, arguments, inputs, call="self.model(x).last_hidden_state", kind="Model", has_small=True,
+             **options):
+    build = f"transformers.{family}{kind}(transformers.{family}Config({{}}))"
+    both = f"**{{**dict({arguments}), **dict({SMALL_LANGUAGE})}}"
+    few = tokens(1, 16, 100) if "randint" in inputs[0] else image(1, SMALL_IMAGE) if ", 3, " in inputs[0] else inputs
+    if has_small:
+        options["small"] = {"build": build.format(both), "inputs": few}
+    return row(f"transformers_{name}", build.format(arguments), inputs, library="transformers", call=call, **options)
 
 
 TORCHVISION = [
@@ -41,12 +51,12 @@ TORCHVISION = [
     vision("resnext50_32x4d"), vision("wide_resnet50_2"), vision("vgg11"), vision("vgg16_bn", half="fp16"),
     vision("alexnet"), vision("squeezenet1_1"), vision("densenet121", half="fp16"), vision("densenet169"),
     vision("googlenet", arguments=", init_weights=False, aux_logits=False"), vision("mobilenet_v2", half="fp16"),
-    vision("inception_v3", size=299, arguments=", init_weights=False, aux_logits=True"),
+    vision("inception_v3", size=299, small_size=75, arguments=", init_weights=False, aux_logits=True"),
     vision("mobilenet_v3_small"), vision("mobilenet_v3_large", half="fp16"), vision("shufflenet_v2_x1_0"),
     vision("mnasnet1_0"), vision("efficientnet_b0", half="fp16"), vision("efficientnet_b3", 8, 300),
     vision("efficientnet_v2_s"), vision("regnet_y_400mf"), vision("regnet_x_800mf"), vision("regnet_y_8gf"),
-    vision("convnext_tiny", half="bf16"), vision("convnext_small", 8), vision("vit_b_16", half="fp16"),
-    vision("vit_b_32"), vision("swin_t", half="fp16"), vision("swin_v2_t"), vision("maxvit_t", 8),
+    vision("convnext_tiny", half="bf16"), vision("convnext_small", 8), vision("vit_b_16", half="fp16", small_arguments=", image_size=64"),
+    vision("vit_b_32", small_arguments=", image_size=64"), vision("swin_t", half="fp16"), vision("swin_v2_t"), vision("maxvit_t", 8, small_size=224),
     vision("segmentation.fcn_resnet50", 2, 256, arguments=", weights_backbone=None", call='self.model(x)["out"]'),
     vision("segmentation.deeplabv3_mobilenet_v3_large", 2, 256, arguments=", weights_backbone=None",
            call='self.model(x)["out"]'),
@@ -80,7 +90,7 @@ TRANSFORMERS = [
     language("deberta_v2", "DebertaV2", "hidden_size=768, num_hidden_layers=4, num_attention_heads=12, "
              "intermediate_size=3072, relative_attention=True, pos_att_type=['p2c', 'c2p']", tokens(4, 128, 120000)),
     language("mpnet", "MPNet", "num_hidden_layers=6", tokens(8, 128, 30000)),
-    language("modernbert", "ModernBert", "num_hidden_layers=6", tokens(8, 128, 50000)),
+    language("modernbert", "ModernBert", "num_hidden_layers=6", tokens(8, 128, 50000), has_small=False),
     language("gpt2", "GPT2", "n_layer=6, use_cache=False", tokens(4, 256, 50000), half="bf16"),
     language("gpt_neox", "GPTNeoX", "hidden_size=768, num_hidden_layers=6, num_attention_heads=12, "
              "intermediate_size=3072, use_cache=False", tokens(4, 256, 50000)),
@@ -106,14 +116,14 @@ TRANSFORMERS = [
     language("siglip_vision", "SiglipVision", "", image(16)),
     language("dinov2", "Dinov2", "", image(8), half="fp16"),
     language("beit", "Beit", "num_hidden_layers=6", image(16)),
-    language("swin", "Swin", "", image(16)),
-    language("segformer", "Segformer", "", image(8, 256)),
+    language("swin", "Swin", "", image(16), has_small=False),
+    language("segformer", "Segformer", "", image(8, 256), has_small=False),
     language("mobilevit", "MobileViT", "", image(8, 256)),
     language("wav2vec2", "Wav2Vec2", "num_hidden_layers=4", ["torch.randn(2, 16000)"]),
     language("hubert", "Hubert", "num_hidden_layers=4", ["torch.randn(2, 16000)"]),
     language("whisper_encoder", "Whisper", "encoder_layers=4, decoder_layers=1, d_model=384, "
              "encoder_attention_heads=6, encoder_ffn_dim=1536", ["torch.randn(2, 80, 3000)"],
-             call="self.model.encoder(x).last_hidden_state", half="fp16"),
+             call="self.model.encoder(x).last_hidden_state", half="fp16", has_small=False),
     language("mamba", "Mamba", "hidden_size=512, num_hidden_layers=4, use_cache=False", tokens(2, 128, 50000)),
 ]
 

@@ -1,7 +1,8 @@
 """Writes a task file for each model of the catalogue: make_tasks.py -o FOLDER [NAME…]
 
 A task has random weights, is in eval mode, and is what `stitchcuda bench FOLDER -o RESULTS` takes. Models that people
-also run in half precision have a second one, NAME_fp16 or NAME_bf16.
+also run in half precision have a second one, NAME_fp16 or NAME_bf16; with --half fp16 (or bf16) every model has that one
+alone. --small: one small image or sixteen tokens, for the emulated GPU.
 """
 
 import argparse
@@ -55,6 +56,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="models whose names contain one of these (default: all)")
     parser.add_argument("-o", "--out", type=pathlib.Path, required=True)
+    parser.add_argument("--half", choices=HALVES, help="every model in this precision alone")
+    parser.add_argument("--small", action="store_true", help="small models and inputs, of families that have such")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     written = 0
@@ -62,7 +65,11 @@ def main():
         name = row["name"].replace(".", "_")
         if options.names and not any(part in name for part in options.names):
             continue
-        for dtype in [None] + ([row["half"]] if row.get("half") else []):
+        if options.small:
+            if "small" not in row:
+                continue
+            row = {**row, **row["small"]}
+        for dtype in [options.half] if options.half else [None, row["half"]] if row.get("half") else [None]:
             path = options.out / (name + (f"_{dtype}" if dtype else "") + ".py")
             path.write_text(task_text(row, dtype))
             written += 1

@@ -170,6 +170,13 @@ Result<bool> right_with(Session& session, Attempt& attempt, Weights weights) {
   STITCH_TRY(Trial trial, session.reference.ask({.weights = weights,
                                                  .seed = session.next_seed(),
                                                  .pytorchs_numbers = session.draws_pytorchs_numbers()}));
+  std::vector<std::string> unproven;
+  for (size_t i = 0; i < trial.truth.size(); ++i) {
+    const bool proved = trial.in_domain && proves(trial, i);
+    session.proved[i] = session.proved[i] || proved;
+    if (!proved) unproven.push_back(output_name(session, i));
+  }
+  if (!unproven.empty()) session.notes.push_back(unproven_with(weights, unproven));
   if (!trial.in_domain) return true;
   STITCH_TRY(Observed observed, attempt.ask(trial, {.poison = session.next_seed()}));
   for (size_t i = 0; i < observed.outputs.size(); ++i) {

@@ -2,6 +2,7 @@
 // draws, then all of it again with weights that make every input and parameter matter.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -236,6 +237,48 @@ bool is_calm(const Session& session, const Trial& trial) {
   return true;
 }
 
+// By the weights that were asked about: which outputs a trial has proved.
+using Proved = std::map<Weights, std::vector<bool>>;
+
+void note_unproven(Session& session, const Proved& proved) {
+  for (const auto& [weights, outputs] : proved) {
+    std::vector<std::string> names;
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (!outputs[i]) names.push_back(session.task.signature.outputs[i].name);
+    if (!names.empty()) session.notes.push_back(unproven_with(weights, names));
+  }
+}
+
+bool has_nan(const TensorBytes& tensor) {
+  if (!is_floating(tensor.type.dtype)) return false;
+  const std::vector<double> values = as_doubles(tensor);
+  return std::ranges::any_of(values, [](double x) { return std::isnan(x); });
+}
+
+// The task's own weights, if what they lead to isn't finite.
+Result<void> note_nan_weights(Session& session, const Trial& trial) {
+  std::vector<std::string> reached, where;
+  for (size_t i = 0; i < trial.truth.size(); ++i) {
+    if (!is_floating(trial.truth[i].type.dtype)) continue;
+    const std::optional<Distance> pytorch = pytorch_distance(trial, i);
+    if ((pytorch ? *pytorch : distance(trial.truth[i], trial.truth[i])).scattered)
+      reached.push_back(format("'{}'", session.task.signature.outputs[i].name));
+  }
+  if (reached.empty()) return {};
+  STITCH_TRY(Tensors parameters, session.reference.parameters(Weights::task));
+  const Signature& signature = session.task.signature;
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (has_nan(parameters[i])) where.push_back(format("'{}'", signature.parameters[i].data));
+  for (size_t i = 0; i < signature.inputs.size(); ++i)
+    if (signature.inputs[i].role == "state" && has_nan(trial.inputs[i]))
+      where.push_back(format("'{}'", signature.inputs[i].data));
+  if (!where.empty())
+    session.notes.push_back(
+        format("NaN among the task's weights, in {}: what it reaches of {} proves nothing", join(where, ", "),
+               join(reached, ", ")));
+  return {};
+}
+
 constexpr std::chrono::seconds costly_answer{10};
 
 // Trials that timing repeats are kept, unless they are huge.
@@ -244,6 +287,14 @@ constexpr int64_t kept_bytes = int64_t{4} << 30;
 }  // namespace
 
 std::vector<Question> questions_of(Session& session) { return all_questions(session, session.large()); }
+
+std::string unproven_with(Weights weights, const std::vector<std::string>& outputs) {
+  std::vector<std::string> quoted;
+  for (const std::string& name : outputs) quoted.push_back(format("'{}'", name));
+  return format("unproven with {}: {}; PyTorch or float64 is not finite there, or PyTorch is far off",
+                weights == Weights::task ? "the task's own weights" : format("{} weights", name(weights)),
+                join(quoted, ", "));
+}
 
 Result<Passed> correctness(Session& session, Json& evidence) {
   evidence["trials"] = Json::array();
@@ -254,6 +305,8 @@ Result<Passed> correctness(Session& session, Json& evidence) {
     session.share.emplace(std::move(share));
   }
   Tally tally;
+  Proved proved;
+  session.proved.assign(session.task.signature.outputs.size(), false);
   std::shared_ptr<Attempt> attempt;
   Weights weights = Weights::task;
   int64_t kept = 0;
@@ -275,13 +328,16 @@ Result<Passed> correctness(Session& session, Json& evidence) {
       session.notes.push_back("the oracle takes long for an answer: fewer kinds of inputs");
     }
     if (trial.held && is_harsh(question) && !is_calm(session, trial)) trial.in_domain = false;
+    if (next == 0) STITCH_CHECK(note_nan_weights(session, trial));
+    std::vector<bool>& outputs = proved.try_emplace(question.weights, trial.truth.size()).first->second;
     if (!trial.in_domain) {
       ++tally.outside;
       evidence["trials"].push_back(
           {{"weights", name(question.weights)},
            {"distribution", question.distribution},
-           {"skipped", is_harsh(question) ? "PyTorch itself is not right there"
-                                          : "the model's result is not finite there"}});
+           {"skipped", overflows(trial)     ? "PyTorch itself overflows there"
+                       : is_harsh(question) ? "PyTorch itself is not right there"
+                                            : "the model's result is not finite there"}});
       continue;
     }
     if (!attempt || question.weights != weights) {
@@ -291,11 +347,16 @@ Result<Passed> correctness(Session& session, Json& evidence) {
     STITCH_CHECK(check_trial(session, *attempt, trial, tally, evidence));
     kept += trial.inputs.bytes() + trial.truth.bytes() + trial.pytorch.bytes();
     if (question.distribution == harsh::not_finite) continue;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      outputs[i] = outputs[i] || proves(trial, i);
+      session.proved[i] = session.proved[i] || outputs[i];
+    }
     // Timed calls repeat what the task draws.
     const bool usual = weights == Weights::task && !harsh::is_harsh(question.distribution);
     std::vector<Trial>& keeper = usual ? session.trials : session.others;
     if (keeper.size() < 2 || kept < kept_bytes) keeper.push_back(std::move(trial));
   }
+  note_unproven(session, proved);
   std::string summary =
       format("{}, worst relative error {:.1e}", counted(tally.trials, "trial"), tally.error);
   if (tally.pytorch > 0) summary += format(" (PyTorch {:.1e})", tally.pytorch);

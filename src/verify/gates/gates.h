@@ -24,6 +24,8 @@ Result<Passed> load(Session& session, Json& evidence);
 Result<Passed> correctness(Session& session, Json& evidence);
 // What it will ask: before the build, so that the reference can begin.
 std::vector<Question> questions_of(Session& session);
+// Of outputs that no trial with such weights says anything about: what the verdict says of that.
+std::string unproven_with(Weights weights, const std::vector<std::string>& outputs);
 Result<Passed> sensitivity(Session& session, Json& evidence);
 Result<Passed> conduct(Session& session, Json& evidence);
 // Its part about addresses: unaligned tensors, reads outside of them.

@@ -266,7 +266,7 @@ class RegionCheck {
     std::vector<std::byte> logical = from_storage(slot, stored.bytes);
     TensorBytes got{{slot.type.dtype, slot.type.shape, {}}, logical};
     DType dtype = expected.floating() ? DType::f64 : expected.dtype();
-    std::vector<std::byte> exact = expected.to_bytes(dtype);
+    STITCH_TRY(std::vector<std::byte> exact, exact_bytes(slot, expected));
     Judging judging{.numerics = session_.options.numerics,
                     .floor = 1e-5 + 2 * storage_rounding(slot.type.dtype),
                     .sensitivity = moved,
@@ -291,6 +291,19 @@ class RegionCheck {
                                         where, comparison.reason));
   }
 
+  // In float64, but for what the task's own fp16 can't hold: that is infinite in PyTorch, too.
+  Result<std::vector<std::byte>> exact_bytes(const Slot& slot, const Tensor& expected) const {
+    if (!expected.floating()) return expected.to_bytes(expected.dtype());
+    if (graph_.type(graph_.find(slot.value)).dtype != DType::f16) return expected.to_bytes(DType::f64);
+    STITCH_TRY(const Tensor narrow,
+               Tensor::from_bytes(DType::f16, expected.shape(), expected.to_bytes(DType::f16)));
+    Tensor exact(DType::f64, expected.shape());
+    const double *rounded = narrow.data<double>(), *wide = expected.data<double>();
+    for (int64_t e = 0; e < expected.elements(); ++e)
+      exact.writable<double>()[e] = std::isinf(rounded[e]) ? rounded[e] : wide[e];
+    return exact.to_bytes(DType::f64);
+  }
+
   // Right all the same, where operands lie within rounding of a jump?
   Result<Comparison> across(const oracle::Known& known, const Slot& slot, const TensorBytes& got,
                             const TensorBytes& exact, const Judging& judging, const Comparison& before) {
@@ -310,6 +323,7 @@ class RegionCheck {
   void note_weakness(const ManifestRegion& region, const Slot& result, const TensorBytes& exact,
                      const Judging& judging) {
     if (!is_floating(exact.type.dtype) || !weak_.empty()) return;
+    if (distance(exact, exact).says_nothing()) weak_ = region.name;
     auto tell = [&](const TensorBytes& imitation) {
       const Comparison comparison = compare(imitation, exact, nullptr, judging);
       if (comparison.passed && comparison.own.error > 0) weak_ = region.name;
@@ -486,6 +500,8 @@ Result<Checked> regions_alone(Session& session, Json& evidence) {
 }  // namespace
 
 Result<Passed> regions(Session& session, Json& evidence) {
+  for (size_t i = 0; i < session.proved.size() && session.unproven.empty(); ++i)
+    if (!session.proved[i]) session.unproven = format("NaN for '{}'", session.task.signature.outputs[i].name);
   STITCH_TRY(Checked alone, regions_alone(session, evidence));
   if (session.unproven.empty() || session.options.quick) return alone.passed;
   if (alone.passed.skipped || !alone.all)
