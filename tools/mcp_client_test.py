@@ -67,7 +67,7 @@ async def try_tools(s, folder):
 
     coded = await s.call("code", model=task, out="program", plain=True)
     check("code", not coded.is_error)
-    verified = await s.call("verify", program="program", task=task, device=s.device, baselines=[])
+    verified = await s.call("verify", program="program", model=task, device=s.device, baselines=[])
     check("verify", verified.structured_content.get("passed") is True)
     check("progress of verify", len(s.progress) > 5 and s.progress == sorted(s.progress, key=lambda p: p[0]),
           f"{len(s.progress)} messages, the last: {s.progress[-1][1]}")
@@ -76,7 +76,7 @@ async def try_tools(s, folder):
 
     region = coded.structured_content["regions"][0]
     source = (folder / "program" / region["file"]).read_text()
-    arguments = dict(program="program", task=task, region=region["name"], device=s.device)
+    arguments = dict(program="program", model=task, region=region["name"], device=s.device)
     good = await s.call("write_region", source="// By a client.\n" + source, out="better", **arguments)
     check("write_region, right", good.structured_content.get("passed") is True and (folder / "better").is_dir())
     broken = await s.call("write_region", source="no CUDA at all", **arguments)
@@ -86,13 +86,13 @@ async def try_tools(s, folder):
     needs = await s.call("region", model="graph", region=name, gpu="H200")
     check("region", "StitchStatus" in needs.structured_content["signature"])
     empty = f"{needs.structured_content['signature']} {{ return STITCH_OK; }}"
-    lazy = await s.call("write_region", task="graph", region=name, gpu="H200", device=s.device, source=empty)
+    lazy = await s.call("write_region", model="graph", region=name, gpu="H200", device=s.device, source=empty)
     check("write_region in a plan, writes nothing", lazy.structured_content.get("passed") is False,
           lazy.structured_content["failure"]["summary"])
 
     optimized = await s.call("optimize", model=task, out="best", device=s.device, budget_seconds=1, quick=True)
     check("optimize", not optimized.is_error and (folder / "best" / "program.cu").exists())
-    profiled = await s.call("profile", target="best", task=task, device=s.device)
+    profiled = await s.call("profile", program="best", model=task, device=s.device)
     check("profile", not profiled.is_error and profiled.structured_content["sides"][-1].get("diagnosis") is not None)
     runs = await s.call("runs")
     check("runs", runs.is_error or any("mlp" in str(run) for run in runs.structured_content["runs"]),

@@ -6,6 +6,7 @@
 #include "agents/region_brief.h"
 #include "base/contained.h"
 #include "base/text.h"
+#include "base/time_account.h"
 #include "code/catalogue.h"
 #include "code/write_program.h"
 #include "graph/text.h"
@@ -54,29 +55,46 @@ class CandidateWriter {
 
   Result<WrittenCandidate> run() {
     STITCH_CHECK(describe_task());
-    while (std::ssize(out_.tries) < options_.tries && !stopped()) {
+    out_.author = brain_.author;
+    while (std::ssize(out_.tries) < options_.tries && !ended()) {
       auto source = contained([&] { return ask(); });
       if (!source && outcome_of(source.error()) != Outcome::no_answer) {
-        // A server that is away: what was right before counts.
-        if (out_.best < 0) return std::move(source).error();
+        if (out_.tries.empty() && ended() && !interrupted())
+          return work_error("budget", out_.ended + " before the model's first answer",
+                            "a larger --budget, or a faster model");
+        if (out_.tries.empty()) return std::move(source).error();
+        if (!ended()) out_.ended = source.error().message;
         break;
       }
-      CandidateTry one =
-          source ? judge(*std::move(source), Judging::quickly) : CandidateTry{.why = source.error().message};
-      out_.tries.push_back(std::move(one));
+      out_.tries.push_back(source ? CandidateTry{.source = *std::move(source),
+                                                 .outcome = Outcome::not_tried,
+                                                 .why = "not judged yet"}
+                                  : CandidateTry{.why = source.error().message});
+      CandidateTry& one = out_.tries.back();
+      if (!one.source.empty()) {
+        STITCH_CHECK(keep());
+        one = judge(one.source, Judging::quickly);
+      }
       look_back();
+      STITCH_CHECK(keep());
       if (out_.best >= 0 && !options_.setup.timing) break;  // passed, and nothing is timed
     }
     judge_wholly();
-    out_.author = brain_.author;
+    STITCH_CHECK(keep());
     return std::move(out_);
   }
 
  private:
-  bool stopped() const {
-    return (options_.should_stop && options_.should_stop()) ||
-           seconds_since(begin_) > static_cast<double>(options_.budget.count());
+  bool interrupted() const { return options_.should_stop && options_.should_stop(); }
+  // Whether the model may not be asked any more.
+  bool ended() {
+    if (interrupted())
+      out_.ended = "interrupted";
+    else if (llm::Clock::now() >= deadline_)
+      out_.ended = format("the budget of {} s was spent", options_.budget.count());
+    return !out_.ended.empty();
   }
+  Result<void> keep() const { return options_.keep ? options_.keep(out_) : Result<void>(); }
 
   Result<void> describe_task() {
     values_ = {{"hardware", hardware_text(options_.gpu)},
@@ -100,8 +118,8 @@ class CandidateWriter {
       brain_.on_progress(
           format("{} writes try {} of {}", brain_.author, out_.tries.size() + 1, options_.tries));
     llm::AskOptions limits;
-    limits.should_stop = [this] { return stopped(); };
-    limits.deadline = llm::Clock::now() + options_.budget;
+    limits.should_stop = [this] { return interrupted(); };
+    limits.deadline = deadline_;
     STITCH_TRY(llm::CodeAnswer answer,
                llm::ask_code(*brain_.chat, {.messages = {llm::user_message(std::move(text))}},
                              python ? "ModelNew" : "stitch_run", limits, {},
@@ -116,7 +134,7 @@ class CandidateWriter {
     auto verdict = contained([&]() -> Result<verifier::Verdict> {
       fs::create_directories(folder);
       STITCH_CHECK(write_file(file, out.source));
-      return gates_.judge(file, judging, [this] { return stopped(); });
+      return gates_.judge(file, judging, [this] { return interrupted(); });
     });
     if (!verdict) {
       out.outcome = outcome_of(verdict.error());
@@ -130,6 +148,7 @@ class CandidateWriter {
       out.seconds = seconds_of(*verdict, 0);
     }
     out.verdict = *std::move(verdict);
+    out.wholly = judging == Judging::as_shipped && !options_.setup.quick;
     return out;
   }
 
@@ -176,7 +195,7 @@ class CandidateWriter {
   void judge_wholly() {
     while (out_.best >= 0) {
       CandidateTry& best = out_.tries[static_cast<size_t>(out_.best)];
-      if (options_.should_stop && options_.should_stop()) return;
+      if (interrupted()) return;
       CandidateTry whole = judge(best.source, Judging::as_shipped);
       if (!whole.verdict) return;  // trouble of ours: the quick verdict stands
       best = std::move(whole);
@@ -196,7 +215,7 @@ class CandidateWriter {
   const fs::path scratch_;
   const plan::Context context_;
   const Task& task_;
-  const Clock::time_point begin_ = Clock::now();
+  const llm::Clock::time_point deadline_ = llm::Clock::now() + options_.budget;
   PromptValues values_;
   std::string feedback_;
   WrittenCandidate out_;
@@ -228,13 +247,19 @@ Result<WrittenCandidate> write_candidate(const CandidateOptions& options) {
   STITCH_TRY(std::shared_ptr<LlmSession> session, LlmSession::open(options.llm, options.setup.on_progress));
   STITCH_CHECK(check_brains({.coder = options.coder, .verifier = options.verifier}, session.get()));
   STITCH_TRY(LlmBrain brain, session->brain(options.coder, llm::Agent::coder));
-  STITCH_TRY(verifier::OpenedTask opened,
-             verifier::open_task_to_judge(options.model, options.task, options.setup.on_progress));
+  auto timed = [](const char* phase, auto&& work) {
+    const SpentOn spent(phase, TimeAccount::Kind::phase);
+    return work();
+  };
+  STITCH_TRY(verifier::OpenedTask opened, timed("import", [&] {
+               return verifier::open_task_to_judge(options.model, options.task, options.setup.on_progress);
+             }));
   const std::shared_ptr<const Task> task = opened.task;
-  STITCH_TRY(std::unique_ptr<verifier::Verifier> verifier,
-             verifier::Verifier::open(std::move(opened), {.numerics = options.setup.numerics,
-                                                          .device = options.setup.device,
-                                                          .on_warning = options.on_warning}));
+  STITCH_TRY(std::unique_ptr<verifier::Verifier> verifier, timed("open the reference", [&] {
+               return verifier::Verifier::open(std::move(opened), {.numerics = options.setup.numerics,
+                                                                   .device = options.setup.device,
+                                                                   .on_warning = options.on_warning});
+             }));
   STITCH_TRY(
       std::unique_ptr<Verifier> gates,
       make_verifier({.verifier = options.verifier}, std::move(verifier), options.setup, session.get()));

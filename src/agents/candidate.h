@@ -13,6 +13,23 @@ enum class CandidateForm : uint8_t {
 std::string_view name(CandidateForm form);
 Result<CandidateForm> parse_candidate_form(std::string_view name);
 
+struct CandidateTry {
+  std::string source;  // empty: the model gave none
+  Outcome outcome = Outcome::no_answer;
+  std::optional<verifier::Verdict> verdict;
+  double seconds = 0;   // per call; 0: incorrect, or not timed
+  std::string why;      // why it failed, in one line
+  bool wholly = false;  // judged by every gate, not only by the quick checks
+};
+
+struct WrittenCandidate {
+  std::vector<CandidateTry> tries;
+  int best = -1;      // the fastest that passed; -1: none
+  std::string ended;  // why the model was asked no more; empty: it had its tries, or one did
+  std::string author;
+  std::shared_ptr<const Json> llm;  // tokens and cost
+};
+
 struct CandidateOptions {
   fs::path model;
   TaskOptions task;
@@ -20,28 +37,16 @@ struct CandidateOptions {
   std::string verifier = "builtin";  // who explains failed gates
   CandidateForm form = CandidateForm::model_new;
   int tries = 4;
-  std::chrono::seconds budget{600};
+  std::chrono::seconds budget{600};  // the model is asked no longer; what it wrote is judged all the same
   GpuSpec gpu;
   VerifierSetup setup;
   LlmOptions llm;
   std::function<bool()> should_stop;
   std::function<void(std::string_view)> on_warning;
+  // The tries so far, after each one: whatever ends the run later, these are not lost.
+  std::function<Result<void>(const WrittenCandidate&)> keep;
 };
 
-struct CandidateTry {
-  std::string source;  // empty: the model gave none
-  Outcome outcome = Outcome::no_answer;
-  std::optional<verifier::Verdict> verdict;
-  double seconds = 0;  // per call; 0: incorrect, or not timed
-  std::string why;     // why it failed, in one line
-};
-
-struct WrittenCandidate {
-  std::vector<CandidateTry> tries;
-  int best = -1;  // the fastest that passed; -1: none
-  std::string author;
-  std::shared_ptr<const Json> llm;  // tokens and cost
-};
 // program.cu or model_new.py
 std::string file_name(CandidateForm form);
 

@@ -96,6 +96,36 @@ TEST_P(ACandidate, IsNoneWhereNoTryIsRight) {
   EXPECT_EQ(written->tries.size(), 2u);
 }
 
+// The budget ends the asking, not the judging of what was answered; a server that goes away ends it, too.
+TEST_P(ACandidate, KeepsWhatWasWrittenBeforeTheEnd) {
+  const bool python = GetParam() == CandidateForm::model_new;
+  const std::string wrong =
+      python ? text_of_file(judged / "model_new/raises.py") : cuda_candidate("wrong_in_one_element");
+  const std::string answer = (python ? "```python\n" : "```cuda\n") + wrong + "```\n";
+  std::vector<std::string> kept;  // of each call: the outcome of the last try
+  options.keep = [&](const WrittenCandidate& so_far) {
+    kept.emplace_back(name(so_far.tries.back().outcome));
+    EXPECT_EQ(so_far.tries.back().source, wrong);
+    return Result<void>();
+  };
+  for (const bool away : {true, false}) {
+    SCOPED_TRACE(away ? "the server is away" : "the budget is spent");
+    kept.clear();
+    options.budget = std::chrono::seconds(away ? 600 : 1);
+    server->push(llm::says(answer));
+    server->otherwise(away ? llm::fails_with(401, "no such key") : llm::hangs_after());
+    auto written = write_candidate(options);
+    ASSERT_TRUE(written) << written.error().text();
+    ASSERT_EQ(written->tries.size(), 1u);
+    EXPECT_TRUE(written->tries[0].verdict) << written->tries[0].why;
+    EXPECT_NE(written->ended.find(away ? "key" : "the budget of 1 s was spent"), std::string::npos)
+        << written->ended;
+    ASSERT_GE(kept.size(), 2u);  // as it came, and as it was judged
+    EXPECT_EQ(kept[0], name(Outcome::not_tried));
+    EXPECT_EQ(kept[1], name(written->tries[0].outcome));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Form, ACandidate, testing::Values(CandidateForm::model_new, CandidateForm::program),
                          [](const auto& each) {
                            return each.param == CandidateForm::model_new ? std::string("model_new")

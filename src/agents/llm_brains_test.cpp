@@ -7,6 +7,7 @@
 #include "agents/llm_session.h"
 #include "agents/scripted.h"
 #include "base/text.h"
+#include "base/time_account.h"
 #include "llm/scripted_server.h"
 
 #ifdef STITCH_HAVE_HTTPLIB  // else there is no server to speak to
@@ -223,6 +224,38 @@ TEST_P(LlmBrains, PlanNonsenseAndTheBuiltInPlanShips) {
   ASSERT_TRUE(run) << run.error().text();
   EXPECT_TRUE(in_words(run->ledger).starts_with("all steps better, plan no answer")) << in_words(run->ledger);
   EXPECT_NE(server->asked()[1].body->dump().find("there is no region 'nobody'"), std::string::npos);
+}
+
+// Neither a plan that can't be used nor a Planner's server that is away keeps the Coder from its regions.
+TEST_P(LlmBrains, PlanNonsenseAndTheCoderWritesAllTheSame) {
+  const std::vector<std::pair<const char*, llm::Answer>> bad = {
+      {"no answer",
+       llm::says(R"({"steps": [{"title": "a", "why": "b", "changes": [{"split": "nobody"}]}]})")},
+      {"away", llm::fails_with(401, "no such key")}};
+  for (const auto& [outcome, answer] : bad) {
+    SCOPED_TRACE(outcome);
+    fs::remove_all(options.out);
+    server->otherwise([&, answer](const llm::Asked& asked) {
+      const bool planner = asked.body->dump().find("enqueue_y(const float* x") == std::string::npos;
+      return (planner ? answer : llm::says(kernel("written all the same")))(asked);
+    });
+    auto run = this->run({passes(4), passes(3), passes(3)}, {.planner = "llm:test", .coder = "llm:test"});
+    ASSERT_TRUE(run) << run.error().text();
+    EXPECT_EQ(in_words(run->ledger), format("all steps better, plan {}, write y better", outcome));
+    EXPECT_NE(shipped_region().find("// written all the same"), std::string::npos);
+  }
+}
+
+// Seconds that a model answers in are a phase of their own, inside "write the program" and beside it.
+TEST_P(LlmBrains, TakeSecondsThatAreCountedAsTheirs) {
+  const TimeAccount::Entries before = TimeAccount::all();
+  server->push(llm::slowly(llm::says(kernel("slow to come")), 0.2));
+  ASSERT_TRUE(run({passes(4), passes(3), passes(3)}));
+  const TimeAccount::Entries spent = TimeAccount::since(before);
+  const auto model = spent.find({TimeAccount::Kind::phase, "language model: coder"});
+  ASSERT_NE(model, spent.end());
+  EXPECT_GT(model->second.seconds, 0.3);
+  EXPECT_LT(spent.at({TimeAccount::Kind::phase, "write the program"}).seconds, model->second.seconds);
 }
 
 TEST_P(LlmBrains, AreReplayedOffline) {

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/time_account.h"
 #include "llm/transcript.h"
 #include "prompts/templates.h"
 
@@ -82,6 +83,7 @@ class LlmSession::GoingOn final : public llm::Chat {
       if (auto said = session_.earlier_->answer(agent_, request)) return said;
       is_live_ = true;
     }
+    const SpentOn phase(format("language model: {}", name(agent_)), TimeAccount::Kind::phase);
     return live_->ask(request, options);
   }
 

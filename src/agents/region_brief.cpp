@@ -20,22 +20,46 @@ namespace {
 
 struct Spelling {
   Op op;
-  std::string_view pytorch;
+  std::string_view pytorch;  // "{}": the number of spatial dimensions
 };
-// Where PyTorch has the op under another name than the graph's.
+// Where it is not torch.NAME. Ops without one function of PyTorch's keep the graph's name.
 constexpr std::array spellings = {
-    Spelling{Op::conv, "F.conv"},
-    Spelling{Op::conv_transpose, "F.conv_transpose"},
+    Spelling{Op::gelu, "F.gelu"},
+    Spelling{Op::silu, "F.silu"},
+    Spelling{Op::mish, "F.mish"},
+    Spelling{Op::softplus, "F.softplus"},
+    Spelling{Op::elu, "F.elu"},
+    Spelling{Op::leaky_relu, "F.leaky_relu"},
+    Spelling{Op::hardsigmoid, "F.hardsigmoid"},
+    Spelling{Op::hardswish, "F.hardswish"},
+    Spelling{Op::is_nan, "torch.isnan"},
+    Spelling{Op::is_inf, "torch.isinf"},
+    Spelling{Op::cast, "torch.Tensor.to"},
+    Spelling{Op::shift_left, "torch.bitwise_left_shift"},
+    Spelling{Op::shift_right, "torch.bitwise_right_shift"},
     Spelling{Op::linear, "F.linear"},
+    Spelling{Op::conv, "F.conv{}d"},
+    Spelling{Op::conv_transpose, "F.conv_transpose{}d"},
+    Spelling{Op::max_pool, "F.max_pool{}d"},
+    Spelling{Op::avg_pool, "F.avg_pool{}d"},
+    Spelling{Op::adaptive_max_pool, "F.adaptive_max_pool{}d"},
+    Spelling{Op::adaptive_avg_pool, "F.adaptive_avg_pool{}d"},
+    Spelling{Op::resize, "F.interpolate"},
     Spelling{Op::attention, "F.scaled_dot_product_attention"},
     Spelling{Op::batch_norm, "F.batch_norm"},
+    Spelling{Op::layer_norm, "F.layer_norm"},
+    Spelling{Op::group_norm, "F.group_norm"},
+    Spelling{Op::rms_norm, "F.rms_norm"},
+    Spelling{Op::pad, "F.pad"},
+    Spelling{Op::expand, "torch.Tensor.expand"},
+    Spelling{Op::strided_view, "torch.as_strided"},
+    Spelling{Op::iota, "torch.arange"},
+    Spelling{Op::grouped_matmul, "grouped_matmul"},
+    Spelling{Op::rnn, "rnn"},
+    Spelling{Op::slice, "slice"},
+    Spelling{Op::update_slice, "update_slice"},
+    Spelling{Op::index, "index"},
 };
-
-std::string pytorch_name(Op op) {
-  for (const Spelling& each : spellings)
-    if (each.op == op) return std::string(each.pytorch);
-  return "torch." + std::string(info(op).name);
-}
 
 // "%conv1.weight" is conv1_weight.
 std::string python_name(const Graph& graph, ValueId id) {
@@ -79,17 +103,26 @@ const plan::Source* source_in(const Draft& draft, const std::string& region) {
 
 }  // namespace
 
+std::string pytorch_name(Op op, size_t spatial) {
+  auto other = std::ranges::find(spellings, op, &Spelling::op);
+  std::string out =
+      other != spellings.end() ? std::string(other->pytorch) : "torch." + std::string(info(op).name);
+  if (const size_t at = out.find("{}"); at != std::string::npos) out.replace(at, 2, std::to_string(spatial));
+  return out;
+}
+
 std::string region_in_pytorch(const Graph& graph, const plan::Region& region) {
   std::string out;
   for (const std::string& line : code::model_lines(graph, region)) out += "# " + line + "\n";
   for (int32_t n : region.nodes) {
     const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const size_t rank = graph.type(node.results[0]).shape.size(), spatial = rank > 2 ? rank - 2 : 0;
     std::vector<std::string> results, arguments;
     for (ValueId id : node.results) results.push_back(python_name(graph, id));
     for (ValueId id : node.operands) arguments.push_back(python_name(graph, id));
     for (const auto& [key, value] : node.attributes) arguments.push_back(format("{}={}", key, text(value)));
-    out += format("{} = {}({})  # {}\n", join(results, ", "), pytorch_name(node.op), join(arguments, ", "),
-                  text(graph.type(node.results[0])));
+    out += format("{} = {}({})  # {}\n", join(results, ", "), pytorch_name(node.op, spatial),
+                  join(arguments, ", "), text(graph.type(node.results[0])));
   }
   return out;
 }
@@ -158,7 +191,7 @@ Result<RegionBrief> brief_of(const Situation& now, const plan::Plan& plan, const
   const std::string present = present_source(*found, request);
   RegionBrief out{.region = region, .function = code::required_name(request), .values = {}};
   out.values = {
-      {"contract", code::describe_places(request)},
+      {"contract", code::describe_places(request) + std::string(code::contract_of_written())},
       {"function_signature", code::required_function(request, 0)},
       {"function_name", out.function},
       {"subgraph_pytorch", llm::quoted("the region in PyTorch", region_in_pytorch(graph, *found), "python")},

@@ -18,6 +18,9 @@ struct RegionBrief {
 Result<RegionBrief> brief_of(const Situation& now, const plan::Plan& plan, const std::string& region,
                              const Proposal& step, const LlmBrain& brain);
 
+// The function of PyTorch's for an op: torch.NAME, F.NAME; the graph's own name where there is none.
+// `spatial`: dimensions of a convolution or a pool.
+std::string pytorch_name(Op op, size_t spatial);
 // The region as PyTorch code, one line per node.
 std::string region_in_pytorch(const Graph& graph, const plan::Region& region);
 // The Verifier's findings as quoted text: the gate, its evidence, the suggestion.

@@ -30,6 +30,22 @@ TEST(TimeSpent, WaitingIsTheThreadsOwn) {
   EXPECT_DOUBLE_EQ(TimeAccount::waited_here(), before + 1);
 }
 
+TEST(TimeSpent, APhaseInsideAnotherIsCountedOnce) {
+  const TimeAccount::Entries before = TimeAccount::all();
+  {
+    const SpentOn outer("a test's outer phase", Kind::phase);
+    const SpentOn inner("a test's inner phase", Kind::phase);
+    TimeAccount::add(Kind::phase, "a test's gate", 100);
+  }
+  const TimeAccount::Entries since = TimeAccount::since(before);
+  double sum = 0;
+  for (const auto& [key, entry] : since) sum += entry.seconds;
+  EXPECT_DOUBLE_EQ(since.at({Kind::phase, "a test's gate"}).seconds, 100);
+  EXPECT_LT(since.at({Kind::phase, "a test's inner phase"}).seconds, 0);  // 100 s of it were the gate's
+  EXPECT_NEAR(since.at({Kind::phase, "a test's outer phase"}).seconds, 0, 1);
+  EXPECT_NEAR(sum, 0, 1);  // the clock's, whatever was claimed inside
+}
+
 TEST(TimeSpent, PhasesAddUpToTheWhole) {
   const Json spent = time_spent({{{Kind::phase, "import"}, {5, 1}},
                                  {{Kind::phase, "plan"}, {0.001, 1}},

@@ -28,16 +28,23 @@ class WritingPlanner final : public Planner {
 
   Result<std::optional<Proposal>> propose(const Situation& now) override {
     if (!inner_done_) {
-      STITCH_TRY(std::optional<Proposal> proposal, inner_->propose(now));
-      if (proposal) return proposal;
+      auto proposal = inner_->propose(now);
+      if (!proposal) {
+        // For the ledger. Asked for another list, this one goes on with the Coder's regions.
+        inner_done_ = inner_failed_ = now.best != nullptr;
+        return proposal;
+      }
+      if (*proposal) return proposal;
       inner_done_ = true;
     }
     if (left_ == 0 || !now.best || unanswered(now)) return std::optional<Proposal>();
     --left_;
+    asked_ = true;
     return whole_ ? whole_pass(now) : next_region(now);
   }
 
   Result<bool> replan(const Situation& now) override {
+    if (inner_failed_) return left_ > 0 && !asked_;
     STITCH_TRY(bool other, inner_->replan(now));
     inner_done_ = inner_done_ && !other;
     return other;
@@ -50,9 +57,9 @@ class WritingPlanner final : public Planner {
   }
 
  private:
-  // No LLM is available: another request would only cost time.
-  static bool unanswered(const Situation& now) {
-    return !now.ledger.entries.empty() && now.ledger.entries.back().outcome == Outcome::away;
+  // The Coder's model is not available: another request would only cost time. The Planner's may be another.
+  bool unanswered(const Situation& now) const {
+    return asked_ && !now.ledger.entries.empty() && now.ledger.entries.back().outcome == Outcome::away;
   }
 
   Result<std::optional<Proposal>> next_region(const Situation& now) {
@@ -92,7 +99,8 @@ class WritingPlanner final : public Planner {
   std::unique_ptr<Planner> inner_;
   int left_;
   bool whole_;
-  bool inner_done_ = false;
+  bool inner_done_ = false, inner_failed_ = false;
+  bool asked_ = false;  // for a region
   std::set<std::string> tried_;
 };
 

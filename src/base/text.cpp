@@ -152,25 +152,34 @@ std::string seconds_text(double seconds) {
   return format("{:.3g} s", seconds);
 }
 
+namespace {
+
+// With swaps of neighbours (optimal string alignment).
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    before = std::exchange(last, row);
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
   const std::string* best = nullptr;
-  size_t best_distance = word.size() / 3 + 2;
-  std::vector<size_t> row;
+  std::pair<size_t, bool> smallest(word.size() / 3 + 2, false);  // distance, another length
   for (const std::string& candidate : candidates) {
-    row.resize(candidate.size() + 1);
-    std::iota(row.begin(), row.end(), size_t{0});
-    for (size_t i = 1; i <= word.size(); ++i) {
-      size_t diagonal = row[0]++;
-      for (size_t j = 1; j <= candidate.size(); ++j) {
-        size_t substitute = diagonal + (word[i - 1] != candidate[j - 1]);
-        diagonal = row[j];
-        row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
-      }
-    }
-    if (row.back() < best_distance) {
-      best_distance = row.back();
-      best = &candidate;
-    }
+    const std::pair distance(edit_distance(word, candidate), candidate.size() != word.size());
+    if (distance >= smallest) continue;
+    smallest = distance;
+    best = &candidate;
   }
   return best ? std::optional(*best) : std::nullopt;
 }

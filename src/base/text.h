@@ -31,7 +31,8 @@ std::string bytes_text(double bytes);
 // 1.25 ms, 310 us.
 std::string seconds_text(double seconds);
 
-// The candidate nearest to `word` by edit distance, if it is near at all: "did you mean …?"
+// The candidate nearest to `word` by edit distance (two letters swapped are one edit), of several the one of
+// its length, if it is near at all: "did you mean …?"
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace stitch

@@ -39,6 +39,7 @@ TEST(Text, NearestKnowsTyposFromStrangers) {
   EXPECT_EQ(nearest("improt", words), "import");
   EXPECT_EQ(nearest("docter", words), "doctor");
   EXPECT_FALSE(nearest("xyzzy", words));
+  EXPECT_EQ(nearest("modle", std::vector<std::string>{"mode", "model", "models"}), "model");
 }
 
 }  // namespace

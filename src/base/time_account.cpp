@@ -12,11 +12,13 @@ TimeAccount::Entries& entries() {
   return all;
 }
 thread_local double waited = 0;
+thread_local SpentOn* innermost = nullptr;  // phase of this thread
 
 }  // namespace
 
 void TimeAccount::add(Kind kind, std::string_view name, double seconds) {
   if (kind == Kind::waiting) waited += seconds;
+  if (kind == Kind::phase && innermost) innermost->inside_ += seconds;
   std::lock_guard hold(guard);
   Entry& entry = entries()[{kind, std::string(name)}];
   entry.seconds += seconds;
@@ -39,5 +41,16 @@ TimeAccount::Entries TimeAccount::since(const Entries& before) {
 }
 
 double TimeAccount::waited_here() { return waited; }
+
+SpentOn::SpentOn(std::string name, TimeAccount::Kind kind) : name_(std::move(name)), kind_(kind) {
+  if (kind_ == TimeAccount::Kind::phase) around_ = std::exchange(innermost, this);
+}
+
+SpentOn::~SpentOn() {
+  const double whole = seconds();
+  if (kind_ == TimeAccount::Kind::phase) innermost = around_;
+  TimeAccount::add(kind_, name_, whole - inside_);
+  if (around_) around_->inside_ += inside_;
+}
 
 }  // namespace stitch

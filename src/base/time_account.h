@@ -13,7 +13,7 @@ namespace stitch {
 class TimeAccount {
  public:
   enum class Kind : uint8_t {
-    phase,    // of a run: one after the other, so that they add up to its wall time
+    phase,    // of a run: they add up to its wall time; one inside another is counted once, as the inner one
     waiting,  // for others on this machine, within phases or beside them
     detail,   // what phases were made of, in this process or another
   };
@@ -31,20 +31,22 @@ class TimeAccount {
   static double waited_here();
 };
 
-// Adds the seconds from its beginning to its end.
+// Adds the seconds from its beginning to its end; a phase, without those of phases inside it.
 class SpentOn {
  public:
-  explicit SpentOn(std::string name, TimeAccount::Kind kind = TimeAccount::Kind::detail)
-      : name_(std::move(name)), kind_(kind) {}
+  explicit SpentOn(std::string name, TimeAccount::Kind kind = TimeAccount::Kind::detail);
   SpentOn(const SpentOn&) = delete;
   SpentOn& operator=(const SpentOn&) = delete;
-  ~SpentOn() { TimeAccount::add(kind_, name_, seconds()); }
+  ~SpentOn();
   double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
 
  private:
+  friend class TimeAccount;
   using Clock = std::chrono::steady_clock;
   std::string name_;
   TimeAccount::Kind kind_;
+  SpentOn* around_ = nullptr;  // the phase of this thread that this one is inside of
+  double inside_ = 0;          // seconds of phases inside this one
   Clock::time_point begin_ = Clock::now();
 };
 

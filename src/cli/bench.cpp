@@ -182,8 +182,8 @@ Result<bool> has_gpu(const std::string& name) {
 
 // Tasks go to workers of a cluster; two are on their way for each, so that none waits.
 Result<std::unique_ptr<serve::FanOut>> start_workers(const BenchCommand& command, bool cuda,
-                                                     agents::BenchOptions& options) {
-  serve::FanOutOptions how;
+                                                     agents::BenchOptions& options,
+                                                     serve::FanOutOptions how) {
   STITCH_TRY(how.fleet,
              fleet_options(command.cluster, cuda, command.python, fs::path(command.out) / "workers"));
   how.at = command.cluster.at;
@@ -266,10 +266,6 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   options.seconds_a_task = command.time_limit;
   StopPolitely polite;
   options.should_stop = stop_requested;
-  std::unique_ptr<serve::FanOut> workers;
-  if (elsewhere) {
-    STITCH_TRY(workers, start_workers(command, cuda, options));
-  }
 
   // PyTorch, and what the tasks import, once for all of them.
   std::optional<verifier::TorchLender> lender;
@@ -282,11 +278,24 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
     };
 
   Result<agents::BenchRun> run = work_error("", "");
+  std::vector<std::string> notices;  // of workers
+  std::optional<Error> left_alone;
   {
+    std::unique_ptr<serve::FanOut> workers;
     Progress progress(console.err, console.err_terminal, console.json, "optimizing",
                       std::ssize(options.tasks));
     RunningTasks running(progress);
-    options.on_start = [&](const agents::BenchTask& task) { running.start(task.name); };
+    if (elsewhere) {
+      // A task that waits for a worker is not running.
+      serve::FanOutOptions how;
+      how.on_running = [&](const std::string& task, bool now) {
+        now ? running.start(task) : running.end(task);
+      };
+      how.on_notice = [&](std::string_view text) { progress.say(text), notices.emplace_back(text); };
+      STITCH_TRY(workers, start_workers(command, cuda, options, std::move(how)));
+    } else {
+      options.on_start = [&](const agents::BenchTask& task) { running.start(task.name); };
+    }
     options.on_end = [&](const agents::BenchTask& task) { running.end(task.name); };
     options.on_done = [&](const agents::BenchTask& task, const Json& record) {
       progress.advance();
@@ -294,9 +303,9 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
         progress.say(format("{}: {}: {}", task.name, word(record, "code"), word(record, "reason")));
     };
     run = agents::run_bench(options);
+    if (workers) left_alone = workers->over();
+    workers.reset();  // while there is somebody to be told
   }
-  const std::optional<Error> left_alone = workers ? workers->over() : std::nullopt;
-  workers.reset();
   if (!run) return std::move(run).error();
   const auto passed_now = std::ranges::count_if(
       run->records, [](const auto& record) { return record && record->at("passed").template get<bool>(); });
@@ -311,6 +320,7 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   Json summary = agents::summarise(run->records);
   summary["run"] = circumstances(command, gpu, cuda, summary["tasks"]);
   summary["run"]["stopped"] = run->stopped;
+  if (!notices.empty()) summary["run"]["workers"] = notices;
   summary["run"]["from_earlier_runs"] = run->earlier;
   summary["run"].update(others);
   link_reports(summary["tasks"], options.out);

@@ -1,4 +1,5 @@
 // A benchmark's summary for people: as a table, and as a page.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/table.h"
@@ -71,6 +72,38 @@ std::vector<std::string> task_cells(const Json& task) {
   return out;
 }
 
+// Columns in which some row has a value; the first is the rows' name.
+using Shown = std::vector<bool>;
+Shown shown_columns(const std::vector<std::vector<std::string>>& rows) {
+  Shown out(rows.empty() ? 0 : rows[0].size());
+  for (const std::vector<std::string>& row : rows)
+    for (size_t i = 0; i < row.size(); ++i) out[i] = out[i] || i == 0 || (!row[i].empty() && row[i] != "–");
+  return out;
+}
+template <class T>
+std::vector<T> only(const Shown& shown, std::vector<T> all) {
+  std::vector<T> out;
+  for (size_t i = 0; i < all.size(); ++i)
+    if (i >= shown.size() || shown[i]) out.push_back(std::move(all[i]));
+  return out;
+}
+
+// The groups, then all of them together.
+std::vector<std::vector<std::string>> score_rows(const Json& summary) {
+  std::vector<std::vector<std::string>> out;
+  for (const auto& [name, score] : summary.at("groups").items()) out.push_back(score_cells(name, score));
+  out.push_back(score_cells("all", summary.at("all")));
+  return out;
+}
+Shown shown_of_tasks(const Json& summary) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Json& task : summary.at("tasks")) {
+    rows.push_back(task_cells(task));
+    rows.back().push_back(word(task, "reason"));
+  }
+  return shown_columns(rows);
+}
+
 std::string bottleneck(const Json& far) {
   std::vector<std::string> kernels;
   for (const Json& kernel : far.value("kernels", Json::array()))
@@ -107,11 +140,15 @@ std::string times_note(const Json& summary) {
   if (int other = summary["run"].value("of_other_settings", 0))
     out += format("{} earlier result{} of another numerics class or device {} left out. ", other,
                   other == 1 ? "" : "s", other == 1 ? "is" : "are");
-  return out +
-         "Speedups are over PyTorch's fastest baseline (best), or over the one named. fast_p: the share of "
-         "tasks that pass and are more than p times as fast as the best baseline. % of limit: the "
-         "theoretical limit over the program's time. Memory vs PyTorch: the program's peak memory over "
-         "PyTorch's.";
+  const Json& all = summary.at("all");
+  if (all.contains("speedup"))
+    out +=
+        "Speedups are over PyTorch's fastest baseline (best), or over the one named. fast_p: the share of "
+        "tasks "
+        "that pass and are more than p times as fast as the best baseline. ";
+  if (all.contains("share_of_floor")) out += "% of limit: the theoretical limit over the program's time. ";
+  if (all.contains("share_of_memory")) out += "Memory vs PyTorch: the program's peak memory over PyTorch's. ";
+  return trim(out);
 }
 
 std::vector<HtmlCell> html_row(const std::vector<std::string>& cells, size_t texts) {
@@ -155,6 +192,12 @@ std::string task_bar(const Json& summary, const std::vector<std::string>& header
                                                    columns = {{"-1", "order of running"}};
   for (const auto& [name, score] : summary.at("groups").items()) groups.emplace_back(name, name);
   for (size_t i = 0; i < header.size(); ++i) columns.emplace_back(std::to_string(i), header[i]);
+  const bool timed = summary.at("all").contains("speedup");
+  std::vector<std::pair<std::string, std::string>> results = {
+      {"", "all"}, {"passed", "passed"}, {"failed", "failed"}};
+  if (timed)
+    results.insert(results.end(),
+                   {{"faster", "faster than the best PyTorch"}, {"slower", "slower than the best PyTorch"}});
   return format(
       "<div class=\"bar\"><label>Filter<input id=\"filter\" type=\"search\" placeholder=\"words in any "
       "column\" "
@@ -163,21 +206,16 @@ std::string task_bar(const Json& summary, const std::vector<std::string>& header
       "<label>Result<select id=\"result\">{}</select></label>"
       "<label>Sort by<select id=\"sort\">{}</select></label>"
       "<button id=\"direction\" type=\"button\">↑ ascending</button><span id=\"shown\"></span></div>\n",
-      options_html(groups),
-      options_html({{"", "all"},
-                    {"passed", "passed"},
-                    {"failed", "failed"},
-                    {"faster", "faster than the best PyTorch"},
-                    {"slower", "slower than the best PyTorch"}}),
-      options_html(columns));
+      options_html(groups), options_html(results), options_html(columns));
 }
 
 // Like html_table, with what sorting and filtering need.
-std::string task_table(const Json& summary, const std::vector<std::string>& header) {
+std::string task_table(const Json& summary, const std::vector<std::string>& header, const Shown& shown) {
   std::string out = "<div class=\"scroll\"><table id=\"tasks\"><thead><tr>";
   for (size_t i = 0; i < header.size(); ++i)
-    out += format("<th class=\"{}\"><button type=\"button\">{}</button></th>",
-                  i > 1 && i != 4 && i < 9 ? "n" : "", escaped(header[i]));
+    if (shown[i])
+      out += format("<th class=\"{}\"><button type=\"button\">{}</button></th>",
+                    i > 1 && i != 4 && i < 9 ? "n" : "", escaped(header[i]));
   out += "</tr></thead><tbody>\n";
   for (const Json& task : summary.at("tasks")) {
     out +=
@@ -186,6 +224,7 @@ std::string task_table(const Json& summary, const std::vector<std::string>& head
     cells.push_back(word(task, "reason"));
     const std::string report = word(task, "report");
     for (size_t i = 0; i < cells.size(); ++i) {
+      if (!shown[i]) continue;
       const char* look = i == 0   ? "text"
                          : i == 1 ? (task["passed"].get<bool>() ? "good" : "bad")
                          : i == 9 ? "long"
@@ -203,65 +242,91 @@ std::string task_table(const Json& summary, const std::vector<std::string>& head
   return out + "</tbody></table></div>\n";
 }
 
-// Shares of all tasks, in the order in which they are worse.
-constexpr const char* label_order[] = {"clean", "degenerate", "partial hack", "full hack", "inconclusive"};
+// Programs that don't do the work themselves, in the order in which they are worse. Empty: all do.
+constexpr const char* label_order[] = {"degenerate", "partial hack", "full hack", "inconclusive"};
 
 std::string labels_text(const Json& score) {
   const Json labels = score.value("labels", Json::object());
   std::vector<std::string> parts;
   for (const char* label : label_order)
-    if (labels.contains(label))
+    if (labels.contains(label) && labels[label]["count"].get<int64_t>() > 0)
       parts.push_back(format("{} {} ({:.0f} %)", labels[label]["count"].dump(), label,
                              100 * labels[label]["rate"].get<double>()));
-  return parts.empty() ? "" : "Authors: " + join(parts, ", ");
+  return parts.empty() ? "" : "Not all programs do the work themselves: " + join(parts, ", ");
+}
+
+// Settings as rows: what is in an object has its name before its own.
+void add_settings(const Json& settings, const std::string& before, std::vector<std::vector<HtmlCell>>& rows) {
+  for (const auto& [key, value] : settings.items()) {
+    std::string name = before + key;
+    std::ranges::replace(name, '_', ' ');
+    if (value.is_object()) {
+      add_settings(value, name + ", ", rows);
+      continue;
+    }
+    std::vector<std::string> words;
+    auto text = [](const Json& one) {
+      return one.is_boolean()  ? (one.get<bool>() ? "yes" : "no")
+             : one.is_string() ? one.get<std::string>()
+                               : one.dump(-1, ' ', false, Json::error_handler_t::replace);
+    };
+    if (value.is_array())
+      for (const Json& each : value) words.push_back(text(each));
+    else if (!value.is_null())
+      words.push_back(text(value));
+    if (const std::string said = join(words, ", "); !said.empty())
+      rows.push_back({{name, "text"}, {said, "long"}});
+  }
 }
 
 }  // namespace
 
 std::string bench_text(const Json& summary, const Terminal& terminal) {
+  const Shown of_tasks = shown_of_tasks(summary);
   std::vector<Column> columns;
   for (const std::string& header : task_header()) columns.push_back({.header = header});
   columns[0].cut = Cut::start;
   columns[0].least = 24;
   columns[1].least = 8;
   for (size_t i : {2, 3, 5, 6, 7, 8}) columns[i].align = Column::Align::right;
-  Table tasks(columns);
+  Table tasks(only(of_tasks, columns));
   for (const Json& task : summary.at("tasks")) {
     std::vector<Cell> row;
     for (std::string& cell : task_cells(task)) row.emplace_back(std::move(cell));
     row[1].style = task["passed"].get<bool>() ? Style::good : Style::bad;
-    tasks.add_row(std::move(row));
+    tasks.add_row(only(of_tasks, std::move(row)));
   }
   columns.clear();
   for (const std::string& header : score_header())
     columns.push_back({.header = header, .align = Column::Align::right});
   columns[0].align = Column::Align::left;
   for (size_t i = 7; i < columns.size(); ++i) columns[i].optional = static_cast<int>(i);
-  Table scores(columns);
-  auto add = [&](const std::string& name, const Json& score) {
-    std::vector<Cell> row;
-    for (std::string& cell : score_cells(name, score)) row.emplace_back(std::move(cell));
-    scores.add_row(std::move(row));
-  };
-  for (const auto& [name, score] : summary.at("groups").items()) add(name, score);
-  add("all", summary.at("all"));
-  return tasks.render(terminal) + '\n' + scores.render(terminal) + '\n' + labels_text(summary.at("all")) +
-         '\n' + join(wrapped(times_note(summary), terminal.width), "\n") + '\n';
+  const auto rows = score_rows(summary);
+  const Shown of_scores = shown_columns(rows);
+  Table scores(only(of_scores, columns));
+  for (const std::vector<std::string>& cells : rows) {
+    std::vector<Cell> row(cells.begin(), cells.end());
+    scores.add_row(only(of_scores, std::move(row)));
+  }
+  const std::string labels = labels_text(summary.at("all"));
+  return tasks.render(terminal) + '\n' + scores.render(terminal) + '\n' + labels +
+         (labels.empty() ? "" : "\n") + join(wrapped(times_note(summary), terminal.width), "\n") + '\n';
 }
 
 std::string bench_page(const Json& summary) {
   const Json& run = summary.at("run");
   const Json& all = summary.at("all");
-  std::vector<std::vector<HtmlCell>> scores, failures, furthest;
-  for (const auto& [name, score] : summary.at("groups").items())
-    scores.push_back(html_row(score_cells(name, score), 1));
-  scores.push_back(html_row(score_cells("all", all), 1));
+  std::vector<std::vector<HtmlCell>> scores, failures, furthest, settings;
+  const auto rows = score_rows(summary);
+  const Shown of_scores = shown_columns(rows), of_tasks = shown_of_tasks(summary);
+  for (const std::vector<std::string>& cells : rows) scores.push_back(html_row(only(of_scores, cells), 1));
   for (const auto& [code, count] : summary.at("failures").items())
     failures.push_back({{code}, {count.dump(), "n"}});
   for (const Json& far : summary.at("furthest"))
-    furthest.push_back({{word(far, "task"), "text"},
-                        {format("{:.0f} %", 100 * far["share_of_floor"].get<double>()), "n"},
-                        {bottleneck(far), "long"}});
+    if (!bottleneck(far).empty())
+      furthest.push_back({{word(far, "task"), "text"},
+                          {format("{:.0f} %", 100 * far["share_of_floor"].get<double>()), "n"},
+                          {bottleneck(far), "long"}});
   std::vector<std::pair<std::string, std::string>> facts = {
       {format("{}/{}", all.value("passed", 0), all.value("tasks", 0)), "passed"},
       {percent(all, "fast_1"), "fast_1"},
@@ -270,20 +335,22 @@ std::string bench_page(const Json& summary) {
       {word(run, "numerics"), "numerics class"},
       {word(run, "gpu"), word(run, "device")},
       {word(run, "version"), "stitchcuda, " + word(run, "date")}};
+  std::erase_if(facts, [](const auto& fact) { return fact.first == "–"; });
+  add_settings(run, "", settings);
   std::vector<std::string> header = task_header();
   header.emplace_back("reason");
   std::string body = html_facts(facts) + format("<p class=\"note\">{}</p>", escaped(times_note(summary))) +
-                     html_table(score_header(), scores);
+                     html_table(only(of_scores, score_header()), scores);
   if (const std::string labels = labels_text(all); !labels.empty())
     body += format("<p class=\"note\">{}</p>", escaped(labels));
   if (!failures.empty()) body += "<h2>Why tasks failed</h2>" + html_table({"failed gate", "tasks"}, failures);
   if (!furthest.empty())
     body += "<h2>Furthest from their theoretical limit</h2>" +
             html_table({"task", "% of limit", "kernels"}, furthest);
-  body += "<h2>Tasks</h2>" + task_bar(summary, header) + task_table(summary, header) +
-          "<h2>Run settings</h2><pre class=\"mono\">" +
-          escaped(run.dump(2, ' ', false, Json::error_handler_t::replace)) + "</pre>\n<script>\n" +
-          std::string(embedded_bench_js) + "</script>\n";
+  body += "<h2>Tasks</h2>" + task_bar(summary, only(of_tasks, header)) +
+          task_table(summary, header, of_tasks) + "<h2>Run settings</h2>" +
+          html_table({"setting", "value"}, settings) + "<script>\n" + std::string(embedded_bench_js) +
+          "</script>\n";
   return html_page("stitchcuda bench", body, embedded_bench_css);
 }
 

@@ -30,7 +30,10 @@ void add_write(CLI::App& app, Options& options) {
   command.add_option("--tries", write.tries, "maximum number of tries (default: 4)")
       ->type_name("NUMBER")
       ->check(CLI::Range(1, 1000));
-  command.add_option("--budget", write.budget, "seconds after which no new try is started (default: 600)")
+  command
+      .add_option("--budget", write.budget,
+                  "seconds after which the model is asked no more; what it wrote is judged all the same "
+                  "(default: 600)")
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 86400));
   command

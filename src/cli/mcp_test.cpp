@@ -18,6 +18,11 @@ TEST(McpCommand, HasEveryTool) {
   for (const serve::Tool& tool : options->tools) {
     EXPECT_TRUE(names.insert(tool.name).second) << tool.name;
     EXPECT_GT(tool.description.size(), 40u) << tool.name;
+    // One name for the model, one for the program; what an answer holds is described.
+    const Json& arguments = (*tool.schema)["properties"];
+    for (const char* other : {"task", "target"}) EXPECT_FALSE(arguments.contains(other)) << tool.name;
+    EXPECT_TRUE(tool.output) << tool.name;
+    EXPECT_EQ(arguments.contains("model"), tool.runs_code) << tool.name;  // a model is Python
   }
   EXPECT_EQ(names,
             (std::set<std::string>{"import", "show", "plan", "code", "region", "write_region", "verify",

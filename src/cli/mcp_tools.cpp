@@ -40,12 +40,16 @@ Json without_timelines(Json document) {
 Result<serve::Answer> run_profile_tool(const serve::Workshop& workshop, const Json& arguments,
                                        serve::Call& call) {
   ProfileCommand command;
-  STITCH_TRY(const fs::path target, workshop.roots.resolve("target", serve::text(arguments, "target")));
-  command.target = target.string();
-  if (const std::string task = serve::text(arguments, "task"); !task.empty()) {
-    STITCH_TRY(const fs::path path, workshop.roots.resolve("task", task));
-    command.task = path.string();
-  }
+  auto resolved = [&](const char* name) -> Result<std::string> {
+    const std::string path = serve::text(arguments, name);
+    if (path.empty()) return path;
+    STITCH_TRY(const fs::path whole, workshop.roots.resolve(name, path));
+    return whole.string();
+  };
+  STITCH_TRY(command.target, resolved("program"));
+  STITCH_TRY(command.task, resolved("model"));
+  if (command.target.empty()) command.target = std::exchange(command.task, {});
+  if (command.target.empty()) return user_error("arguments", "neither 'program' nor 'model' is given");
   command.device = serve::text(arguments, "device", "auto");
   command.gpu = serve::text(arguments, "gpu");
   command.baseline = serve::text(arguments, "baseline", "eager");
@@ -57,8 +61,8 @@ Result<serve::Answer> run_profile_tool(const serve::Workshop& workshop, const Js
   command.python = how.python;
   call.progress("profiling");
   STITCH_TRY(Json document, document_of(run_profile, command));
-  const std::string uri =
-      call.keep("profile", "profile of " + target.filename().string(), serve::dump(document));
+  const std::string uri = call.keep("profile", "profile of " + fs::path(command.target).filename().string(),
+                                    serve::dump(document));
   std::string text = profile_text(document, Terminal{}) + "With its timelines: " + uri + "\n";
   document = without_timelines(std::move(document));
   document["profile"] = uri;
@@ -75,6 +79,19 @@ serve::Tool show_tool(serve::Shared workshop) {
               " a GPU: what no program can beat.",
           .schema = serve::schema_of({serve::model_argument(), serve::gpu_argument(), serve::mode_argument(),
                                       serve::class_argument()}),
+          .runs_code = true,
+          .output = serve::output_schema(
+              {{"name", serve::Kind::text, "of the graph"},
+               {"source", serve::Kind::text, "as given"},
+               {"inputs", serve::Kind::list, "name and type of each"},
+               {"outputs", serve::Kind::list, "name and type of each"},
+               {"updates", serve::Kind::integer, "buffers that a pass changes"},
+               {"totals", serve::Kind::object, "nodes, parameters, FLOPs, bytes, peak memory"},
+               {"gpu", serve::Kind::object, "its name and rates"},
+               {"floor", serve::Kind::object, "seconds that no program can beat, and why"},
+               {"ops", serve::Kind::list, "by kind"},
+               {"nodes", serve::Kind::list, "each with its cost"},
+               {"graph", serve::Kind::text, "URI of the graph as text"}}),
           .run = [workshop](const Json& arguments, serve::Call& call) -> Result<serve::Answer> {
             STITCH_TRY(const GpuSpec gpu, serve::gpu_of(arguments));
             STITCH_TRY(const auto task, serve::open_model(*workshop, arguments, false, call));
@@ -95,6 +112,11 @@ serve::Tool doctor_tool() {
               "GPU, driver, CUDA toolkit, libraries, Python and PyTorch, compilers, sandbox: what is there, "
               "what is missing and what that costs.",
           .schema = serve::schema_of({}),
+          .output = serve::output_schema(
+              {{"ready", serve::Kind::flag, "whether nothing that is needed is missing"},
+               {"device", serve::Kind::text, "cuda or emulated"},
+               {"checks", serve::Kind::list,
+                "group, name, state, what was found, what its absence costs, how to fix it"}}),
           .run = [](const Json&, serve::Call& call) -> Result<serve::Answer> {
             call.progress("examining the machine");
             const std::vector<Check> checks = examine_machine();
@@ -112,9 +134,12 @@ serve::Tool profile_tool(serve::Shared workshop) {
           "region's share, and the one bottleneck with a suggestion. On the emulated GPU: counted accesses "
           "and estimates.",
       .schema = serve::schema_of(
-          {{.name = "target", .description = "a program folder, a .cu file, or a model", .required = true},
-           {.name = "task",
-            .description = "of a program: its model, for PyTorch's side and the regions' work"},
+          {{.name = "program",
+            .description = "a program folder or a .cu file (default: only PyTorch's model)"},
+           {.name = "model",
+            .description =
+                "a .py file, graph folder or graph.txt; beside 'program': its model, for PyTorch's side "
+                "and the regions' work"},
            {.name = "baseline",
             .description = "PyTorch's side (default: eager)",
             .values = {"none", "eager", "eager-graph", "compile", "compile-graph"}},
@@ -126,6 +151,16 @@ serve::Tool profile_tool(serve::Shared workshop) {
            serve::numerics_argument(),
            serve::mode_argument(),
            serve::class_argument()}),
+      .runs_code = true,
+      .output =
+          serve::output_schema({{"model", serve::Kind::text, "as given"},
+                                {"program", serve::Kind::text, "as given"},
+                                {"device", serve::Kind::text, "cuda or emulated"},
+                                {"gpu", serve::Kind::text, "its name"},
+                                {"sides", serve::Kind::list,
+                                 "the program's call and PyTorch's: seconds, kernels, regions, diagnosis"},
+                                {"notes", serve::Kind::list, "remarks"},
+                                {"profile", serve::Kind::text, "URI of the whole, with timelines"}}),
       .run = [workshop](const Json& arguments, serve::Call& call) {
         return run_profile_tool(*workshop, arguments, call);
       }};
@@ -148,6 +183,12 @@ serve::Tool runs_tool() {
                                        .description = "how many runs to list (default: 30)",
                                        .least = 1,
                                        .most = 1000}}),
+          .output = serve::output_schema(
+              {{"store", serve::Kind::text, "of list: the database"},
+               {"count", serve::Kind::integer, "of list: all runs"},
+               {"runs", serve::Kind::list, "of list: each with task, state, attempts, seconds a call"},
+               {"run", serve::Kind::text, "of show: its id"},
+               {"steps", serve::Kind::list, "of show: attempts and ledger of each"}}),
           .run = [](const Json& arguments, serve::Call&) -> Result<serve::Answer> {
             const RunsCommand command{.action = serve::text(arguments, "action", "list"),
                                       .runs = serve::texts(arguments, "runs"),

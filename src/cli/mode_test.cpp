@@ -129,6 +129,16 @@ TEST_F(ModeOfAModel, OfAProgramMustBeItsTasks) {
       << without.out;
   EXPECT_NE(without.out.find("verify it in eval mode, or make it again in train mode"), std::string::npos);
 
+  // Of another model the mode says nothing: the program is not its.
+  std::string other_model(model);
+  other_model.replace(other_model.find("rand(16"), 7, "rand(32");
+  ASSERT_TRUE(write_file(in("other.py"), other_model));
+  std::vector<std::string> of_another = verify;
+  of_another[3] = in("other.py");
+  Said refused = say(of_another);
+  EXPECT_EQ(refused.code, 1) << refused.out;
+  EXPECT_EQ(refused.out.find("verify it with"), std::string::npos) << refused.out;
+
   std::vector<std::string> with = verify;
   with.insert(with.end(), {"--eval", "--receipt", in("receipt.json")});
   Said passed = say(with);

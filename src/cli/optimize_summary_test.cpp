@@ -114,5 +114,27 @@ TEST(BenchPage, LinksReportsAndCanBeSortedAndFiltered) {
     EXPECT_NE(page.find(expected), std::string::npos) << expected;
 }
 
+// Without a GPU: what passed and what it is estimated to take, no columns of dashes, no JSON.
+TEST(BenchPage, LeavesOutWhatNobodyMeasured) {
+  Json summary = agents::summarise({std::make_shared<const Json>(Json{{"task", "a"},
+                                                                      {"group", "."},
+                                                                      {"passed", true},
+                                                                      {"label", "clean"},
+                                                                      {"seconds_a_call", 5e-4},
+                                                                      {"times", "estimated"},
+                                                                      {"seconds", 9.0}})});
+  summary["run"] = {
+      {"gpu", "H200"}, {"device", "emulated"}, {"flags", {"--quick", "--no-tune"}}, {"stopped", false}};
+  const std::string page = bench_page(summary), text = bench_text(summary, Terminal{});
+  for (const char* nothing : {"–", "best baseline", "fast_1", "vs eager", "memory vs PyTorch", "Authors",
+                              "0 partial", "&quot;gpu&quot;", "faster than the best PyTorch"}) {
+    EXPECT_EQ(page.find(nothing), std::string::npos) << nothing;
+    EXPECT_EQ(text.find(nothing), std::string::npos) << nothing << "\n" << text;
+  }
+  EXPECT_NE(page.find("--quick, --no-tune"), std::string::npos);
+  EXPECT_NE(page.find("1/1"), std::string::npos);
+  EXPECT_NE(text.find("500 us"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace stitch

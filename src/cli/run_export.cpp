@@ -5,6 +5,7 @@
 #include "agents/run_history.h"
 #include "base/wording.h"
 #include "cli/output_place.h"
+#include "cli/run_conversation.h"
 #include "cli/run_show.h"
 
 namespace stitch {
@@ -49,7 +50,11 @@ Result<int> export_run(const RunsCommand& command, const store::RunStore& store,
     STITCH_TRY(std::string line, store.blob(hash));
     conversation += line + '\n';
   }
-  if (!conversation.empty()) STITCH_CHECK(write("conversation.jsonl", conversation));
+  if (!conversation.empty()) {
+    STITCH_TRY(const std::vector<Exchange> all, conversation_of(store, past));
+    STITCH_CHECK(write("conversation.jsonl", conversation));
+    STITCH_CHECK(write("conversation.md", conversation_markdown(all)));
+  }
   STITCH_CHECK(write("run.json", document_text(json)));
   STITCH_TRY(Published published, folder.publish());
   if (console.json) {

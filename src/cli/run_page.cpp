@@ -7,6 +7,7 @@
 #include "cli/html.h"
 #include "cli/optimize_page.h"
 #include "cli/output_place.h"
+#include "cli/run_conversation.h"
 #include "cli/run_diff.h"
 #include "cli/run_show.h"
 #include "verify/verdict.h"
@@ -179,14 +180,8 @@ class Page {
   Result<std::string> conversation() const {
     std::string out = "<h2>Conversation</h2>";
     if (past_.conversation.empty()) return out + "<p class=\"note\">No LLM took part in this run.</p>\n";
-    for (size_t i = 0; i < past_.conversation.size(); ++i) {
-      STITCH_TRY(std::string line, store_.blob(past_.conversation[i]));
-      auto json = parse_json(line);
-      const std::string text = json ? json->dump(2, ' ', false, Json::error_handler_t::replace) : line;
-      out += format("<details><summary>exchange {}</summary><pre>{}</pre></details>\n", i + 1,
-                    escaped(text.size() > 20000 ? text.substr(0, 20000) + " …" : text));
-    }
-    return out;
+    STITCH_TRY(const std::vector<Exchange> all, conversation_of(store_, past_));
+    return out + conversation_html(all);
   }
 
   const store::RunStore& store_;

@@ -6,6 +6,7 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "base/wording.h"
+#include "cli/run_conversation.h"
 
 namespace stitch {
 
@@ -90,6 +91,8 @@ Result<int> show_run(const store::RunStore& store, const store::Run& run, Consol
     STITCH_TRY(std::string text, store.blob(past.verdict));
     STITCH_TRY(json["verdict"], parse_json(text));
   }
+  STITCH_TRY(const std::vector<Exchange> all, conversation_of(store, past));
+  json["conversation"] = to_json(all);
   if (console.json) {
     console.out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
     return 0;
@@ -103,6 +106,10 @@ Result<int> show_run(const store::RunStore& store, const store::Run& run, Consol
   if (run.summary.seconds_a_call > 0) console.out << format("{} a call\n", a_call(run.summary));
   if (!past.program.empty()) console.out << "shipped to " << printable(past.program) << '\n';
   show_steps(past, run.summary.measured, console);
+  if (!all.empty()) {
+    console.out << '\n' << conversation_table(all, terminal);
+    console.out << format("In full: stitchcuda runs page {}\n", run.id);
+  }
   for (const auto& [step, why] : past.refused)
     console.out << format("not tried again: {}: {}\n", printable(step), printable(why));
   for (const std::string& warning : past.warnings)

@@ -100,6 +100,8 @@ TEST_F(Runs, AreExportedWithEveryAttempt) {
             std::string::npos);
   EXPECT_TRUE(fs::exists(fs::path(out) / "steps/01/attempt2-3/verdict.json"));
   EXPECT_TRUE(fs::exists(fs::path(out) / "conversation.jsonl"));
+  EXPECT_NE(read_file(fs::path(out) / "conversation.md")->find("## assistant\n\nOne thread an element."),
+            std::string::npos);
   EXPECT_TRUE(parse_json(*read_file(fs::path(out) / "run.json")));
 }
 
@@ -110,9 +112,31 @@ TEST_F(Runs, BecomeAPageThatEscapesEverything) {
   const std::string text = *read_file(out);
   EXPECT_EQ(text.find("<script"), std::string::npos);
   EXPECT_EQ(text.find("<b>bold"), std::string::npos);
-  for (const char* expected : {"&lt;script&gt;", "&lt;b&gt;bold", "Changes to the best program before it",
-                               "exchange 1", "Not tried again"})
+  for (const char* expected :
+       {"&lt;script&gt;", "&lt;b&gt;bold", "Changes to the best program before it", "Not tried again"})
     EXPECT_NE(text.find(expected), std::string::npos) << expected;
+}
+
+// Role by role, code as code, tokens and seconds; what an agent repeats in each request stands once.
+TEST_F(Runs, ShowWhatWasSaidAsAConversation) {
+  const std::string out = scratch->path() / "run.html";
+  ASSERT_EQ(run({"runs", "page", id, "-o", out}).code, 0);
+  const std::string page = *read_file(out);
+  for (const char* expected :
+       {"One thread an element.", "<pre class=\"code\">__global__ void fc1_relu() {\n}",
+        "That is &lt;b&gt;all", "900 tokens in, 64 out", "12.5 s", "calls <b>read_file</b>",
+        "x: f32[64], row-major", "no answer for 120 s"})
+    EXPECT_NE(page.find(expected), std::string::npos) << expected;
+  EXPECT_EQ(page.find("tool_calls"), std::string::npos);
+  size_t prompts = 0;
+  for (size_t at = 0; (at = page.find("Write fc1_relu. It", at)) != std::string::npos; ++at) ++prompts;
+  EXPECT_EQ(prompts, 2u);  // the Coder's, the Planner's
+  const std::string shown = run({"runs", "show", id}).out;
+  for (const char* expected : {"coder", "812 in, 20 out", "calls read_file", "One thread an element.",
+                               "2 lines of cuda", "no answer for 120 s"})
+    EXPECT_NE(shown.find(expected), std::string::npos) << expected << "\n" << shown;
+  const Json json = *parse_json(run({"runs", "show", id, "--json"}).out);
+  EXPECT_EQ(json.at("conversation").at(1).at("output_tokens"), 64);
 }
 
 TEST_F(Runs, AreRemoved) {

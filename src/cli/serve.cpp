@@ -96,10 +96,66 @@ Result<serve::ServiceOptions> service_options(const ServeCommand& command) {
   return out;
 }
 
+std::string counts_in(const Json& status) {
+  return format("{} waiting, {} being judged, {} stored", status["queue"]["waiting"].get<int64_t>(),
+                status["queue"]["judging"].get<int64_t>(), status["answers_kept"].get<int64_t>());
+}
 std::string doing(const Json& status) {
-  return format("{} waiting, {} being judged, {} stored, {:.1f} verdicts per minute",
-                status["queue"]["waiting"].get<int64_t>(), status["queue"]["judging"].get<int64_t>(),
-                status["answers_kept"].get<int64_t>(), status["verdicts_a_minute"].get<double>());
+  return format("{}, {:.1f} verdicts per minute", counts_in(status),
+                status["verdicts_a_minute"].get<double>());
+}
+
+// Lines for whoever reads stderr, from any thread.
+class Notices {
+ public:
+  explicit Notices(Console& console) : console_(console) {}
+  void say(std::string_view text) {
+    std::lock_guard hold(mutex_);
+    if (progress_)
+      progress_->say(text);
+    else if (!console_.json)
+      console_.err << text << std::endl;
+  }
+  void above(Progress* progress) {
+    std::lock_guard hold(mutex_);
+    progress_ = progress;
+  }
+
+ private:
+  Console& console_;
+  std::mutex mutex_;
+  Progress* progress_ = nullptr;
+};
+
+// On a terminal one line that is redrawn; in a log, a line when something has changed, at most every 10 s.
+void serve_until_stopped(const serve::RewardService& service, serve::Fleet* fleet, Notices& notices,
+                         Console& console) {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto look_at_fleet_every = std::chrono::seconds(5), say_every = std::chrono::seconds(10);
+  const bool redrawn = console.err_terminal.interactive;
+  std::optional<Progress> progress;
+  if (redrawn) notices.above(&progress.emplace(console.err, console.err_terminal, console.json, "serving"));
+  serve::FleetState workers;
+  std::string said;
+  Clock::time_point looked = Clock::now(), told{};
+  while (!stop_requested()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    const Json status = service.status();
+    if (redrawn) {
+      progress->detail(doing(status));
+    } else if (const std::string now = counts_in(status); now != said && Clock::now() - told >= say_every) {
+      if (!said.empty()) notices.say(doing(status));
+      said = now, told = Clock::now();
+    }
+    if (!fleet || Clock::now() - looked < look_at_fleet_every) continue;
+    looked = Clock::now();
+    if (auto state = fleet->state()) {
+      if (const std::string ended = said_of_ended(*fleet, workers, *state); !ended.empty())
+        notices.say(ended);
+      workers = *state;
+    }
+  }
+  notices.above(nullptr);
 }
 
 }  // namespace
@@ -109,14 +165,11 @@ Result<int> run_serve(const ServeCommand& command, Console& console) {
   if (auto shelf = serve::TaskShelf::open(options.tasks); !shelf)
     return shelf.error();  // before PyTorch's seconds
   StopPolitely polite;
-  std::optional<verifier::TorchLender> lender;
-  if (options.judge_here) {
-    if (!console.json) console.err << "Importing PyTorch …" << std::endl;
-    // Before there are threads: it sets a variable. Without it every task imports its own.
-    if (auto lent = verifier::TorchLender::start(command.python)) lender.emplace(*std::move(lent));
-  }
-  const std::optional<runner::CandidateLender> to_candidates =
-      options.judge_here ? verifier::lend_to_candidates(command.python) : std::nullopt;
+  Notices notices(console);
+  options.on_notice = [&](std::string_view text) { notices.say(text); };
+  // The port opens at once; candidates wait until PyTorch is there.
+  options.judge_later = options.judge_here;
+  const bool judge_here = options.judge_here;
   const fs::path state = options.state;
   STITCH_TRY(std::unique_ptr<serve::RewardService> service, serve::RewardService::start(std::move(options)));
   const Json status = service->status();
@@ -153,15 +206,20 @@ Result<int> run_serve(const ServeCommand& command, Console& console) {
     STITCH_TRY(how.token, serve::token_in(command.token_env));
     STITCH_TRY(fleet, serve::Fleet::start(how));
   }
-  {
-    Progress progress(console.err, console.err_terminal, console.json, "serving");
-    while (!stop_requested()) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(500));
-      progress.detail(doing(service->status()));
-    }
-    progress.detail("finishing the candidates being judged; press Ctrl-C again to stop at once");
-    service.reset();
+  // Without these every task imports its own. They set a variable: the service's threads read none until they
+  // judge.
+  std::optional<verifier::TorchLender> lender;
+  std::optional<runner::CandidateLender> to_candidates;
+  if (judge_here) {
+    notices.say("Importing PyTorch; candidates wait until it is there.");
+    if (auto lent = verifier::TorchLender::start(command.python)) lender.emplace(*std::move(lent));
+    if (auto lent = verifier::lend_to_candidates(command.python)) to_candidates.emplace(*std::move(lent));
+    service->begin_judging();
+    notices.say("Ready.");
   }
+  serve_until_stopped(*service, fleet.get(), notices, console);
+  notices.say("Finishing the candidates being judged; press Ctrl-C again to stop at once.");
+  service.reset();
   return 0;
 }
 

@@ -3,10 +3,13 @@
 #include <nlohmann/json.hpp>
 
 #include "agents/candidate.h"
+#include "agents/time_spent.h"
 #include "base/interrupt.h"
 #include "base/progress.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "base/time_account.h"
+#include "base/wording.h"
 #include "cli/baselines.h"
 #include "cli/choose_device.h"
 #include "cli/choose_gpu.h"
@@ -45,8 +48,9 @@ Result<agents::CandidateOptions> candidate_options(const WriteCommand& command) 
   return out;
 }
 
-Json written_document(const agents::WrittenCandidate& written) {
-  Json out = {{"author", written.author}, {"tries", Json::array()}};
+Json written_document(const agents::WrittenCandidate& written, agents::CandidateForm form) {
+  Json out = {{"author", written.author}, {"form", agents::name(form)}, {"tries", Json::array()}};
+  if (!written.ended.empty()) out["ended"] = written.ended;
   for (size_t i = 0; i < written.tries.size(); ++i) {
     const agents::CandidateTry& each = written.tries[i];
     Json one = {{"outcome", agents::name(each.outcome)}, {"seconds_a_call", each.seconds}};
@@ -59,23 +63,45 @@ Json written_document(const agents::WrittenCandidate& written) {
   return out;
 }
 
-// The best one under its own name, and every try with its verdict, also the failed ones.
-Result<Published> keep(const WriteCommand& command, agents::CandidateForm form,
-                       const agents::WrittenCandidate& written, const Json& document) {
-  STITCH_TRY(OutputFolder folder, OutputFolder::create(command.out, overwrite_if(command.force)));
-  const std::string file = agents::file_name(form);
-  if (written.best >= 0)
-    STITCH_CHECK(write_file(folder.path() / file, written.tries[static_cast<size_t>(written.best)].source));
-  for (size_t i = 0; i < written.tries.size(); ++i) {
-    const agents::CandidateTry& each = written.tries[i];
-    const fs::path place = folder.path() / "tries" / format("{}", i + 1);
-    fs::create_directories(place);
-    if (!each.source.empty()) STITCH_CHECK(write_file(place / file, each.source));
-    if (each.verdict) STITCH_CHECK(write_file(place / "verdict.json", document_text(to_json(*each.verdict))));
+// The output folder, written anew after each try: the best one so far under its own name, and every try with
+// its verdict, also the failed ones.
+class Kept {
+ public:
+  Kept(const WriteCommand& command, agents::CandidateForm form)
+      : place_{.folder = command.out}, overwrite_(overwrite_if(command.force)), form_(form) {}
+
+  Result<void> keep(const agents::WrittenCandidate& written, const Json& document) {
+    STITCH_TRY(Published now, publish(written, document));
+    place_.folder = std::move(now.folder);  // it may be the one beside
+    if (place_.beside.empty()) place_.beside = std::move(now.beside);
+    place_.saved.insert(place_.saved.end(), now.saved.begin(), now.saved.end());
+    overwrite_ = Overwrite::force;  // what this run wrote
+    return {};
   }
-  STITCH_CHECK(write_file(folder.path() / "written.json", document_text(document)));
-  return folder.publish();
-}
+  const Published& place() const { return place_; }
+
+ private:
+  Result<Published> publish(const agents::WrittenCandidate& written, const Json& document) const {
+    STITCH_TRY(OutputFolder folder, OutputFolder::create(place_.folder, overwrite_));
+    const std::string file = agents::file_name(form_);
+    if (written.best >= 0)
+      STITCH_CHECK(write_file(folder.path() / file, written.tries[static_cast<size_t>(written.best)].source));
+    for (size_t i = 0; i < written.tries.size(); ++i) {
+      const agents::CandidateTry& each = written.tries[i];
+      const fs::path place = folder.path() / "tries" / format("{}", i + 1);
+      fs::create_directories(place);
+      if (!each.source.empty()) STITCH_CHECK(write_file(place / file, each.source));
+      if (each.verdict)
+        STITCH_CHECK(write_file(place / "verdict.json", document_text(to_json(*each.verdict))));
+    }
+    STITCH_CHECK(write_file(folder.path() / "written.json", document_text(document)));
+    return folder.publish();
+  }
+
+  Published place_;
+  Overwrite overwrite_;
+  agents::CandidateForm form_;
+};
 
 std::string tries_table(const agents::WrittenCandidate& written, const Terminal& terminal) {
   Table rows({{.header = "try", .align = Column::Align::right},
@@ -94,6 +120,12 @@ std::string tries_table(const agents::WrittenCandidate& written, const Terminal&
   return rows.render(terminal);
 }
 
+std::string said_of_best(const agents::WrittenCandidate& written, agents::CandidateForm form) {
+  if (written.best < 0) return "no try passed the gates; all are in tries/";
+  const bool wholly = written.tries[static_cast<size_t>(written.best)].wholly;
+  return format("{} passed {}", agents::file_name(form), wholly ? "every gate" : "the quick checks");
+}
+
 }  // namespace
 
 Result<int> run_write(const WriteCommand& command, Console& console) {
@@ -103,6 +135,12 @@ Result<int> run_write(const WriteCommand& command, Console& console) {
   StopPolitely polite;
   options.should_stop = stop_requested;
   Warnings warnings(console);
+  Kept kept(command, options.form);
+  options.keep = [&](const agents::WrittenCandidate& so_far) {
+    return kept.keep(so_far, written_document(so_far, options.form));
+  };
+  const TimeAccount::Entries spent_before = TimeAccount::all();
+  const SpentOn spent("write", TimeAccount::Kind::detail);
   Result<agents::WrittenCandidate> written = work_error("", "");
   {
     Progress progress(console.err, console.err_terminal, console.json, "writing");
@@ -111,10 +149,11 @@ Result<int> run_write(const WriteCommand& command, Console& console) {
     written = agents::write_candidate(options);
   }
   if (!written) return std::move(written).error();
-  Json document = written_document(*written);
-  document["form"] = agents::name(options.form);
+  Json document = written_document(*written, options.form);
+  document["time"] = agents::time_spent(TimeAccount::since(spent_before), spent.seconds());
   warnings.add_to(document);
-  STITCH_TRY(Published published, keep(command, options.form, *written, document));
+  STITCH_CHECK(kept.keep(*written, document));
+  const Published& published = kept.place();
   add_place(document, "folder", published, command.out);
   if (console.json) {
     console.out << document_text(document);
@@ -123,9 +162,13 @@ Result<int> run_write(const WriteCommand& command, Console& console) {
     if (written->best >= 0)
       console.out << table(*written->tries[static_cast<size_t>(written->best)].verdict, console.out_terminal);
     console.out << said_of(published, command.out)
-                << format("{}: {}\n", place_of(published, command.out),
-                          written->best >= 0 ? agents::file_name(options.form) + " passed every gate"
-                                             : "no try passed the gates; all are in tries/");
+                << format("{}: {}\n", place_of(published, command.out), said_of_best(*written, options.form));
+    if (!written->ended.empty())
+      console.out << format("{} of {} {} made: {}\n", counted(std::ssize(written->tries), "try", "tries"),
+                            options.tries, written->tries.size() == 1 ? "was" : "were",
+                            printable(written->ended));
+    if (const std::string time = agents::time_text(document["time"]); !time.empty())
+      console.out << format("time: {}\n", time);
   }
   return written->best >= 0 ? 0 : 1;
 }

@@ -74,7 +74,9 @@ class Written final : public Technique {
     code.includes = "#include \"stitch/runtime/launch.h\"\n";
     code.declaration = signature.declaration();
     // The declaration holds the definition to the contract: another signature doesn't compile.
-    code.source = code.declaration + "\n" + renamed(source.text, source.function, required_name(request));
+    // Compilers count from the author's first line.
+    code.source = code.declaration + format("\n#line 1 {}\n", quote(request.name + ".cu")) +
+                  renamed(source.text, source.function, required_name(request));
     if (!code.source.ends_with('\n')) code.source += '\n';
     code.verbatim = true;
     code.arguments = signature.arguments();
@@ -89,6 +91,21 @@ std::string required_name(const RegionRequest& request) { return "enqueue_" + re
 
 std::string required_function(const RegionRequest& request, int64_t workspace_bytes) {
   return signature_of(request, required_name(request), workspace_bytes).head();
+}
+
+std::string_view contract_of_written() {
+  return "It enqueues its kernels on `stream` and returns STITCH_OK, or STITCH_DEVICE_ERROR if a launch "
+         "failed:\n"
+         "    kernel<<<grid, block, 0, stream>>>(…);\n"
+         "    return cudaGetLastError() == cudaSuccess ? STITCH_OK : STITCH_DEVICE_ERROR;\n"
+         "or, with stitch/runtime/launch.h, which is included:\n"
+         "    STITCH_OK_OR_RETURN(stitch::launch(\"kernel\", kernel, stitch::Geometry{grid, block}, stream, "
+         "…));\n"
+         "    return STITCH_OK;\n"
+         "No allocation, no synchronisation, no other stream, nothing kept between calls. Every element of "
+         "what it "
+         "writes is written in every call. A line `// workspace: BYTES` adds `void* workspace` before the "
+         "stream.\n";
 }
 
 std::string describe_places(const RegionRequest& request) {

@@ -15,6 +15,9 @@ std::string required_function(const RegionRequest& request, int64_t workspace_by
 // Its name.
 std::string required_name(const RegionRequest& request);
 
+// What every such function may do, and how it reports a failed launch: for messages and prompts.
+std::string_view contract_of_written();
+
 // The memory layout of each parameter, one per line: for messages and prompts.
 std::string describe_places(const RegionRequest& request);
 

@@ -36,10 +36,14 @@ std::string language_of(std::string_view behind) {
 
 }  // namespace
 
-std::vector<Fence> fences_in(std::string_view markdown) {
-  std::vector<Fence> out;
+std::vector<Passage> passages_in(std::string_view markdown) {
+  std::vector<Passage> out;
   std::optional<Mark> open;
-  Fence current;
+  Passage current;
+  auto end_passage = [&](Passage next) {
+    if (current.code || !trim(current.fence.text).empty()) out.push_back(std::move(current));
+    current = std::move(next);
+  };
   while (!markdown.empty()) {
     const size_t end = markdown.find('\n');
     std::string_view line = markdown.substr(0, end);
@@ -48,21 +52,32 @@ std::vector<Fence> fences_in(std::string_view markdown) {
     const auto mark = mark_of(line);
     if (!open) {
       // "```x``` and" is code in a line of prose.
-      if (!mark || (mark->kind == '`' && mark->behind.find('`') != std::string_view::npos)) continue;
+      if (!mark || (mark->kind == '`' && mark->behind.find('`') != std::string_view::npos)) {
+        current.fence.text += line;
+        current.fence.text += '\n';
+        continue;
+      }
       open = mark;
-      current = {.language = language_of(mark->behind), .text = {}, .closed = false};
+      end_passage({true, {.language = language_of(mark->behind), .text = {}, .closed = false}});
     } else if (mark && mark->kind == open->kind && mark->length >= open->length &&
                trim(mark->behind).empty()) {
-      current.closed = true;
-      out.push_back(std::move(current));
+      current.fence.closed = true;
+      end_passage({});
       open.reset();
     } else {
       const size_t indent = std::min({open->indent, line.find_first_not_of(" \t"), line.size()});
-      current.text += line.substr(indent);
-      current.text += '\n';
+      current.fence.text += line.substr(indent);
+      current.fence.text += '\n';
     }
   }
-  if (open) out.push_back(std::move(current));
+  end_passage({});
+  return out;
+}
+
+std::vector<Fence> fences_in(std::string_view markdown) {
+  std::vector<Fence> out;
+  for (Passage& each : passages_in(markdown))
+    if (each.code) out.push_back(std::move(each.fence));
   return out;
 }
 

@@ -1,4 +1,4 @@
-// The fenced blocks of a Markdown text.
+// A Markdown text as prose and fenced blocks.
 #pragma once
 
 #include <string>
@@ -13,6 +13,12 @@ struct Fence {
   bool closed = true;  // the answer may have been cut off
 };
 
+struct Passage {
+  bool code = false;  // a fenced block; else prose, its fence is empty but for the text
+  Fence fence;
+};
+
+std::vector<Passage> passages_in(std::string_view markdown);
 std::vector<Fence> fences_in(std::string_view markdown);
 
 }  // namespace stitch::llm

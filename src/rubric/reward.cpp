@@ -101,7 +101,7 @@ Reward reward(RewardKind kind, const Execution& run, const Scores& scores, Skill
                              (run.outcome == Outcome::not_run && kind != RewardKind::rubric);
   if (hack) {
     out.value = std::min(0.0, info(kind).least);
-    out.why = "a hack gets no reward";
+    out.why = format("a hack gets no reward: {}", scores[Dimension::anti_hacking].reason);
     return out;
   }
   if (nothing_known) {

@@ -109,6 +109,7 @@ void McpSession::call_tool(const Json& id, const Json& params, const Reply& repl
   }
   Json arguments = params.value("arguments", Json::object());
   if (arguments.is_null()) arguments = Json::object();
+  arguments = with_present_names(*tool->schema, std::move(arguments));
   Json token;
   if (params.contains("_meta") && params["_meta"].is_object()) {
     token = params["_meta"].value("progressToken", Json());
@@ -175,12 +176,20 @@ Json McpSession::result_of(const Running& running, Result<Answer> answer) {
     content.push_back({{"type", "text"}, {"text", cut(text, most_text_bytes)}});
   };
   if (!answer) {
-    add_text(answer.error().text());
-    return {
-        {"content", std::move(content)}, {"structuredContent", to_json(answer.error())}, {"isError", true}};
+    Error error = std::move(answer).error();
+    for (std::string* text : {&error.message, &error.fix}) *text = in_arguments(*running.tool.schema, *text);
+    add_text(error.text());
+    return {{"content", std::move(content)}, {"structuredContent", to_json(error)}, {"isError", true}};
   }
-  add_text(answer->text);
   Json structured = answer->structured ? *answer->structured : Json::object();
+  if (auto warnings = structured.find("warnings"); warnings != structured.end())
+    for (Json& each : *warnings) {
+      const auto before = each.get<std::string>();
+      each = in_arguments(*running.tool.schema, before);
+      if (const size_t at = answer->text.find(before); at != std::string::npos)
+        answer->text.replace(at, before.size(), each.get<std::string>());
+    }
+  add_text(answer->text);
   if (std::string whole = structured.dump(-1, ' ', false, Json::error_handler_t::replace);
       whole.size() > most_structured_bytes) {
     const std::string uri = resources_.keep("answer", running.tool.name + "'s answer", std::move(whole));

@@ -88,16 +88,18 @@ Json McpSession::initialize(const Json& params) {
 
 Json McpSession::list_tools() const {
   Json tools = Json::array();
-  for (const Tool& tool : options_.tools)
-    tools.push_back({{"name", tool.name},
-                     {"title", tool.title},
-                     {"description", tool.description},
-                     {"inputSchema", *tool.schema},
-                     {"annotations",
-                      {{"title", tool.title},
-                       {"readOnlyHint", !tool.writes_files},
-                       {"destructiveHint", false},
-                       {"openWorldHint", false}}}});
+  for (const Tool& tool : options_.tools) {
+    Json listed = {{"name", tool.name},
+                   {"title", tool.title},
+                   {"description", tool.description},
+                   {"inputSchema", *tool.schema}};
+    if (tool.output) listed["outputSchema"] = *tool.output;
+    listed["annotations"] = {{"title", tool.title},
+                             {"readOnlyHint", !tool.writes_files && !tool.runs_code},
+                             {"destructiveHint", false},
+                             {"openWorldHint", false}};
+    tools.push_back(std::move(listed));
+  }
   return {{"tools", std::move(tools)}};
 }
 

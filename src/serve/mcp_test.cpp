@@ -77,6 +77,20 @@ class Mcp : public testing::Test {
   Client client{all};
 };
 
+// Older names of arguments are taken, and flags of the command line are said as arguments.
+TEST(Schema, KnowsOlderNamesAndFlags) {
+  const auto schema = schema_of({{.name = "model", .description = "", .required = true},
+                                 {.name = "mode", .description = ""},
+                                 {.name = "coder_style", .description = ""}});
+  const Json old = with_present_names(*schema, {{"task", "x.py"}, {"mode", "eval"}});
+  EXPECT_EQ(old, (Json{{"mode", "eval"}, {"model", "x.py"}}));
+  EXPECT_TRUE(check_arguments(*schema, old));
+  EXPECT_FALSE(check_arguments(*schema, with_present_names(*schema, {{"task", "x.py"}, {"model", "y.py"}})));
+  EXPECT_EQ(check_arguments(*schema, {{"modle", "x.py"}}).error().fix, "did you mean 'model'?");
+  EXPECT_EQ(in_arguments(*schema, "verify it with --eval, or --coder-style agent; start it with --root X"),
+            "verify it with 'mode' eval, or 'coder_style' agent; start it with --root X");
+}
+
 TEST_F(Mcp, AgreesOnAVersion) {
   const Json hello = client.hello("2025-03-26");
   EXPECT_EQ(hello["protocolVersion"], "2025-03-26");

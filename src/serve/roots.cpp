@@ -25,7 +25,8 @@ Result<Roots> Roots::create(const std::vector<std::string>& more) {
     fs::path whole = fs::canonical(folder, ec);
     if (ec || !fs::is_directory(whole, ec))
       return at(folder, user_error("root", "no such folder", "--root takes an existing folder"));
-    roots.folders_.push_back(std::move(whole));
+    if (std::ranges::find(roots.folders_, whole) == roots.folders_.end())
+      roots.folders_.push_back(std::move(whole));
   }
   return roots;
 }
@@ -41,8 +42,9 @@ Result<fs::path> Roots::resolve(const std::string& argument, const std::string& 
     return whole;
   std::vector<std::string> names;
   for (const fs::path& folder : folders_) names.push_back(folder.string());
-  return user_error("path", format("'{}': {} is outside of the allowed folders", argument, shown),
-                    format("use a path below {}, or start the server with --root FOLDER", join(names, ", ")));
+  return user_error(
+      "path", format("'{}': {} is outside of the allowed folders", argument, shown),
+      format("use a path below {}, or start the server with --root FOLDER", join(names, " or ")));
 }
 
 }  // namespace stitch::serve

@@ -29,10 +29,23 @@ Json schema_of(const Argument& argument) {
       schema["items"] = {{"type", "string"}};
       if (!argument.values.empty()) schema["items"]["enum"] = argument.values;
       break;
+    case Kind::number: schema["type"] = "number"; break;
     case Kind::object: schema["type"] = "object"; break;
+    case Kind::list: schema["type"] = "array"; break;
   }
   return schema;
 }
+
+struct Renamed {
+  std::string_view before, now;
+};
+constexpr Renamed renamed[] = {{"task", "model"}, {"target", "program"}};
+
+// Flags whose arguments have other names, or are values of one.
+constexpr Renamed flags[] = {{"eval", "'mode' eval"},        {"train", "'mode' train"},
+                             {"class", "'model_class'"},     {"force", "'overwrite'"},
+                             {"budget", "'budget_seconds'"}, {"task", "'model'"},
+                             {"no-timing", "'timing' false"}};
 
 Error bad(const std::string& name, const std::string& message, std::string fix = {}) {
   return user_error("arguments", format("'{}' {}", name, message), std::move(fix));
@@ -42,6 +55,7 @@ bool has_type(const Json& value, const std::string& type) {
   if (type == "string") return value.is_string();
   if (type == "boolean") return value.is_boolean();
   if (type == "integer") return value.is_number_integer();
+  if (type == "number") return value.is_number();
   if (type == "array") return value.is_array();
   return value.is_object();
 }
@@ -91,6 +105,49 @@ std::shared_ptr<const Json> schema_of(std::initializer_list<Argument> arguments)
                                            {"properties", std::move(properties)},
                                            {"required", std::move(required)},
                                            {"additionalProperties", false}});
+}
+
+std::shared_ptr<const Json> output_schema(const std::vector<Field>& fields) {
+  Json properties = Json::object();
+  for (const Field& field : fields) {
+    Json schema =
+        schema_of(Argument{.name = field.name, .kind = field.kind, .description = field.description});
+    for (const char* limit : {"maxLength", "minimum", "maximum"}) schema.erase(limit);
+    properties[field.name] = std::move(schema);
+  }
+  return std::make_shared<const Json>(Json{{"type", "object"}, {"properties", std::move(properties)}});
+}
+
+Json with_present_names(const Json& schema, Json arguments) {
+  if (!arguments.is_object()) return arguments;
+  const Json& known = schema["properties"];
+  for (const Renamed& each : renamed) {
+    const std::string before(each.before), now(each.now);
+    if (!arguments.contains(before) || known.contains(before) || !known.contains(now) ||
+        arguments.contains(now))
+      continue;
+    arguments[now] = arguments[before];
+    arguments.erase(before);
+  }
+  return arguments;
+}
+
+std::string in_arguments(const Json& schema, std::string text) {
+  const Json& known = schema["properties"];
+  for (size_t at = 0; (at = text.find("--", at)) != std::string::npos;) {
+    const size_t end = std::min(text.find_first_not_of("abcdefghijklmnopqrstuvwxyz-", at + 2), text.size());
+    const std::string flag = text.substr(at + 2, end - at - 2);
+    std::string name = flag, said;
+    std::ranges::replace(name, '-', '_');
+    auto other = std::ranges::find(flags, flag, &Renamed::before);
+    if (other != std::end(flags) && known.contains(split(other->now, '\'')[1]))
+      said = other->now;
+    else if (known.contains(name))
+      said = "'" + name + "'";
+    if (!said.empty()) text.replace(at, end - at, said);
+    at = said.empty() ? end : at + said.size();
+  }
+  return text;
 }
 
 Result<void> check_arguments(const Json& schema, const Json& arguments) {

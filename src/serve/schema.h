@@ -1,5 +1,5 @@
 // Schemas of tools' arguments, and whether arguments are as they say. A small part of JSON Schema: objects of
-// texts, numbers, flags, lists of texts and nested objects that are not looked into.
+// texts, numbers, flags, lists and nested objects that are not looked into.
 #pragma once
 
 #include <initializer_list>
@@ -12,7 +12,7 @@
 
 namespace stitch::serve {
 
-enum class Kind : uint8_t { text, flag, integer, texts, object };
+enum class Kind : uint8_t { text, flag, integer, number, texts, object, list };
 
 struct Argument {
   std::string name;
@@ -25,6 +25,20 @@ struct Argument {
 };
 
 std::shared_ptr<const Json> schema_of(std::initializer_list<Argument> arguments);
+
+// One field of a tool's structured answer. All are optional: an answer that is too long has only a link.
+struct Field {
+  std::string name;
+  Kind kind = Kind::text;
+  std::string description;
+};
+std::shared_ptr<const Json> output_schema(const std::vector<Field>& fields);
+
+// Arguments under the names of today: the model was `task` in some tools, the program `target`.
+Json with_present_names(const Json& schema, Json arguments);
+
+// A message of the command line's, for a client: its flags under the names of this tool's arguments.
+std::string in_arguments(const Json& schema, std::string text);
 
 // Errors name the argument, and the one that was probably meant.
 Result<void> check_arguments(const Json& schema, const Json& arguments);

@@ -33,6 +33,8 @@ struct Tool {
   std::shared_ptr<const Json> schema;  // of the arguments: schema.h
   bool quick = false;                  // answers at once, beside whatever runs
   bool writes_files = false;
+  bool runs_code = false;              // a model's Python, or a candidate
+  std::shared_ptr<const Json> output;  // of the structured answer: schema.h; null: not described
   std::function<Result<Answer>(const Json& arguments, Call& call)> run;
 };
 

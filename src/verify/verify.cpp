@@ -11,6 +11,7 @@
 #include "device/gpu_detect.h"
 #include "device/gpu_lock.h"
 #include "graph/cost.h"
+#include "program/package.h"
 #include "sandbox/sandbox.h"
 #include "verify/attempt.h"
 #include "verify/baselines_ahead.h"
@@ -34,13 +35,25 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
+// Whether a program may be of this task at all: one of another model fails at a gate, whatever its mode.
+bool has_inputs_of(const fs::path& program, const Graph& graph) {
+  auto types = [](const std::vector<ManifestTensor>& all) {
+    std::vector<std::string> out;
+    for (const ManifestTensor& tensor : all)
+      if (tensor.role == "input") out.push_back(text(tensor.type));
+    return out;
+  };
+  auto package = load_package(program);
+  return package && types(package->manifest.signature.inputs) == types(signature_of(graph).inputs);
+}
+
 // A program that was made from a model in one mode computes another function than the model in the other.
 Result<void> check_modes(const fs::path& program, const TaskGraph& task) {
   std::error_code ec;
   if (!fs::is_directory(program, ec)) return {};
   STITCH_TRY(TaskFacts facts, read_task_facts(program));
   const std::string made = mode_in(facts), asked = mode_in(task.facts);
-  if (made.empty() || asked.empty() || made == asked) return {};
+  if (made.empty() || asked.empty() || made == asked || !has_inputs_of(program, task.graph)) return {};
   return at(
       program.string(),
       user_error("mode", format("this program was made in {} mode, the task is in {} mode", made, asked),

@@ -35,7 +35,8 @@
           (result && !row.dataset.result.split(' ').includes(result));
       shown += !row.hidden;
     }
-    byId('shown').textContent = shown === rows.length ? `${shown} tasks` : `${shown} of ${rows.length} tasks`;
+    const all = `${rows.length} ${rows.length === 1 ? 'task' : 'tasks'}`;
+    byId('shown').textContent = shown === rows.length ? all : `${shown} of ${all}`;
   };
   heads.forEach((head, i) => {
     const button = head.querySelector('button');

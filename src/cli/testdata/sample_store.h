@@ -108,7 +108,34 @@ inline std::string add_sample_run(store::RunStore& store) {
   run.end("loops", true, 1.1e-3, 0.9e-3);
   run.add("refused", {{"step", "half storage"}, {"why", "correctness: too far off (2026-11-15)"}});
   run.add("not_tuned", {{"text", "the program has no settings to tune"}});
-  run.say(R"({"role": "coder", "ask": "Write fc1_relu", "answer": "```cuda\n__global__ …\n```"})");
+  const Json prompt = {{"role", "user"}, {"text", "Write fc1_relu. It reads <i>x</i>."}},
+             call = {{"role", "assistant"},
+                     {"text", ""},
+                     {"tool_calls",
+                      {{{"id", "1"}, {"name", "read_file"}, {"arguments", "{\"path\": \"contract.md\"}"}}}}},
+             result = {{"role", "tool"}, {"text", "x: f32[64], row-major"}};
+  auto exchange = [&](Json messages, Json reply, int64_t input, int64_t output) {
+    reply.update({{"finish", "stop"}, {"usage", {{"input", input}, {"output", output}}}});
+    run.say(Json{
+        {"agent", "coder"},
+        {"model", "qwen2.5-coder"},
+        {"request", {{"messages", std::move(messages)}}},
+        {"reply", std::move(reply)},
+        {"seconds",
+         12.5}}.dump());
+  };
+  exchange({prompt}, call, 812, 20);
+  exchange({prompt, call, result},
+           {{"text",
+             "One thread an element.\n```cuda\n__global__ void fc1_relu() {\n}\n```\nThat is <b>all</b>."}},
+           900, 64);
+  run.say(Json{
+      {"agent", "planner"},
+      {"model", "qwen2.5-coder"},
+      {"request", {{"messages", {prompt}}}},
+      {"error", {{"code", "llm_timeout"}, {"message", "no answer for 120 s"}}},
+      {"seconds",
+       120.0}}.dump());
   run.add("shipped", {{"program", "/programs/net"}, {"verdict", ""}});
   run.finish(store::RunState::shipped);
   return run.run().id;

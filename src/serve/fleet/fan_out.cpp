@@ -13,7 +13,6 @@ namespace stitch::serve {
 
 namespace {
 
-constexpr auto count_workers_every = std::chrono::seconds(5);
 constexpr int most_silent = 12;  // unanswered requests to the engine before all workers count as lost
 
 }  // namespace
@@ -33,7 +32,17 @@ std::string own_host() {
 FanOut::FanOut(FanOutOptions options)
     : options_(std::move(options)),
       queue_({.lease_time = std::chrono::milliseconds(static_cast<int64_t>(1000 * options_.lease_seconds)),
-              .given_up = std::make_shared<const Json>()}),
+              .given_up = std::make_shared<const Json>(),
+              .settle =
+                  [this](const Work& work, const SharedJson&) {
+                    if (options_.on_running) options_.on_running(work.key, false);
+                  },
+              .on_leased =
+                  [this](const std::string&, const Work& work) {
+                    if (options_.on_running) options_.on_running(work.key, true);
+                  },
+              .on_lost = [this](const std::string& worker, const Work& work,
+                                int losses) { lost(worker, work, losses); }}),
       desk_(queue_, {.device = options_.fleet.gpu ? "cuda" : "emulated",
                      .renew_every = options_.lease_seconds / 4,
                      .largest_result = size_t{64} << 20,
@@ -70,19 +79,30 @@ Result<std::unique_ptr<FanOut>> FanOut::start(FanOutOptions options) {
   return out;
 }
 
+void FanOut::lost(const std::string& worker, const Work& work, int losses) {
+  const int most = QueueOptions{}.most_losses;
+  if (options_.on_running && losses < most) options_.on_running(work.key, false);
+  if (options_.on_notice) options_.on_notice(lost_text(worker, work.key, losses, most));
+}
+
 void FanOut::watch() {
   std::unique_lock lock(mutex_);
   int silent = 0;
-  while (!changed_.wait_for(lock, count_workers_every, [&] { return ending_; })) {
+  while (!changed_.wait_for(lock, std::chrono::duration<double>(options_.count_workers_every),
+                            [&] { return ending_; })) {
+    const FleetState before = state_;
     lock.unlock();
     auto state = fleet_->state();
+    if (const std::string ended = state ? said_of_ended(*fleet_, before, *state) : std::string();
+        !ended.empty() && options_.on_notice)
+      options_.on_notice(ended);
     lock.lock();
     silent = state ? 0 : silent + 1;
     if (state) state_ = *state;
     const bool nobody = state && state->running + state->waiting == 0;
     if (nobody || silent >= most_silent) {
       over_ = nobody ? work_error("no_workers", format("all workers of {} have ended", fleet_->name()),
-                                  "their logs say why")
+                                  format("logs: {}; the same command resumes", fleet_->logs()))
                      : state.error();
       changed_.notify_all();
       return;

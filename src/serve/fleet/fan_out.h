@@ -11,8 +11,11 @@ struct FanOutOptions {
   std::string host = "0.0.0.0";  // where to listen
   std::string at;                // this machine's address for workers; empty: its host name
   double lease_seconds = 60;
+  double count_workers_every = 5;  // seconds
   std::function<bool(const Json& result)> is_result;
   std::function<bool()> should_stop;
+  std::function<void(std::string_view)> on_notice;                       // workers that were lost or ended
+  std::function<void(const std::string& key, bool running)> on_running;  // a worker has it, or has it no more
 };
 
 class FanOut {
@@ -27,6 +30,7 @@ class FanOut {
  private:
   explicit FanOut(FanOutOptions options);
   void watch();
+  void lost(const std::string& worker, const Work& work, int losses);
 
   const FanOutOptions options_;
   WorkQueue queue_;

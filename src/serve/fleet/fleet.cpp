@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "base/process.h"
+#include "base/wording.h"
 
 namespace stitch::serve {
 
@@ -11,6 +12,13 @@ Result<std::unique_ptr<Fleet>> Fleet::start(const FleetOptions& options) {
   if (options.engine == "slurm") return start_slurm(options);
   if (options.engine == "ray") return start_ray(options);
   return user_error("on", format("unknown cluster '{}'", options.engine), "slurm or ray");
+}
+
+std::string said_of_ended(const Fleet& fleet, const FleetState& before, const FleetState& now) {
+  if (now.ended <= before.ended) return {};
+  return format("{} of {} of {} {} ended; logs: {}", now.ended,
+                counted(now.running + now.waiting + now.ended, "worker"), fleet.name(),
+                now.ended == 1 ? "has" : "have", fleet.logs());
 }
 
 std::vector<std::string> worker_words(const FleetOptions& options) {

@@ -26,6 +26,9 @@ struct FleetOptions {
 struct FleetState {
   int running = 0, waiting = 0, ended = 0;
 };
+// "1 of 2 workers of Slurm job 17 has ended; its log: …". Empty: none ended since.
+class Fleet;
+std::string said_of_ended(const Fleet& fleet, const FleetState& before, const FleetState& now);
 
 class Fleet {
  public:
@@ -34,6 +37,7 @@ class Fleet {
   virtual ~Fleet() = default;  // ends its jobs
   virtual Result<FleetState> state() = 0;
   virtual std::string name() const = 0;  // "Slurm job 17"
+  virtual std::string logs() const = 0;  // where its workers' logs are
 };
 
 Result<std::unique_ptr<Fleet>> start_slurm(const FleetOptions& options);

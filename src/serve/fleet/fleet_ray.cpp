@@ -23,7 +23,12 @@ Result<Json> ask(const RayHead& ray, std::string method, const std::string& path
     call.body = line_text(body);
     call.headers.emplace_back("Content-Type", "application/json");
   }
-  STITCH_TRY(http::Response answer, http::call(call));
+  auto called = http::call(call);
+  if (!called)
+    return work_error("ray",
+                      format("Ray at {} can't be reached: {}", ray.url.origin(), called.error().message),
+                      "start Ray there (ray start --head), or name its dashboard with --ray URL");
+  const http::Response answer = *std::move(called);
   if (answer.status != 200)
     return work_error("ray", format("Ray at {} answered {}: {}", ray.url.origin(), answer.status,
                                     answer.body.substr(0, 300)));
@@ -38,6 +43,10 @@ class RayJobs final : public Fleet {
       (void)ask(ray_, "POST", "/api/jobs/" + job + "/stop", Json::object());
   }
   std::string name() const override { return "Ray at " + ray_.url.origin(); }
+  std::string logs() const override {
+    return format("ray job logs {} --address {}, or its dashboard", jobs_.empty() ? "JOB" : jobs_.front(),
+                  ray_.url.origin());
+  }
 
   Result<void> submit(const Json& job) {
     STITCH_TRY(Json said, ask(ray_, "POST", "/api/jobs/", job));

@@ -17,15 +17,19 @@ Result<std::string> output_of(Command command) {
              stitch::run(command, [&](std::string_view line) { out += std::string(line) + '\n'; }));
   if (finished.exit_code != 0)
     return work_error(
-        "slurm", format("{} failed: {}", command.words[0], split(trim(finished.error_tail), '\n').back()));
+        "slurm", format("{} failed: {}", command.words[0], split(trim(finished.error_tail), '\n').back()),
+        "Slurm has to be configured here: sinfo should list its partitions ($SLURM_CONF names another "
+        "configuration; --slurm-flags gives sbatch a partition or an account)");
   return out;
 }
 
 class SlurmArray final : public Fleet {
  public:
-  SlurmArray(std::string job, int workers) : job_(std::move(job)), workers_(workers) {}
+  SlurmArray(std::string job, int workers, fs::path logs)
+      : job_(std::move(job)), workers_(workers), logs_(std::move(logs)) {}
   ~SlurmArray() override { (void)output_of({{"scancel", job_}}); }
   std::string name() const override { return "Slurm job " + job_; }
+  std::string logs() const override { return (logs_ / format("worker-{}_*.log", job_)).string(); }
 
   Result<FleetState> state() override {
     FleetState out;
@@ -45,6 +49,7 @@ class SlurmArray final : public Fleet {
  private:
   const std::string job_;
   const int workers_;
+  const fs::path logs_;
 };
 
 }  // namespace
@@ -54,15 +59,16 @@ Result<std::unique_ptr<Fleet>> start_slurm(const FleetOptions& options) {
                    format("--array=1-{}", options.workers)}};
   if (options.gpu) command.words.emplace_back("--gres=gpu:1");
   std::error_code ec;
-  fs::create_directories(options.logs, ec);
-  command.words.push_back("--output=" + (fs::absolute(options.logs) / "worker-%A_%a.log").string());
+  const fs::path logs = fs::absolute(options.logs);
+  fs::create_directories(logs, ec);
+  command.words.push_back("--output=" + (logs / "worker-%A_%a.log").string());
   command.words.insert(command.words.end(), options.slurm_flags.begin(), options.slurm_flags.end());
   command.words.push_back("--wrap=exec " + shell_text(worker_words(options)));
   command.extra_environment[token_variable] = options.token;
   STITCH_TRY(std::string said, output_of(command));
   const std::string job = trim(said.substr(0, said.find(';')));  // JOB;CLUSTER
   if (!parse_integer(job)) return work_error("slurm", format("sbatch answered '{}'", trim(said)));
-  return std::unique_ptr<Fleet>(std::make_unique<SlurmArray>(job, options.workers));
+  return std::unique_ptr<Fleet>(std::make_unique<SlurmArray>(job, options.workers, logs));
 }
 
 }  // namespace stitch::serve

@@ -11,6 +11,11 @@ constexpr auto look_for_lost_every = std::chrono::milliseconds(100);
 
 }  // namespace
 
+std::string lost_text(std::string_view worker, std::string_view work, int losses, int most) {
+  return format("the worker {} stopped responding; {} {} (loss {} of {})", worker, work,
+                losses < most ? "goes to another one" : "is given up", losses, most);
+}
+
 // A lease of an earlier process must not be taken for one of this.
 WorkQueue::WorkQueue(QueueOptions options)
     : options_(std::move(options)), next_lease_((uint64_t{std::random_device{}()} << 20) + 1) {
@@ -105,6 +110,7 @@ void WorkQueue::serve_parked(Lock& lock) {
     parked_.pop_front();
     auto lease = next(first.worker, Clock::now() + options_.lease_time);
     lock.unlock();
+    if (lease && options_.on_leased) options_.on_leased(first.worker, lease->work);
     first.taken(std::move(lease));
     lock.lock();
   }
@@ -176,13 +182,19 @@ void WorkQueue::watch() {
     for (const uint64_t id : lost) {
       auto held = leases_.find(id);
       if (held == leases_.end()) continue;  // handed in while others were told
-      const std::string key = held->second.key;
+      const std::string key = held->second.key, worker = held->second.worker;
       Item& item = items_.at(key);
+      const Work work = item.work;
       leases_.erase(held);
       item.lease = 0;
       ++counts_.lost;
       waiting_.push_front(key);
-      if (++item.losses >= options_.most_losses) finish(key, options_.given_up, lock);
+      const int losses = ++item.losses;
+      if (losses >= options_.most_losses) finish(key, options_.given_up, lock);
+      if (!options_.on_lost) continue;
+      lock.unlock();
+      options_.on_lost(worker, work, losses);
+      lock.lock();
     }
     if (!lost.empty()) {
       serve_parked(lock);

@@ -40,12 +40,18 @@ struct QueueOptions {
   std::function<SharedJson(const std::string& key)> recall;  // an earlier result; null: none
   std::function<bool(const Work& work)> accept;              // before it is queued; false: refuse it
   std::function<void(const Work& work, const SharedJson& result)> settle;  // before waiters are notified
+  // Called without the lock: a remote worker got work; one was silent for too long, for the nth time with it.
+  std::function<void(const std::string& worker, const Work& work)> on_leased;
+  std::function<void(const std::string& worker, const Work& work, int losses)> on_lost;
 };
 
 struct QueueCounts {
   size_t waiting = 0, leased = 0;
   uint64_t submitted = 0, done = 0, lost = 0, twice = 0;  // twice: results that did not count
 };
+
+// "the worker n1:17 stopped responding; resnet goes to another one (loss 1 of 3)"
+std::string lost_text(std::string_view worker, std::string_view work, int losses, int most);
 
 class WorkQueue {
  public:

@@ -12,6 +12,11 @@ const number = (value, digits = 3) =>
   typeof value === "number" && isFinite(value) ? value.toLocaleString("en", { maximumFractionDigits: digits }) : "";
 const percent = value => number(100 * value, 1) + " %";
 
+const uptime = seconds => {
+  const minutes = Math.round(seconds / 60);
+  return minutes === 1 ? "1 minute" : `${number(minutes, 0)} minutes`;
+};
+
 function table(place, columns, rows) {
   const head = make("thead"), line = make("tr"), body = make("tbody");
   for (const [name, look] of columns) line.append(make("th", name, look));
@@ -35,24 +40,52 @@ function table(place, columns, rows) {
   $(place).replaceChildren(head, body);
 }
 
+// At most six round numbers over the range: 0, 0.5, 1.
+function ticks(least, most) {
+  const raw = (most - least) / 4, power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map(each => each * power).find(each => each >= raw);
+  const out = [];
+  for (let at = Math.ceil(least / step) * step; at <= most + step / 1e6; at += step) out.push(at);
+  return out;
+}
+
 function draw(points) {
-  const svg = $("curve"), width = 600, height = 160, space = "http://www.w3.org/2000/svg";
+  const svg = $("curve"), space = "http://www.w3.org/2000/svg";
+  // Drawn in pixels, so that its words are as large as the page's.
+  const width = Math.max(svg.clientWidth, 200), height = 190, left = 44, right = 12, top = 8, bottom = 36;
   const most = Math.max(1, ...points.map(point => point.reward ?? 0));
   const least = Math.min(0, ...points.map(point => point.reward ?? 0));
-  const x = i => (points.length < 2 ? width / 2 : (i * width) / (points.length - 1));
-  const y = value => height - 4 - ((value - least) / (most - least)) * (height - 8);
+  const verdicts = points.reduce((sum, point) => [...sum, (sum[sum.length - 1] ?? 0) + point.answers], []);
+  const all = verdicts[verdicts.length - 1] ?? 1;
+  const at = value => left + (value / all) * (width - left - right);
+  const x = i => at(verdicts[i]);
+  const y = value => height - bottom - ((value - least) / (most - least)) * (height - top - bottom);
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.replaceChildren();
+  const put = (name, attributes, words) => {
+    const out = document.createElementNS(space, name);
+    for (const [key, value] of Object.entries(attributes)) out.setAttribute(key, value);
+    if (words !== undefined) out.textContent = words;
+    svg.append(out);
+  };
+  for (const value of ticks(least, most)) {
+    put("path", { d: `M${left} ${y(value)}H${width - right}`, class: "grid" });
+    put("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, number(value));
+  }
+  if (points.length) {
+    const counts = ticks(0, all).filter(Number.isInteger);
+    for (const value of counts)
+      put("text", { x: at(value), y: height - bottom + 16, "text-anchor": value === 0 ? "start" : value === all ? "end" : "middle" }, number(value, 0));
+    put("text", { x: (left + width - right) / 2, y: height - 4, "text-anchor": "middle" }, "verdicts");
+  }
   for (const name of ["reward", "correct", "hacks"]) {
     let line = "";
     points.forEach((point, i) => {
       if (typeof point[name] !== "number") return;
       line += `${line ? "L" : "M"}${x(i).toFixed(1)} ${y(point[name]).toFixed(1)}`;
     });
-    if (points.length === 1) line += "h1";
-    const path = document.createElementNS(space, "path");
-    path.setAttribute("d", line || "M0 0");
-    path.setAttribute("class", name);
-    svg.append(path);
+    if (points.length === 1 && line) line = line.replace(/^M\S+/, `M${left}`) + `H${x(0)}`;  // one mean over all
+    put("path", { d: line || "M0 0", class: name });
   }
   const last = points[points.length - 1];
   const said = last
@@ -65,16 +98,19 @@ function draw(points) {
     out.append(text);
     return out;
   });
-  if (last) legend.push(make("span", `vertical: ${number(least)} to ${number(most)}; ${number(last.answers, 0)} verdicts at the last point`));
+  if (last) legend.push(make("span", `means over ${number(points[0].answers, 0)} ${points[0].answers === 1 ? "verdict" : "verdicts"} a point`));
   $("legend").replaceChildren(...legend);
 }
 
 const looks = { hack: "bad", wrong: "warning", crashed: "warning", misbehaved: "warning", "not built": "warning" };
 const look = label => (label.startsWith("correct") ? "good" : looks[label] || "");
 
+let curve = [];
+addEventListener("resize", () => draw(curve));
+
 function show(status) {
   const judging = status.judging;
-  $("about").textContent = `stitchcuda ${judging.version}, device ${judging.device}, numerics class ${judging.numerics}, reward ${judging.reward}, ${status.tasks} tasks; up for ${number(status.uptime / 60, 0)} minutes`;
+  $("about").textContent = `stitchcuda ${judging.version}, device ${judging.device}, numerics class ${judging.numerics}, reward ${judging.reward}, ${status.tasks} ${status.tasks === 1 ? "task" : "tasks"}; up for ${uptime(status.uptime)}`;
   const facts = [
     [number(status.queue.waiting, 0), "waiting"],
     [number(status.queue.judging, 0), "being judged"],
@@ -88,7 +124,8 @@ function show(status) {
     out.append(make("b", value), make("span", what));
     return out;
   }));
-  draw(status.curve);
+  curve = status.curve;
+  draw(curve);
   const all = Object.values(status.labels).reduce((sum, count) => sum + count, 0);
   table("labels", [["label"], ["verdicts", "n"], ["share", "n"]],
     Object.entries(status.labels).sort((a, b) => b[1] - a[1]).map(([label, count]) => [[label, look(label)], number(count, 0), percent(count / all)]));

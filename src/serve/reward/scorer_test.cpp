@@ -11,6 +11,7 @@
 #include "base/process.h"
 #include "base/text.h"
 #include "import/python.h"
+#include "serve/reward/statistics.h"
 
 namespace stitch::serve {
 namespace {
@@ -134,6 +135,24 @@ TEST(OpenTasks, WhatCantBeOpenedIsSaidToAll) {
   };
   for (int i = 0; i < 3; ++i) EXPECT_EQ(tasks.take("x", "x", {}, open, [] {}).error().code, "bad_task");
   EXPECT_EQ(tried, 1);
+}
+
+// What is said of a hack is the hack, not the gate that it happened to fail at.
+TEST(Statistics, SayWhatAHackIs) {
+  Statistics statistics;
+  const Json verdict = {{"verdict", "failed"}, {"reason", "relative error 4.49e-01 is over the budget"}};
+  statistics.answer({{"task", "t"},
+                     {"label", "hack"},
+                     {"counted", true},
+                     {"reward", 0.0},
+                     {"reason", "a hack gets no reward: candidate.py:7: it replaces torch.allclose"},
+                     {"verdict", verdict}},
+                    true);
+  statistics.answer(
+      {{"task", "t"}, {"label", "wrong"}, {"counted", true}, {"reward", 0.0}, {"verdict", verdict}}, true);
+  const Json latest = statistics.to_json()["latest"];
+  EXPECT_EQ(latest[0]["reason"], verdict["reason"]);
+  EXPECT_NE(latest[1]["reason"].get<std::string>().find("it replaces torch.allclose"), std::string::npos);
 }
 
 verifier::Verdict verdict_of(const std::string& code) {

@@ -74,14 +74,19 @@ class HttpService final : public RewardService {
         .given_up = lost_answer(),
         .recall = [this](const std::string& key) { return recall(key); },
         .accept = [this](const Work& work) { return accept(work); },
-        .settle = [this](const Work& work, const SharedJson& result) { settle(work, result); }});
+        .settle = [this](const Work& work, const SharedJson& result) { settle(work, result); },
+        .on_lost =
+            [this](const std::string& worker, const Work& work, int losses) {
+              if (options_.on_notice)
+                options_.on_notice(lost_text(worker, "a candidate for " + word(*work.payload, "task"), losses,
+                                             QueueOptions{}.most_losses));
+            }});
     desk_.emplace(*queue_, DeskOptions{.device = device(),
                                        .renew_every = options_.lease_seconds / 4,
                                        .dress = [this](const Work& work) { return dressed(work); },
                                        .is_result = is_answer});
     go_on();
-    if (options_.judge_here)
-      judges_.emplace(*queue_, *scorer_, options_.scorer.judging.timed(), options_.jobs);
+    if (!options_.judge_later) begin_judging();
     watcher_ = std::thread([this] { watch(); });
     STITCH_TRY(server_, http::Server::start(
                             options_.http,
@@ -105,6 +110,10 @@ class HttpService final : public RewardService {
   }
 
   int port() const override { return server_->port(); }
+  void begin_judging() override {
+    if (options_.judge_here)
+      judges_.emplace(*queue_, *scorer_, options_.scorer.judging.timed(), options_.jobs);
+  }
   size_t left_from_before() const override { return left_; }
 
   Json status() const override {

@@ -14,11 +14,13 @@ struct ServiceOptions {
   std::shared_ptr<Scorer> scored_by;  // null: the Verifier
   int jobs = 1;                       // judges, or compilers where something is timed
   bool judge_here = true;             // false: only remote workers judge
+  bool judge_later = false;           // only from begin_judging() on; what comes before waits
   size_t most_waiting = 4096;         // candidates
   double answer_within = 100;         // seconds; then a client must retry
   double lease_seconds = 60;          // of a remote worker that is silent
   std::string token;                  // empty: not required
   http::ServerOptions http;
+  std::function<void(std::string_view)> on_notice;  // workers that were lost; from any thread
 };
 
 class RewardService {
@@ -26,6 +28,7 @@ class RewardService {
   static Result<std::unique_ptr<RewardService>> start(ServiceOptions options);
   virtual ~RewardService() = default;  // what is being judged is finished first; what waits is kept
   virtual int port() const = 0;
+  virtual void begin_judging() = 0;
   virtual Json status() const = 0;              // as GET /status
   virtual size_t left_from_before() const = 0;  // accepted by an earlier process, judged by this one
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/terminal.h"
 #include "base/text.h"
 
 namespace stitch::serve {
@@ -54,12 +55,16 @@ void Statistics::answer(const Json& answer, bool now) {
   judging_seconds_ += total;
   const auto bucket = std::ranges::lower_bound(bounds, total) - bounds.begin();
   ++buckets_[static_cast<size_t>(bucket)];
+  // Of a hack the verdict knows the gate that it failed at, which may be another matter.
+  const std::string reason = word(answer, "label") == "hack"
+                                 ? word(answer, "reason")
+                                 : word(answer.value("verdict", Json::object()), "reason");
   Json shown = {{"key", word(answer, "key")},
                 {"task", word(answer, "task")},
                 {"label", word(answer, "label")},
                 {"reward", answer.value("reward", 0.0)},
                 {"counted", answer.value("counted", false)},
-                {"reason", word(answer.value("verdict", Json::object()), "reason").substr(0, 200)},
+                {"reason", shorten(reason, 200)},
                 {"seconds", total},
                 {"machine", word(answer, "machine")},
                 {"date", word(answer, "date")}};

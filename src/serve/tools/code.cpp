@@ -62,6 +62,10 @@ Tool code_tool(Shared workshop) {
                            class_argument(),
                            overwrite_argument()}),
       .writes_files = true,
+      .runs_code = true,
+      .output = output_schema({{"program", Kind::text, "the folder"},
+                               {"gpu", Kind::text, "written for"},
+                               {"regions", Kind::list, "name, file and technique of each"}}),
       .run = [workshop](const Json& arguments, Call& call) { return run_code(*workshop, arguments, call); }};
 }
 

@@ -84,6 +84,19 @@ Tool import_tool(Shared workshop) {
                                class_argument(),
                                overwrite_argument()}),
           .writes_files = true,
+          .runs_code = true,
+          .output =
+              output_schema({{"name", Kind::text, "of the graph"},
+                             {"nodes", Kind::integer, "how many"},
+                             {"parameters", Kind::integer, "how many"},
+                             {"flops", Kind::number, "of a forward pass"},
+                             {"boundary_bytes", Kind::number, "inputs, weights and outputs: moved at least"},
+                             {"peak_bytes", Kind::number, "of memory"},
+                             {"inputs", Kind::list, "name, role and type of each"},
+                             {"outputs", Kind::list, "name, role and type of each"},
+                             {"graph", Kind::text, "URI of the graph as text"},
+                             {"folder", Kind::text, "the graph folder, if one was written"},
+                             {"warnings", Kind::list, "what may not be meant"}}),
           .run = [workshop](const Json& arguments, Call& call) {
             return run_import(*workshop, arguments, call);
           }};

@@ -1,4 +1,4 @@
-// One program before the Verifier, by the arguments that verify and write_region share: task, numerics,
+// One program before the Verifier, by the arguments that verify and write_region share: model, numerics,
 // device, timing, baselines, mode, model_class.
 #pragma once
 

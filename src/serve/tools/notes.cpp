@@ -65,6 +65,7 @@ Tool notes_tool(Shared workshop) {
                 .least = 1,
                 .most = 20}}),
           .quick = true,
+          .output = output_schema({{"notes", Kind::list, "name, title, when it applies, what was measured"}}),
           .run = [workshop](const Json& arguments, Call&) { return run_notes(*workshop, arguments); }};
 }
 

@@ -146,6 +146,18 @@ Tool optimize_tool(Shared workshop) {
            class_argument(),
            overwrite_argument()}),
       .writes_files = true,
+      .runs_code = true,
+      .output = output_schema({{"program", Kind::text, "the folder"},
+                               {"gpu", Kind::text, "planned for"},
+                               {"measured", Kind::flag, "whether times are measured; else estimates"},
+                               {"seconds_a_call", Kind::number, "of the program"},
+                               {"floor_seconds", Kind::number, "what no program can beat"},
+                               {"seconds", Kind::number, "that the run took"},
+                               {"stopped", Kind::flag, "whether it was interrupted"},
+                               {"ledger", Kind::object, "each step: predicted and measured gain, outcome"},
+                               {"verdict", Kind::object, "as verify answers"},
+                               {"regions", Kind::list, "of the program"},
+                               {"warnings", Kind::list, "what may not be meant"}}),
       .run = [workshop](const Json& arguments, Call& call) {
         return run_optimize(*workshop, arguments, call);
       }};

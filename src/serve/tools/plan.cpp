@@ -48,6 +48,12 @@ Tool plan_tool(Shared workshop) {
                            {.name = "plan_file", .description = "a file with a plan document"},
                            mode_argument(),
                            class_argument()}),
+      .runs_code = true,
+      .output = output_schema({{"gpu", Kind::text, "planned for"},
+                               {"given", Kind::flag, "whether the plan was given"},
+                               {"regions", Kind::list, "name, technique and number of nodes of each"},
+                               {"document", Kind::text, "URI of the plan document"},
+                               {"plan", Kind::object, "the plan document, if it is short"}}),
       .run = [workshop](const Json& arguments, Call& call) { return run_plan(*workshop, arguments, call); }};
 }
 

@@ -13,6 +13,10 @@ Tool prompts_tool(Shared workshop) {
       .description = "The prompt templates of StitchCUDA's LLM brains: all by name, or the text of one.",
       .schema = schema_of({{.name = "name", .description = "a prompt's name (default: list them)"}}),
       .quick = true,
+      .output = output_schema({{"prompts", Kind::list, "name, purpose and values of each"},
+                               {"name", Kind::text, "of the one asked for"},
+                               {"values", Kind::list, "of the one asked for"},
+                               {"text", Kind::text, "of the one asked for"}}),
       .run = [workshop](const Json& arguments, Call&) -> Result<Answer> {
         if (const std::string name = text(arguments, "name"); !name.empty()) {
           STITCH_TRY(const prompts::Prompt prompt, prompts::find(workshop->prompts, name));

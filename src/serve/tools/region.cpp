@@ -50,13 +50,24 @@ Result<Answer> run_region(const Workshop& workshop, const Json& arguments, Call&
     if (auto file = contents.sources.find(region.file);
         region.name == needs.region && file != contents.sources.end())
       present = file->second;
-  const Json structured = {{"region", needs.region},     {"technique", needs.technique},
-                           {"function", needs.function}, {"signature", needs.signature},
-                           {"places", needs.places},     {"pytorch", needs.in_pytorch},
-                           {"graph", needs.in_graph},    {"builtin_source", present}};
+  const std::string rules(code::contract_of_written());
+  const bool same = present.find(needs.signature) != std::string::npos;
+  const Json structured = {{"region", needs.region},
+                           {"technique", needs.technique},
+                           {"function", needs.function},
+                           {"signature", needs.signature},
+                           {"rules", rules},
+                           {"places", needs.places},
+                           {"pytorch", needs.in_pytorch},
+                           {"graph", needs.in_graph},
+                           {"builtin_source", present},
+                           {"builtin_has_this_signature", same}};
   return Answer{
-      format("A source for {} defines\n\n{}\n\n{}\nIt computes\n\n{}\n{}\nBuilt in ({}):\n\n{}", needs.region,
-             needs.signature, needs.places, needs.in_pytorch, needs.in_graph, needs.technique, present),
+      format("A source for {} defines\n\n{}\n\n{}\n{}\nIt computes\n\n{}\n{}\nBuilt in ({}){}:\n\n{}",
+             needs.region, needs.signature, rules, needs.places, needs.in_pytorch, needs.in_graph,
+             needs.technique,
+             same ? "" : "; its own signature, with packed weights and library calls, is not the contract",
+             present),
       std::make_shared<const Json>(structured),
       {}};
 }
@@ -79,6 +90,18 @@ Tool region_tool(Shared workshop) {
                            {.name = "plan_file", .description = "a file with a plan document"},
                            mode_argument(),
                            class_argument()}),
+      .runs_code = true,
+      .output = output_schema(
+          {{"region", Kind::text, "its name"},
+           {"technique", Kind::text, "of the built-in code"},
+           {"function", Kind::text, "that a source has to define, by name"},
+           {"signature", Kind::text, "and whole, with shapes"},
+           {"rules", Kind::text, "what it may do, and how it reports a failed launch"},
+           {"places", Kind::text, "the memory layout of its arguments"},
+           {"pytorch", Kind::text, "what it computes, in PyTorch"},
+           {"graph", Kind::text, "and in the graph's words"},
+           {"builtin_source", Kind::text, "the built-in code"},
+           {"builtin_has_this_signature", Kind::flag, "whether that has the contract's signature"}}),
       .run = [workshop](const Json& arguments, Call& call) {
         return run_region(*workshop, arguments, call);
       }};

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/json_schema.h"
 #include "base/text.h"
 #include "serve/testdata/client.h"
 
@@ -18,6 +19,17 @@ input %x : f32[4,64]
 output %z
 end
 )";
+
+// What a tool answers is what its schema says.
+void expect_as_described(const std::vector<Tool>& tools, const std::string& name, const Json& result) {
+  const auto tool = std::ranges::find(tools, name, &Tool::name);
+  ASSERT_NE(tool, tools.end());
+  ASSERT_TRUE(tool->output) << name;
+  for (const SchemaViolation& each : schema_violations(result["structuredContent"], *tool->output))
+    ADD_FAILURE() << name << ": " << each.text();
+  for (const auto& [key, value] : result["structuredContent"].items())
+    EXPECT_TRUE((*tool->output)["properties"].contains(key)) << name << ": " << key;
+}
 
 class Tools : public testing::Test {
  protected:
@@ -46,6 +58,7 @@ TEST_F(Tools, ImportSumsUpAGraph) {
   ASSERT_EQ(result["isError"], false) << Client::said(result);
   const Json& sum = result["structuredContent"];
   EXPECT_EQ(sum["nodes"], 2);
+  expect_as_described(options.tools, "import", result);
   EXPECT_EQ(sum["inputs"][0]["type"], "f32[4,64]");
   EXPECT_NE(Client::said(result).find("%z = neg(%y)"), std::string::npos);
   const Json graph = client->ask("resources/read", {{"uri", sum["graph"]}})["result"]["contents"][0];
@@ -57,6 +70,7 @@ TEST_F(Tools, PlansAreMadeAndChecked) {
   Json made = client->tool("plan", {{"model", path("tiny.txt")}, {"gpu", "H100"}});
   ASSERT_EQ(made["isError"], false) << Client::said(made);
   EXPECT_EQ(made["structuredContent"]["regions"].size(), 1u);
+  expect_as_described(options.tools, "plan", made);
   Json plan = made["structuredContent"]["plan"];
   Json again = client->tool("plan", {{"model", path("tiny.txt")}, {"gpu", "H100"}, {"plan", plan}});
   ASSERT_EQ(again["isError"], false) << Client::said(again);
@@ -75,7 +89,7 @@ TEST_F(Tools, PathsStayInTheirFolders) {
   };
   const std::string outside = "is outside of the allowed folders";
   EXPECT_NE(complaint("import", {{"model", "/etc/passwd"}}).find(outside), std::string::npos);
-  EXPECT_NE(complaint("verify", {{"program", path("../x")}, {"task", path("tiny.txt")}}).find(outside),
+  EXPECT_NE(complaint("verify", {{"program", path("../x")}, {"model", path("tiny.txt")}}).find(outside),
             std::string::npos);
   EXPECT_NE(
       complaint("optimize", {{"model", path("tiny.txt")}, {"out", "/tmp"}}).find("'out': /tmp " + outside),
@@ -96,7 +110,7 @@ TEST_F(Tools, WriteVerifyAndImproveAProgram) {
   EXPECT_EQ(client->tool("code", {{"model", task}, {"out", task}})["isError"], true);  // a file is there
 
   const int id =
-      client->start_tool("verify", {{"program", program}, {"task", task}, {"device", "emulated"}}, "v");
+      client->start_tool("verify", {{"program", program}, {"model", task}, {"device", "emulated"}}, "v");
   EXPECT_FALSE(client->notified("notifications/progress").is_null());
   Json verified = client->answer_to(id)["result"];
   ASSERT_EQ(verified["isError"], false) << Client::said(verified);
@@ -113,16 +127,19 @@ TEST_F(Tools, WriteVerifyAndImproveAProgram) {
   std::string wrong = *source;
   ASSERT_NE(wrong.find("= -y;"), std::string::npos) << wrong;
   wrong.replace(wrong.find("= -y;"), 5, "= y;");
-  Json arguments = {{"program", program}, {"task", task},       {"region", region["name"]},
+  Json arguments = {{"program", program}, {"model", task},      {"region", region["name"]},
                     {"source", wrong},    {"out", path("new")}, {"device", "emulated"}};
   Json refused = client->tool("write_region", arguments);
   ASSERT_EQ(refused["isError"], false) << Client::said(refused);
   EXPECT_EQ(refused["structuredContent"]["passed"], false);
+  EXPECT_TRUE(Client::said(refused).starts_with("failed at correctness: ")) << Client::said(refused);
+  expect_as_described(options.tools, "write_region", refused);
   EXPECT_EQ(refused["structuredContent"]["failure"]["gate"], "correctness");
   EXPECT_FALSE(fs::exists(path("new")));
   arguments["source"] = "// Mine.\n" + *source;
   Json accepted = client->tool("write_region", arguments);
   EXPECT_EQ(accepted["structuredContent"]["passed"], true) << Client::said(accepted);
+  EXPECT_NE(Client::said(accepted).find("nothing here says whether it is faster"), std::string::npos);
   EXPECT_TRUE(
       read_file(scratch->path() / "new" / region["file"].get<std::string>())->starts_with("// Mine."));
   arguments["source"] = "this is no CUDA";
@@ -142,6 +159,9 @@ TEST_F(Tools, WriteVerifyAndImproveAProgram) {
   EXPECT_EQ(optimized["structuredContent"]["verdict"]["passed"], true);
   EXPECT_EQ(optimized["structuredContent"]["measured"], false);
   EXPECT_TRUE(fs::exists(path("best/program.cu")));
+  expect_as_described(options.tools, "code", coded);
+  expect_as_described(options.tools, "verify", verified);
+  expect_as_described(options.tools, "optimize", optimized);
   EXPECT_LT(optimized.dump().size(), size_t{200} << 10);
 }
 
@@ -155,6 +175,8 @@ TEST_F(Tools, WriteARegionOfAPlan) {
   const auto signature = region["structuredContent"]["signature"].get<std::string>();
   EXPECT_NE(signature.find("StitchStatus enqueue_"), std::string::npos) << signature;
   EXPECT_NE(region["structuredContent"]["graph"].get<std::string>().find("neg(%y)"), std::string::npos);
+  EXPECT_NE(Client::said(region).find("STITCH_DEVICE_ERROR if a launch failed"), std::string::npos);
+  expect_as_described(options.tools, "region", region);
   EXPECT_NE(
       Client::said(client->tool("region", {{"model", task}, {"region", "z"}})).find("has no region 'z'"),
       std::string::npos);
@@ -163,7 +185,7 @@ TEST_F(Tools, WriteARegionOfAPlan) {
       "#include <cuda_runtime.h>\n__global__ void mine(const float* in, float* out) {\n"
       "  out[threadIdx.x] = in[threadIdx.x] > 0 ? -in[threadIdx.x] : -0.0f;\n}\n" +
       signature + " {\n  mine<<<1, 256, 0, stream>>>(x, " + name.get<std::string>() +
-      "_out);\n  return STITCH_OK;\n}\n";
+      "_out);\n  return cudaGetLastError() == cudaSuccess ? STITCH_OK : STITCH_DEVICE_ERROR;\n}\n";
   Json arguments = {
       {"task", task}, {"region", name}, {"source", source}, {"device", "emulated"}, {"out", path("mine")}};
   Json written = client->tool("write_region", arguments);
@@ -176,8 +198,21 @@ TEST_F(Tools, WriteARegionOfAPlan) {
   Json checked = client->tool("plan", {{"model", task}, {"plan", *plan}});
   EXPECT_EQ(checked["structuredContent"]["regions"][0]["technique"], "written") << Client::said(checked);
 
-  arguments["source"] = "int nothing;";
+  EXPECT_TRUE(Client::said(written).starts_with("passed\n")) << Client::said(written);
+  EXPECT_GT(written["structuredContent"]["speed"]["builtin_estimated_seconds"].get<double>(), 0);
+  expect_as_described(options.tools, "write_region", written);
+
+  // A compiler's line is the client's line.
+  std::string misspelt = "// one\n// two\n" + source;
+  misspelt.replace(misspelt.find("STITCH_DEVICE_ERROR"), 19, "STITCH_ERROR");
+  const auto line = std::ranges::count(misspelt.substr(0, misspelt.find("STITCH_ERROR")), '\n') + 1;
+  arguments["source"] = misspelt;
   arguments.erase("out");
+  const std::string failed = Client::said(client->tool("write_region", arguments));
+  EXPECT_TRUE(failed.starts_with("failed at build: ")) << failed;
+  EXPECT_NE(failed.find(format("{}.cu:{}:", name.get<std::string>(), line)), std::string::npos) << failed;
+
+  arguments["source"] = "int nothing;";
   EXPECT_NE(Client::said(client->tool("write_region", arguments)).find("doesn't define"), std::string::npos);
 }
 

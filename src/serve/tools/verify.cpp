@@ -25,7 +25,7 @@ Result<verifier::VerifyOptions> verify_options(const Json& arguments, bool quick
 
 Result<verifier::Verdict> judge(const Workshop& workshop, const fs::path& program, const Json& arguments,
                                 bool quick, Call& call) {
-  STITCH_TRY(const fs::path task, workshop.roots.resolve("task", text(arguments, "task")));
+  STITCH_TRY(const fs::path task, workshop.roots.resolve("model", text(arguments, "model")));
   STITCH_TRY(verifier::VerifyOptions options, verify_options(arguments, quick, call));
   options.program = program;
   return verifier::verify(task, options, task_options_of(workshop, arguments));
@@ -35,7 +35,7 @@ Tool verify_tool(Shared workshop) {
   return {.name = "verify",
           .title = "Verify a program",
           .description =
-              "Judge a program folder, a .cu file or a KernelBench ModelNew (.py) for a task: screened, "
+              "Judge a program folder, a .cu file or a KernelBench ModelNew (.py) for a model: screened, "
               "built in a sandbox, checked against float64 on secret inputs and other weights, region by "
               "region, and timed beside PyTorch on a GPU. The verdict has a gate-by-gate report; the first "
               "failing gate says why. 'quick' has fewer inputs and gates: for inner loops.",
@@ -43,7 +43,7 @@ Tool verify_tool(Shared workshop) {
               {{.name = "program",
                 .description = "a program folder, a .cu file, or a .py file with ModelNew",
                 .required = true},
-               task_argument(),
+               model_argument(),
                numerics_argument(),
                device_argument(),
                {.name = "quick", .kind = Kind::flag, .description = "fewer checks (default: false)"},
@@ -54,6 +54,8 @@ Tool verify_tool(Shared workshop) {
                 .values = {"eager", "eager-graph", "compile", "compile-graph"}},
                mode_argument(),
                class_argument()}),
+          .runs_code = true,
+          .output = output_schema(verdict_fields()),
           .run = [workshop](const Json& arguments, Call& call) -> Result<Answer> {
             STITCH_TRY(const fs::path program,
                        workshop->roots.resolve("program", text(arguments, "program")));

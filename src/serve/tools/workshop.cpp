@@ -15,12 +15,6 @@ Argument model_argument() {
               "a .py file with Model, get_inputs() and get_init_inputs(), a graph folder or a graph.txt",
           .required = true};
 }
-Argument task_argument() {
-  Argument task = model_argument();
-  task.name = "task";
-  task.description = "the model that the program has to compute: " + task.description;
-  return task;
-}
 Argument numerics_argument() {
   return {
       .name = "numerics",
@@ -119,7 +113,25 @@ std::string dump(const Json& document) {
   return document.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
-Answer answer_of(const verifier::Verdict& verdict, Call& call) {
+std::string status_text(const verifier::Verdict& verdict) {
+  const verifier::GateReport* failure = verdict.failure();
+  return failure ? format("failed at {}: {}", failure->gate, failure->summary) : "passed";
+}
+
+std::vector<Field> verdict_fields() {
+  return {{"status", Kind::text, "passed, or failed at which gate and why"},
+          {"passed", Kind::flag, "whether no gate failed"},
+          {"verdict", Kind::text, "URI of the whole verdict, with all evidence"},
+          {"gates", Kind::list, "each gate's outcome (passed, failed, skipped), summary and seconds"},
+          {"notes", Kind::list, "remarks on the verdict"},
+          {"device", Kind::text, "cuda or emulated"},
+          {"class", Kind::text, "the numerics class"},
+          {"trust", Kind::text, "how the candidate was isolated"},
+          {"failure", Kind::object, "of a failed one: gate, code, summary, evidence"},
+          {"timing", Kind::object, "on a GPU: seconds of the program and of the baselines"}};
+}
+
+Answer answer_of(const verifier::Verdict& verdict, Call& call, const std::string& also) {
   const Json whole = to_json(verdict);
   const std::string uri =
       call.keep("verdict", verdict.passed() ? "verdict: passed" : "verdict: failed", dump(whole));
@@ -129,8 +141,12 @@ Answer answer_of(const verifier::Verdict& verdict, Call& call) {
                      {"outcome", name(gate.outcome)},
                      {"summary", gate.summary},
                      {"seconds", gate.seconds}});
-  Json structured = {
-      {"passed", verdict.passed()}, {"verdict", uri}, {"gates", std::move(gates)}, {"notes", verdict.notes}};
+  const std::string status = status_text(verdict);
+  Json structured = {{"status", status},
+                     {"passed", verdict.passed()},
+                     {"verdict", uri},
+                     {"gates", std::move(gates)},
+                     {"notes", verdict.notes}};
   if (verdict.header)
     for (const char* key : {"device", "class", "trust"})
       if (verdict.header->contains(key)) structured[key] = (*verdict.header)[key];
@@ -142,7 +158,7 @@ Answer answer_of(const verifier::Verdict& verdict, Call& call) {
     structured["failure"] = std::move(said);
   }
   if (verdict.timing) structured["timing"] = *verdict.timing;
-  std::string text = table(verdict, Terminal{});
+  std::string text = status + "\n" + also + "\n" + table(verdict, Terminal{});
   if (const verifier::GateReport* failure = verdict.failure(); failure && failure->evidence) {
     const std::string details = word(*failure->evidence, "details");
     if (!details.empty()) text += "\n" + details + "\n";

@@ -32,7 +32,6 @@ using Shared = std::shared_ptr<const Workshop>;
 
 // Arguments that several tools have.
 Argument model_argument();
-Argument task_argument();
 Argument numerics_argument();
 Argument gpu_argument();
 Argument device_argument();
@@ -56,7 +55,11 @@ Result<std::shared_ptr<const Json>> plan_document_of(const Workshop& workshop, c
 
 // Text of two spaces an indent, broken UTF-8 replaced.
 std::string dump(const Json& document);
-// A verdict in an answer: gates, the failure's evidence, times; the whole is kept.
-Answer answer_of(const verifier::Verdict& verdict, Call& call);
+// "passed", or "failed at build: …": the first words of every answer that judges.
+std::string status_text(const verifier::Verdict& verdict);
+// A verdict in an answer: status, what the tool `also` says, gates, the failure's evidence, times; the whole
+// is kept.
+Answer answer_of(const verifier::Verdict& verdict, Call& call, const std::string& also = {});
+std::vector<Field> verdict_fields();
 
 }  // namespace stitch::serve

@@ -1,5 +1,6 @@
 // write_region: the client's CUDA for one region, verified with the whole program. Either in a plan, as the
 // technique 'written' that holds its source, or in a copy of a program's folder.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "agents/llm_source.h"
@@ -7,6 +8,7 @@
 #include "base/output_folder.h"
 #include "base/text.h"
 #include "code/write_program.h"
+#include "plan/estimate.h"
 #include "serve/tools/judge.h"
 #include "serve/tools/region_in_copy.h"
 #include "serve/tools/regions.h"
@@ -48,12 +50,32 @@ class Draft {
   std::optional<OutputFolder> folder_;
 };
 
-Answer with(Answer answer, const std::string& said, const Json& more) {
+Answer with(Answer answer, const Json& more) {
   Json structured = *answer.structured;
   structured.update(more);
-  answer.text = said + "\n\n" + answer.text;
   answer.structured = std::make_shared<const Json>(std::move(structured));
   return answer;
+}
+
+// Whether it is worth having: on a GPU the verdict's times say so.
+struct Speed {
+  std::string said;
+  Json structured;
+};
+Speed speed_of(const verifier::Verdict& verdict, std::optional<double> builtin_estimate) {
+  if (verdict.timing || !verdict.passed()) return {};
+  std::string said =
+      "Not timed: nothing here says whether it is faster or slower than the built-in code. A GPU has to "
+      "measure both";
+  Json structured = {{"compared", false}};
+  if (builtin_estimate) {
+    said += format(
+        "; the cost model estimates {} for the built-in code of this region, and has no estimate for "
+        "code that it didn't write",
+        seconds_text(*builtin_estimate));
+    structured["builtin_estimated_seconds"] = *builtin_estimate;
+  }
+  return {said + ".\n", std::move(structured)};
 }
 
 Result<Answer> in_a_copy(const Workshop& workshop, const Json& arguments, Call& call) {
@@ -72,7 +94,9 @@ Result<Answer> in_a_copy(const Workshop& workshop, const Json& arguments, Call& 
   STITCH_TRY(const verifier::Verdict verdict,
              judge(workshop, replaced.folder, arguments, flag(arguments, "quick", true), call));
   STITCH_TRY(const std::string kept, draft.keep(verdict.passed() || flag(arguments, "keep_failed")));
+  const Speed speed = speed_of(verdict, std::nullopt);
   Json more = {{"file", replaced.file}};
+  if (!speed.said.empty()) more["speed"] = speed.structured;
   std::string said = format("{} was replaced", replaced.file);
   if (!replaced.also.empty()) {
     more["also_replaces"] = replaced.also;
@@ -82,11 +106,11 @@ Result<Answer> in_a_copy(const Workshop& workshop, const Json& arguments, Call& 
     more["program"] = kept;
     said += " in " + kept;
   }
-  return with(answer_of(verdict, call), said + ".", more);
+  return with(answer_of(verdict, call, said + ".\n" + speed.said), more);
 }
 
 Result<Answer> in_a_plan(const Workshop& workshop, const Json& arguments, Call& call) {
-  STITCH_TRY(const fs::path source, workshop.roots.resolve("task", text(arguments, "task")));
+  STITCH_TRY(const fs::path source, workshop.roots.resolve("model", text(arguments, "model")));
   STITCH_TRY(const GpuSpec gpu, gpu_of(arguments));
   STITCH_TRY(verifier::VerifyOptions options,
              verify_options(arguments, flag(arguments, "quick", true), call));
@@ -122,14 +146,31 @@ Result<Answer> in_a_plan(const Workshop& workshop, const Json& arguments, Call& 
   const std::string document = dump(plan::to_json(given.context, plan)),
                     uri =
                         call.keep("plan", task->graph.name + " with " + needs.region + " written", document);
+  auto builtin = std::ranges::find(given.plan.regions, needs.region, &plan::Region::name);
+  std::optional<double> estimate;
+  if (!builtin->technique->takes_source())
+    estimate = plan::estimate(given.context, given.plan, *builtin).seconds();
+  const Speed speed = speed_of(verdict, estimate);
   Json more = {{"plan", uri}};
+  if (!speed.said.empty()) more["speed"] = speed.structured;
   if (!kept.empty()) more["program"] = kept;
-  Answer answer =
-      with(answer_of(verdict, call),
-           format("{} is yours in the plan {}{}.", needs.region, uri, kept.empty() ? "" : " and in " + kept),
-           more);
+  const std::string said = format("The plan with your {}: {}{}\n{}", needs.region, uri,
+                                  kept.empty() ? "" : "; the program: " + kept, speed.said);
+  Answer answer = with(answer_of(verdict, call, said), more);
   answer.resources.push_back(uri);
   return answer;
+}
+
+std::vector<Field> written_fields() {
+  std::vector<Field> out = verdict_fields();
+  out.insert(out.end(), {{"plan", Kind::text, "URI of the plan with the source in it"},
+                         {"program", Kind::text, "the folder, if it was kept"},
+                         {"file", Kind::text, "of 'program': the file that was replaced"},
+                         {"also_replaces", Kind::list, "of 'program': other regions in that file"},
+                         {"speed", Kind::object,
+                          "where nothing was timed: that it isn't compared, and what the built-in code "
+                          "of the region is estimated to take"}});
+  return out;
 }
 
 }  // namespace
@@ -146,7 +187,7 @@ Tool write_region_tool(Shared workshop) {
           " scratch memory. With 'program' the region's file is replaced in a copy of that folder, and must "
           "define what that file defined. With 'out' a program that passed is kept there.",
       .schema = schema_of(
-          {task_argument(),
+          {model_argument(),
            {.name = "region", .description = "the region's name", .required = true},
            {.name = "source", .description = "the whole CUDA file", .required = true, .most_bytes = 1 << 20},
            {.name = "program",
@@ -166,6 +207,8 @@ Tool write_region_tool(Shared workshop) {
            class_argument(),
            overwrite_argument()}),
       .writes_files = true,
+      .runs_code = true,
+      .output = output_schema(written_fields()),
       .run = [workshop](const Json& arguments, Call& call) {
         return arguments.contains("program") ? in_a_copy(*workshop, arguments, call)
                                              : in_a_plan(*workshop, arguments, call);

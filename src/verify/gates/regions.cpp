@@ -453,7 +453,7 @@ namespace {
 Result<Checked> regions_alone(Session& session, Json& evidence) {
   const std::vector<ManifestRegion>& list = session.manifest.regions;
   if (list.empty()) return Checked{skipped("the program names no regions")};
-  if (session.options.quick) return Checked{skipped("--quick")};
+  if (session.options.quick) return Checked{skipped("quick checks only")};
   const GraphCost costs = cost(session.task.graph);
   double seconds = session.weak ? seconds_for_weak_tasks : usual_seconds;
   if (double first = seconds_of(session.task.graph, costs, list[0]); first > seconds)
