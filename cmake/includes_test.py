@@ -1,7 +1,7 @@
-"""Every source and header of src/ includes, itself or through what it includes, a header that declares each of our names it
-uses. Files are compiled in batches (unity.cmake), where a file before it may have included what one forgot: then it
-compiles here and not where the batches are cut otherwise. ./dev alone asks the compiler the same, and about the standard
-library's headers, too; that takes half an hour, this a few seconds.
+"""Every source and header of src/ includes, itself or through what of ours it includes, a header that declares each name it
+uses: ours, and those of the standard library that are in the table below. Files are compiled in batches (unity.cmake) and
+with precompiled headers, where a file before it may have included what one forgot: then it compiles here and not where the
+batches are cut otherwise. ./dev alone asks the compiler; that takes half an hour, this a few seconds.
 """
 import pathlib
 import re
@@ -21,16 +21,34 @@ NO_TYPE = {"return", "else", "throw", "case", "new", "delete", "and", "or", "not
 USED = re.compile(r"(?<![\w.:>])(\w+)\s*(?=\()|(?<![\w.:>])([A-Z]\w+)\b")
 MACRO_NAMES = re.compile(r"\b[A-Z][A-Z_]+\(\w+(?=,)(?:, \w+\))?")  # TEST(Suite, Case)
 
+STANDARD = {header: re.compile(rf"std::(?:{names})(?![\w])") for header, names in {
+    "algorithm": r"ranges::(?:[a-z_]+)(?=\()(?<!begin)(?<!end)(?<!size)(?<!data)(?<!empty)(?<!next)|all_of|any_of|binary_search|clamp|copy|copy_n|"
+                 r"count_if|equal|fill|find|find_if|generate|is_sorted|lower_bound|max_element|min_element|none_of|nth_element|partial_sort|remove_if|"
+                 r"replace|replace_if|reverse|rotate|shuffle|sort|stable_sort|transform|unique|upper_bound",
+    "array": "array|to_array", "atomic": "atomic", "bit": "bit_cast|bit_ceil|bit_floor|bit_width|countl_zero|countr_zero|has_single_bit|popcount",
+    "charconv": "from_chars|to_chars", "chrono": "chrono",
+    "cmath": r"(?:abs|ceil|copysign|cos|erf|exp|fabs|floor|fma|fmod|frexp|hypot|isfinite|isinf|isnan|ldexp|log|log10|log2|lround|nearbyint|pow|round|"
+             r"signbit|sin|sqrt|tanh|trunc)(?=\()",
+    "cstring": "memcmp|memcpy|memmove|memset|strcmp|strerror|strlen", "deque": "deque", "filesystem": "filesystem", "functional": "function",
+    "limits": "numeric_limits", "map": "map", "memory": "make_shared|make_unique|shared_ptr|unique_ptr|weak_ptr",
+    "mutex": "call_once|lock_guard|mutex|once_flag|scoped_lock|unique_lock", "numeric": "accumulate|gcd|inner_product|iota|lcm|midpoint|partial_sum|reduce",
+    "optional": "make_optional|nullopt|optional", "set": "set", "span": "span", "sstream": "[io]?stringstream",
+    "string": "stod|stoi|stol|stoll|string|to_string", "string_view": "string_view", "thread": "jthread|this_thread|thread",
+    "tuple": "make_tuple|tie|tuple", "utility": "exchange|forward|move|pair|swap", "variant": "get_if|holds_alternative|monostate|variant|visit",
+    "vector": "vector"}.items()}
+
 
 class File:
     def __init__(self, name, text):
         self.name = name
         self.included = re.findall(r'^[ \t]*#[ \t]*include "([^"]+)"', text, re.M)
+        self.standard = set(re.findall(r"^[ \t]*#[ \t]*include <([^>]+)>", text, re.M))
         code = MACRO_NAMES.sub("", DIRECTIVE.sub("", TEXT.sub(lambda found: " " if found[2] else '""', text)))
         self.introduces = {name for taken, before, *names in INTRODUCED.findall(code) if before not in NO_TYPE for name in (taken, *names)}
         self.introduces.update(TYPE.findall(code))
         self.uses = {function or kind for function, kind in USED.findall(code)}
         self.declares = set(declared(code)) if name.endswith(".h") else set()
+        self.needs = {header for header, names in STANDARD.items() if names.search(code)}
 
 
 def declared(code):
@@ -71,6 +89,8 @@ def missing(texts, rooms):
     out = []
     for file in files.values():
         known = reached(file.name, set())
+        for header in sorted(file.needs - {header for one in known for header in files[one].standard}):
+            out.append((file.name, STANDARD[header].search(texts[file.name])[0], [f"<{header}>"]))
         for name in sorted(file.uses & headers.keys()):
             meant = sorted(header for header in headers[name] if header.split("/")[0] in rooms[file.name.split("/")[0]])
             if meant and not known & headers[name] and not any(name in files[one].introduces for one in known):
@@ -95,7 +115,7 @@ class Includes(unittest.TestCase):
 
     def test_what_is_missing_is_found(self):
         rooms = rooms_of("add_room(base)\nadd_room(code WARM DEPENDS stitch_base)\nadd_room(other DEPENDS Threads::Threads)\n")
-        header = "#pragma once\nnamespace stitch {\nstd::string join(const std::vector<std::string>& parts);\nstruct Parts {\n  int count() const;\n};\n}\n"
+        header = "#pragma once\n#include <string>\n#include <vector>\nnamespace stitch {\nstd::string join(const std::vector<std::string>& parts);\nstruct Parts {\n  int count() const;\n};\n}\n"
 
         def found(text, **others):
             texts = {"base/text.h": header, "code/a.cpp": text, **{f"code/{name}.h": other for name, other in others.items()}}
@@ -103,9 +123,11 @@ class Includes(unittest.TestCase):
 
         self.assertEqual(found("void f() {\n  g(join(parts));\n}\n"), [("code/a.cpp", "join")])
         self.assertEqual(found("int f(const Parts& parts);\n"), [("code/a.cpp", "Parts")])
+        self.assertEqual(found("auto x = std::ranges::find(y, 3);\n"), [("code/a.cpp", "std::ranges::find")])
+        self.assertEqual(found('#include "b.h"\nauto x = std::ranges::find(y, 3);\n', b="#include <algorithm>\n"), [])
         self.assertEqual(found('#include "b.h"\nauto x = join(parts);\n', b='#include "base/text.h"\n'), [])
         self.assertEqual(found('#include "b.h"\nauto x = join(parts);\n', b=""), [("code/a.cpp", "join")])
-        for mine in ["static std::string join(int x);\nauto y = join(3);\n", "void f(const F& join) { join(3); }\n",
+        for mine in ["static int join(int x);\nauto y = join(3);\n", "void f(const F& join) { join(3); }\n",
                      "auto f = [join = 3] { return join(3); };\n", "thread.join();\nother::join(3);\n", '// join(x)\nauto x = "join(x)";\n',
                      "struct Parts;\nParts* p;\n", "TEST(Parts, OfAll) {}\n", "using other::join;\nauto x = join(3);\n"]:
             self.assertEqual(found(mine), [], mine)
