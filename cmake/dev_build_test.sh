@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # ./dev without a terminal: says now and then how far the build is, keeps Ninja's lines in the log, and fails with the
-# compiler's message. Of its tests, few that fail have a second turn alone. Ninja, CTest and the packages are played by
-# scripts.
+# compiler's message. A test that fails fails ./dev test: none has a second turn. Ninja, CTest and the packages are played
+# by scripts.
 set -euo pipefail
 dev=$(cd "$(dirname "$0")/.." && pwd)/dev
 folder=$(mktemp -d)
@@ -18,15 +18,10 @@ echo '[2/3] Building CXX object b.o'
 [ -z "${BROKEN:-}" ] || { echo 'b.cpp:1: error: no such thing'; exit 1; }
 echo '[3/3] Linking'
 TXT
-# FAILS: how many tests do so beside others; ALONE: what comes of them alone.
 cat >"$folder/bin/ctest" <<'TXT'
 #!/bin/sh
 echo "ctest $*" >>"$CALLS"
-case $* in *--rerun-failed*) exit "${ALONE:-0}" ;; esac
-mkdir -p build/dev/Testing/Temporary
-: >build/dev/Testing/Temporary/LastTestsFailed.log
-for i in $(seq "${FAILS:-0}"); do echo "$i:room.Test$i" >>build/dev/Testing/Temporary/LastTestsFailed.log; done
-[ "${FAILS:-0}" = 0 ] || exit 8
+exit "${TESTS:-0}"
 TXT
 chmod +x "$folder"/bin/*
 run() { env PATH="$folder/bin:$PATH" STITCHCUDA_PYTHON=true "$@" "$folder/dev" build release 2>&1 >/dev/null; }
@@ -47,19 +42,13 @@ expect 'every line is in the log' 3 "$(grep -c '^\[' "$folder/build/release.log"
 got=$(run BROKEN=1) && expect 'a failing build fails' failure success
 expect 'the message' 'b.cpp:1: error: no such thing' "$(grep error <<<"$got")"
 
-# What ./dev says of the tests, its exit code, and how often CTest was called.
+# The exit code of ./dev test, and how CTest was called.
 tests() {
   local code=0
   : >"$folder/calls"
-  env PATH="$folder/bin:$PATH" STITCHCUDA_PYTHON=true CALLS="$folder/calls" "$@" "$folder/dev" test >/dev/null 2>"$folder/said" || code=$?
-  grep -E 'alone' "$folder/said" || true
-  echo "$code, $(wc -l <"$folder/calls") calls"
+  env PATH="$folder/bin:$PATH" STITCHCUDA_PYTHON=true CALLS="$folder/calls" "$@" "$folder/dev" test >/dev/null 2>&1 || code=$?
+  echo "$code: $(cat "$folder/calls")"
 }
-expect 'all pass' '0, 1 calls' "$(tests FAILS=0)"
-expect 'one passes alone' 'once more, alone: room.Test1
-passed alone, failed beside others: room.Test1
-0, 2 calls' "$(tests FAILS=1)"
-expect 'two fail alone, too' 'once more, alone: room.Test1 room.Test2
-8, 2 calls' "$(tests FAILS=2 ALONE=8)"
-expect 'too many' '8, 1 calls' "$(tests FAILS=4)"
+expect 'all tests pass' '0: ctest --preset dev' "$(tests TESTS=0)"
+expect 'a test fails' '8: ctest --preset dev' "$(tests TESTS=8)"
 exit $failed

@@ -14,7 +14,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # What the side bar shows, in order. Further pages are found by their places.
 SECTIONS = [
-    ("Start", ["README.md", "docs/when-to-use-which.md", "docs/settings.md", "examples/README.md", "CHANGELOG.md"]),
+    ("Start", ["README.md", "docs/quickstart.md", "docs/commands.md", "docs/troubleshooting.md", "docs/when-to-use-which.md", "docs/settings.md", "examples/README.md", "CHANGELOG.md"]),
     ("Use", ["docs/python.md", "docs/language-models.md", "docs/verifier.md", "docs/judging-many.md", "docs/c-abi.md", "docs/mcp.md", "docs/docker.md"]),
     ("Learn and serve", ["docs/rubric.md", "docs/reward-service.md", "docs/many-machines.md", "docs/learning.md",
                          "docs/language-coder.md", "docs/train-with-trl.md", "docs/train-with-verl.md"]),

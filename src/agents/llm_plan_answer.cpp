@@ -1,5 +1,6 @@
 #include "agents/llm_plan_answer.h"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <vector>
 
 namespace stitch {
 namespace {

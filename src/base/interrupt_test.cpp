@@ -6,7 +6,9 @@
 
 #include <chrono>
 #include <csignal>
+#include <optional>
 #include <thread>
+#include <utility>
 
 namespace stitch {
 namespace {
@@ -16,12 +18,12 @@ namespace {
 int end_after(int number, bool polite) {
   const pid_t child = ::fork();
   if (child == 0) {
-    std::thread([] { std::this_thread::sleep_for(std::chrono::seconds(60)); }).detach();
+    std::thread([] { std::this_thread::sleep_for(std::chrono::seconds(600)); }).detach();
     clean_up_on_interrupts();
     std::optional<StopPolitely> stop;
     if (polite) stop.emplace();
     ::kill(::getpid(), number);
-    for (int i = 0; i < 5000 && !stop_requested(); ++i)
+    for (int i = 0; i < 60'000 && !stop_requested(); ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     ::_exit(stop_requested() ? 42 : 43);
   }

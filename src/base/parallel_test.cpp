@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <stdexcept>
+#include <vector>
 
 namespace stitch {
 namespace {

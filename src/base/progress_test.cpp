@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <sstream>
+#include <thread>
 
 namespace stitch {
 namespace {
@@ -51,10 +54,12 @@ TEST(Progress, LinesBelowAreRedrawnInPlaceAndGoneAtTheEnd) {
   std::ostringstream out;
   {
     Progress progress(out, {.interactive = true, .width = 40}, false, "working");
-    progress.show_below([](const Terminal& terminal) {
+    std::atomic<int> drawn = 0;
+    progress.show_below([&](const Terminal& terminal) {
+      ++drawn;
       return std::vector<std::string>{"  \x1b[32mstep\x1b[0m one", format("  width {}", terminal.width)};
     });
-    std::this_thread::sleep_for(std::chrono::milliseconds(350));
+    while (drawn < 3) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   EXPECT_NE(out.str().find("\n  \x1b[32mstep\x1b[0m one\x1b[K\n  width 40\x1b[K"), std::string::npos);
   EXPECT_NE(out.str().find("\x1b[2A\r"), std::string::npos);         // over the picture before

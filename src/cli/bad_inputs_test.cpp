@@ -201,13 +201,13 @@ TEST_P(StoppedImport, LeavesNoProcessAndNoFolderBehind) {
     ::_exit(127);
   }
   // Until the exporter has forked the child that does the work: the tool, the server, the child.
-  for (int i = 0; i < 600 && marked_processes(mark) < 3; ++i) ::usleep(50'000);
+  for (int i = 0; i < 3000 && marked_processes(mark) < 3; ++i) ::usleep(50'000);
   EXPECT_GE(marked_processes(mark), 3);
   ::kill(pid, GetParam());
   int status = 0;
   ::waitpid(pid, &status, 0);
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == GetParam());
-  for (int i = 0; i < 100 && marked_processes(mark) > 0; ++i) ::usleep(50'000);
+  for (int i = 0; i < 1200 && marked_processes(mark) > 0; ++i) ::usleep(50'000);
   EXPECT_EQ(marked_processes(mark), 0);
   // Nobody can tidy up after SIGKILL: the next import into this place does.
   std::string out = (scratch->path() / "out").string();

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <vector>
 
 #include "base/file.h"
 #include "base/json.h"

@@ -320,7 +320,8 @@ TEST_F(CommandLine, TheLogHasProgressAndProcessesButNoPictures) {
     Progress progress(console.err, console.err_terminal, false, "working");
     progress.detail("on this");
     progress.say("a line that stays");
-    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    auto is_logged = [] { return read_file("run.log")->find("working: on this") != std::string::npos; };
+    for (int i = 0; i < 6000 && !is_logged(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     ASSERT_TRUE(run({{"true"}, {}, {}}));
   }
   auto text = read_file("run.log");

@@ -1,6 +1,7 @@
 #include "cli/config.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"

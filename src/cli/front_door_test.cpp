@@ -2,7 +2,6 @@
 // fit.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -147,12 +146,10 @@ TEST_F(FrontDoor, BaselinesWithoutAGpuSayWhatToDo) {
 
 TEST_F(FrontDoor, SizesThatCannotFitAreRefusedAtOnce) {
   set_shape("100000000, 3072");  // 1.23 TB
-  const auto begin = std::chrono::steady_clock::now();
   EXPECT_EQ(optimize(), 2) << said;
   EXPECT_TRUE(said_it("its tensors can't fit")) << said;
   EXPECT_TRUE(said_it("1.23 TB")) << said;
   EXPECT_FALSE(fs::exists(out));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "cli/memory.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -97,10 +97,9 @@ TEST(Page, EmptyGraph) { EXPECT_EQ(data_of(page(Graph{}))["items"].size(), 0u); 
 
 TEST(Page, ThirteenHundredNodesAreQuickAndSmall) {
   Graph graph = samples::transformer(96);
-  auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   std::string text = page(graph);
-  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  EXPECT_LT(seconds, 5);
+  EXPECT_LT(std::clock() - start, 5 * CLOCKS_PER_SEC);
   EXPECT_LT(text.size(), 3'000'000u);
   // To look at: STITCH_PAGE_OUT=/tmp/pages cli_test --gtest_filter='Page.*'
   if (const char* folder = std::getenv("STITCH_PAGE_OUT")) {

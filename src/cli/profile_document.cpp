@@ -1,5 +1,6 @@
 #include "cli/profile_document.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/table.h"

@@ -1,3 +1,5 @@
+#include <sstream>
+
 #include "cli/profile.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 #include "code/index.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 

@@ -1,6 +1,7 @@
 #include "code/lines.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace stitch::code {
 

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <utility>
 

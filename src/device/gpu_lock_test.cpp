@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "base/file.h"
 
@@ -58,13 +59,13 @@ TEST(GpuLock, StaysSharedBetweenTheRequestsOfAVisit) {
     GpuVisit::step_out();
     EXPECT_TRUE(is_free());
     // Whoever wants it alone comes in between two requests of a visit that has lasted.
+    const auto begin = std::chrono::steady_clock::now();
     EXPECT_TRUE(GpuLock::share());
     std::atomic<bool> was_alone = false;
     std::thread other([&] {
       EXPECT_TRUE(GpuLock::take());
       was_alone = true;
     });
-    const auto begin = std::chrono::steady_clock::now();
     while (!was_alone) EXPECT_TRUE(GpuLock::share());
     EXPECT_GT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(500));
     other.join();

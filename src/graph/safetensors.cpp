@@ -1,5 +1,6 @@
 #include "graph/safetensors.h"
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstdio>

@@ -3,6 +3,7 @@
 // Needs PyTorch (./dev test makes the cases first); skips loudly without them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 

@@ -1,5 +1,6 @@
 #include "llm/account.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 

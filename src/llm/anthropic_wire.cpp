@@ -1,4 +1,5 @@
 // Anthropic's messages API.
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 

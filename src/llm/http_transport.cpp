@@ -6,7 +6,9 @@
 #include <openssl/x509_vfy.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <algorithm>
 #include <csignal>
+#include <mutex>
 
 #include <condition_variable>
 #include <deque>

@@ -1,3 +1,5 @@
+#include <vector>
+
 #include "llm/sse.h"
 
 #include <gtest/gtest.h>

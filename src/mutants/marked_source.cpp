@@ -1,6 +1,7 @@
 #include "mutants/marked_source.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace stitch::mutants {
 

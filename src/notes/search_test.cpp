@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "notes/search.h"
 
 #include <gtest/gtest.h>

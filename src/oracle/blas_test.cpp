@@ -1,3 +1,5 @@
+#include <array>
+
 #include "oracle/blas.h"
 
 #include "oracle/testing.h"

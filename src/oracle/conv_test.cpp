@@ -1,3 +1,5 @@
+#include <array>
+
 #include "oracle/testing.h"
 
 namespace stitch::oracle {

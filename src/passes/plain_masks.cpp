@@ -3,6 +3,7 @@
 // One that hides others, a window say, is a bool mask, even where the model adds it: kernels skip what it
 // hides.
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "oracle/interpreter.h"

@@ -1,6 +1,7 @@
 // GELU written out becomes one node, which products take into their epilogues:
 //   x/2 · (1 + erf(x/√2))   and   x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³)))
 // in whatever order the factors stand. What is equal is told by polynomials, not by the shape of the tree.
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <optional>

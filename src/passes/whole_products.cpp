@@ -1,6 +1,8 @@
 // A product of rows is the same whatever the rows are counted by, so a view behind it that only spreads rows
 // goes in front, where another gathered them, and whatever follows sees the model's own shape:
 //   spread(rows · W + b)   is   spread(rows) · W + b
+#include <algorithm>
+
 #include "passes/build.h"
 #include "passes/pipeline.h"
 

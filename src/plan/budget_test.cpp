@@ -1,6 +1,7 @@
 // Precision as a budget: synthetic errors and times in, who loses bits out.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "plan/difference.h"
 
 #include <gtest/gtest.h>

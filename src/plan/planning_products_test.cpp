@@ -1,6 +1,8 @@
 // What the Planner makes of products.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "code/write_program.h"
 #include "plan/choose.h"
 #include "plan/estimate.h"

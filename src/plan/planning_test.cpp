@@ -1,6 +1,8 @@
 // Graph in, plan out: what the Planner makes of small graphs with the Coder's own techniques.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "code/write_program.h"
 #include "plan/choose.h"
 #include "plan/estimate.h"

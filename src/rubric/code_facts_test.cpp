@@ -1,3 +1,5 @@
+#include <chrono>
+
 #include "rubric/code_facts.h"
 
 #include <gtest/gtest.h>

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <tuple>
 
 #include "base/text.h"
 #include "profile/rules.h"

@@ -1,6 +1,7 @@
 #include "rubric/functions.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace stitch::rubric {
 

@@ -1,6 +1,7 @@
 // Kernels, who launches them from where a call reaches, what becomes of their results, and libraries' calls.
 #include <algorithm>
 #include <deque>
+#include <utility>
 
 #include "rubric/torch_table.h"
 #include "rubric/units.h"

@@ -2,6 +2,7 @@
 // their results are used.
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "rubric/torch_table.h"
 #include "rubric/units.h"

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 #include <unordered_set>
+#include <utility>
 
 #include "rubric/features.h"
 

@@ -440,6 +440,7 @@ Reply<std::vector<RegionRun>> Candidate::time_region(int region, std::span<const
 
 bool Candidate::held_others() const { return state_->held_others; }
 int Candidate::process_number() const { return state_->at.process.number(); }
+int64_t Candidate::cpu_time() const { return cpu_time_of(process_number()); }
 std::string Candidate::printed() const { return state_->at.process.printed(); }
 
 std::string Candidate::finish() {

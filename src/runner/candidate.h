@@ -297,6 +297,8 @@ class Candidate {
   Reply<int> call_with(std::span<const TensorAt> inputs, std::span<const TensorType> outputs);
 
   int process_number() const;
+  // Nanoseconds of CPU time that its process has had, as the kernel counts it.
+  int64_t cpu_time() const;
   bool held_others() const;     // its process did, before it: whoever fails there is asked again alone
   std::string printed() const;  // so far, the tail
   // Lets it exit by itself, tools around it included, and gives the tail of what all of them printed.

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "base/text.h"
@@ -172,7 +173,7 @@ TEST(Candidate, DiesWithItsOrchestrator) {
     ::_exit(0);
   }
   pid_t runner = 0;
-  for (int i = 0; i < 200 && !runner; ++i) {
+  for (int i = 0; i < 1200 && !runner; ++i) {
     std::this_thread::sleep_for(milliseconds(50));
     runner = runner_below(orchestrator);
   }
@@ -180,7 +181,7 @@ TEST(Candidate, DiesWithItsOrchestrator) {
   ::kill(orchestrator, SIGKILL);
   ::waitpid(orchestrator, nullptr, 0);
   bool gone = false;
-  for (int i = 0; i < 100 && !gone; ++i) {
+  for (int i = 0; i < 3000 && !gone; ++i) {
     std::this_thread::sleep_for(milliseconds(20));
     auto status = read_file(format("/proc/{}/status", runner));
     gone = !status || status->find("State:\tZ") != std::string::npos;

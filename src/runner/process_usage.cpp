@@ -1,6 +1,7 @@
 #include "runner/process_usage.h"
 
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -63,6 +64,17 @@ Usage usage_of(pid_t pid, bool thorough) {
     ++out.processes;
   });
   return out;
+}
+
+int64_t cpu_time_of(pid_t pid) {
+  int64_t nanoseconds = 0;
+  each_process(pid, true, [&](pid_t each) {
+    clockid_t clock{};
+    timespec time{};
+    if (::clock_getcpuclockid(each, &clock) == 0 && ::clock_gettime(clock, &time) == 0)
+      nanoseconds += int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  });
+  return nanoseconds;
 }
 
 double waited_for_cores(pid_t pid) {

@@ -16,6 +16,8 @@ struct Usage {
 // Nothing of one that is gone. Of processes that other threads than the first started only with `thorough`,
 // which takes longer: somebody may be timing.
 Usage usage_of(pid_t pid, bool thorough);
+// Nanoseconds of CPU time that all threads of it and of the processes it started have had.
+int64_t cpu_time_of(pid_t pid);
 // Seconds that its threads and those of all processes it started were ready and had no core, so far. Threads
 // that ended don't count; 0 where the kernel doesn't count it.
 double waited_for_cores(pid_t pid);

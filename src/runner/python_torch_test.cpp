@@ -105,9 +105,8 @@ TEST(LentPythonCandidate, ComputesAndEndsWithItsCandidate) {
   Bench bench = Bench::create();
   pid_t number = 0;
   {
-    const auto begin = std::chrono::steady_clock::now();
     Candidate candidate = bench.start(options);
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
+    EXPECT_LT(candidate.cpu_time(), 1'000'000'000) << "it imported PyTorch itself";
     number = candidate.process_number();
     auto loaded = candidate.load(fs::path(STITCH_SOURCE_DIR) / "src/runner/testdata/model_new.py");
     ASSERT_TRUE(loaded.ok()) << loaded.failure->message << loaded.failure->printed;
@@ -120,7 +119,7 @@ TEST(LentPythonCandidate, ComputesAndEndsWithItsCandidate) {
     EXPECT_TRUE(bench.right(candidate));
     EXPECT_EQ(::kill(-number, 0), 0);
   }
-  for (int i = 0; i < 200 && ::kill(-number, 0) == 0; ++i)
+  for (int i = 0; i < 6000 && ::kill(-number, 0) == 0; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_NE(::kill(-number, 0), 0);
 }

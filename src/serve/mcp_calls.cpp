@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "base/contained.h"

@@ -1,5 +1,6 @@
 #include "serve/mcp_session.h"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 

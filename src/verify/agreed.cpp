@@ -1,6 +1,7 @@
 #include "verify/agreed.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 namespace stitch::verifier {

@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "verify/preflight.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""known.py [models]: PyTorch's times of docs/results (kernelbench-h200.jsonl, or models-h200.jsonl) as lines for `bench --known-baselines`."""
+"""known.py [models]: PyTorch's times of docs/results (kernelbench-h200-pytorch.jsonl, or models-h200.jsonl) as lines for `bench --known-baselines`."""
 
 import json
 import pathlib
@@ -16,5 +16,6 @@ if sys.argv[1:] == ["models"]:
     for row in rows("models-h200.jsonl"):
         print(json.dumps({"task": row["model"], "baselines": {kind: us * 1e-6 for kind, us in row["baselines_us"].items()}}))
 else:
-    for row in rows("kernelbench-h200.jsonl"):
-        print(json.dumps({"level": row["level"], "name": row["task"], "compile_graph_ms": row["best_pytorch_ms"]}))
+    for row in rows("kernelbench-h200-pytorch.jsonl"):
+        times = {mode: time for mode, time in row.items() if mode.endswith("_ms") and time}
+        print(json.dumps({"level": row["level"], "name": row["task"], **times}))

@@ -1,6 +1,7 @@
 #include "code/expression/print.h"
 
 #include <cmath>
+#include <utility>
 
 #include "base/format.h"
 #include "base/text.h"

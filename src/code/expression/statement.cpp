@@ -1,6 +1,7 @@
 #include "code/expression/statement.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace stitch::code {
 

@@ -44,7 +44,7 @@ struct For {
   Expression begin, end;
   Expression step = 1;
   int unroll = 0;  // #pragma unroll so many times; `whole`: all
-  Block body = {};
+  Block body;
   bool braces = true;
 };
 struct While {

@@ -4,6 +4,7 @@
 // few learned queries over many keys. A cache and what is appended to it are read where they lie: no copy of
 // both. Chosen for up to 8 queries (rows of a 16-bit k: 4, beyond which tensor cores are ahead), and for up
 // to 64 where tiles of 64 queries would leave most of the GPU idle. Knobs: warps, rows, splits, stages.
+#include <algorithm>
 #include <array>
 
 #include "base/text.h"

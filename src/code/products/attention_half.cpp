@@ -3,6 +3,7 @@
 // features. Heads that share k and v are rows of one block where queries are few, and blocks share the keys
 // where they are too few to fill the GPU: a step of decoding. Chosen wherever q, k and v are of one such
 // type. Knobs: warps, row_tiles (16 queries a warp each), key_tile, splits, stages.
+#include <algorithm>
 #include <array>
 
 #include "base/division.h"

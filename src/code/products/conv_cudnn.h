@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "code/products/convolution.h"
+#include "code/products/signature.h"
 #include "code/products/techniques.h"
 
 namespace stitch::code {

@@ -3,6 +3,7 @@
 // up by the finishing pass. matmul.split_half reads and writes both sides once more before it multiplies
 // them, which is most of its work here. Knob: segments. Chosen where the depth is far larger than both sides.
 #include <algorithm>
+#include <cmath>
 
 #include "code/loops/kernel.h"
 #include "code/names.h"

@@ -7,6 +7,8 @@
 // Left rows have their means taken off, so that sums may be long whatever the signs. Knobs:
 //   longest_sum  the most of the depth that fp16's tensor cores sum without rounding in between (4096)
 // Chosen for large products of f32 in classes strict and default that are bound by arithmetic.
+#include <algorithm>
+
 #include "code/loops/kernel.h"
 #include "code/names.h"
 #include "code/products/library_product.h"

@@ -1,5 +1,7 @@
 #include <cuda_pipeline.h>
+#include <algorithm>
 #include <cuda/barrier>
+#include <utility>
 
 #include <numeric>
 

@@ -3,6 +3,8 @@
 #include <cooperative_groups/reduce.h>
 #include <cooperative_groups/scan.h>
 
+#include <algorithm>
+
 #include "device/emulated/test_device.h"
 
 namespace stitch::emulated {

@@ -4,6 +4,7 @@
 #include <cudnn.h>
 
 #include <initializer_list>
+#include <utility>
 
 #include "device/emulated/test_numbers.h"
 

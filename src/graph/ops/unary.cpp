@@ -1,4 +1,6 @@
 // Pointwise ops of one operand: the result has its shape.
+#include <limits>
+
 #include "graph/ops/families.h"
 
 namespace stitch::ops {

@@ -1,6 +1,8 @@
 // What the child needs of a device, whichever it is. An Error here means that the device can't go on.
 #pragma once
 
+#include <time.h>
+
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -53,6 +55,8 @@ class Backend {
   virtual void mark_begin() = 0;
   virtual void mark_end() = 0;
   virtual int64_t marked_ns() = 0;
+  // What a timed call is measured by.
+  virtual clockid_t clock() const { return CLOCK_MONOTONIC; }
 
   // Since the process began; 0: not known. Below zero where others gave memory back meanwhile, which tells
   // less than the difference of two.

@@ -79,12 +79,12 @@ std::pair<int64_t, int64_t> Session::clock(int region, std::vector<StitchTensor>
   backend_->mark_begin();
   backend_->mark_end();
   sound(backend_->synchronise());
-  const int64_t start = now_ns();
+  const int64_t start = now_ns(backend_->clock());
   backend_->mark_begin();
   run(region, inputs, outputs);
   backend_->mark_end();
   sound(backend_->synchronise());
-  return {now_ns() - start, backend_->marked_ns()};
+  return {now_ns(backend_->clock()) - start, backend_->marked_ns()};
 }
 
 Json Session::call(const Json& request) {

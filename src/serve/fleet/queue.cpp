@@ -108,7 +108,7 @@ void WorkQueue::serve_parked(Lock& lock) {
   while (!parked_.empty() && !waiting_.empty()) {
     Parked first = std::move(parked_.front());
     parked_.pop_front();
-    auto lease = next(first.worker, Clock::now() + options_.lease_time);
+    auto lease = next(first.worker, options_.lease_clock() + options_.lease_time);
     lock.unlock();
     if (lease && options_.on_leased) options_.on_leased(first.worker, lease->work);
     first.taken(std::move(lease));
@@ -120,7 +120,7 @@ bool WorkQueue::renew(uint64_t lease) {
   std::lock_guard hold(mutex_);
   auto found = leases_.find(lease);
   if (found == leases_.end()) return false;
-  found->second.until = Clock::now() + options_.lease_time;
+  found->second.until = options_.lease_clock() + options_.lease_time;
   return true;
 }
 
@@ -175,10 +175,10 @@ void WorkQueue::watch() {
   Lock lock(mutex_);
   while (!ending_) {
     ended_.wait_for(lock, look_for_lost_every, [&] { return ending_; });
-    const auto now = Clock::now();
+    const auto now = Clock::now(), lease_now = options_.lease_clock();
     std::vector<uint64_t> lost;
     for (const auto& [id, held] : leases_)
-      if (held.until < now) lost.push_back(id);
+      if (held.until < lease_now) lost.push_back(id);
     for (const uint64_t id : lost) {
       auto held = leases_.find(id);
       if (held == leases_.end()) continue;  // handed in while others were told

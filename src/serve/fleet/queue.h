@@ -34,8 +34,9 @@ struct Lease {
 struct QueueOptions {
   size_t most_waiting = 4096;
   std::chrono::milliseconds lease_time{60'000};  // of remote workers, unless renewed
-  int most_losses = 3;                           // then it is given up: it may be what crashes them
-  SharedJson given_up;                           // the result then
+  std::function<std::chrono::steady_clock::time_point()> lease_clock = std::chrono::steady_clock::now;
+  int most_losses = 3;  // then it is given up: it may be what crashes them
+  SharedJson given_up;  // the result then
   // Called under the queue's lock, so that equal work is never started twice:
   std::function<SharedJson(const std::string& key)> recall;  // an earlier result; null: none
   std::function<bool(const Work& work)> accept;              // before it is queued; false: refuse it

@@ -203,6 +203,11 @@ Result<Watched> look_at(Session& session, SeriesWatch& watch, runner::Candidate&
                      seconds_of_a_series / (1 << std::min(look, shortest_series)));
 }
 
+// In which somebody waited for a core, so far. CPU time, which counts on the emulated GPU, goes on meanwhile.
+double pressed_seconds(const Session& session) {
+  return session.options.device == runner::Device::cuda ? senses_here().pressed_seconds() : 0;
+}
+
 bool is_pressed(const OwnTimes& times) { return times.pressed > pressed_machine; }
 
 double share_of(std::chrono::steady_clock::time_point begin, double seconds) {
@@ -220,9 +225,9 @@ Result<bool> look_until_it_stands(Session& session, SeriesWatch& watch, std::opt
     std::this_thread::sleep_for(look * between_looks);
     STITCH_TRY(const std::optional<device::GpuLock> alone, alone_on_the_gpu(session, out));
     const auto begin = std::chrono::steady_clock::now();
-    const double pressed_before = senses_here().pressed_seconds();
+    const double pressed_before = pressed_seconds(session);
     STITCH_TRY(out.watched, look_at(session, watch, attempt->candidate(), look));
-    out.pressed = share_of(begin, senses_here().pressed_seconds() - pressed_before);
+    out.pressed = share_of(begin, pressed_seconds(session) - pressed_before);
     const bool last = look + 1 >= looks_for_doubt;
     const bool in_doubt =
         stands_by_jitter(session, out.watched) || (is_pressed(out) && is_doubtful(session, out.watched));
@@ -247,9 +252,9 @@ Result<OwnTimes> time_program(Session& session, SeriesWatch& watch, Baselines& b
     STITCH_TRY(const std::optional<device::GpuLock> alone, alone_on_the_gpu(session, out));
     if (!std::exchange(baselines.begun, true)) STITCH_CHECK(time_baselines(session, baselines.live));
     const auto begin = std::chrono::steady_clock::now();
-    const double pressed_before = senses_here().pressed_seconds();
+    const double pressed_before = pressed_seconds(session);
     STITCH_CHECK(watch.calibrate(process));
-    out.pressed_when_set = share_of(begin, senses_here().pressed_seconds() - pressed_before);
+    out.pressed_when_set = share_of(begin, pressed_seconds(session) - pressed_before);
     return {};
   };
   for (int process = 0; process < 2; ++process) {
@@ -305,7 +310,8 @@ Result<void> settle(Session& session, const OwnTimes& times) {
   // times what they claim, too.
   const bool by_jitter = stands(claim, watched) && stands_by_jitter(session, watched);
   const bool in_question = !stands(claim, watched) || is_doubtful(session, watched) || by_jitter;
-  const bool still_busy = in_question && senses_here().busy_share() > busy_machine;
+  const bool still_busy = in_question && session.options.device == runner::Device::cuda &&
+                          senses_here().busy_share() > busy_machine;
   const bool swamped = still_busy && times.pressed > swamped_machine;
   const bool unsure = in_question && (stands(claim, watched) || !plainly || swamped);
   if (unsure && (is_pressed(times) || still_busy)) return not_now("this machine is too busy to time it");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <tuple>
 
 #include "base/json.h"
 #include "base/sha256.h"

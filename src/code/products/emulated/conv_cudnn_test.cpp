@@ -1,4 +1,6 @@
 // Convolutions by cuDNN, by its operation graphs, and by the engines that PyTorch takes.
+#include <algorithm>
+
 #include "code/products/emulated/conv_forms.h"
 
 namespace stitch::code {

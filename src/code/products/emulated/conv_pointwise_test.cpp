@@ -1,4 +1,6 @@
 // Kernels of one pixel: planes, channels last, channels that libraries would pad, small NHWC products.
+#include <algorithm>
+
 #include "code/products/emulated/conv_forms.h"
 
 namespace stitch::code {

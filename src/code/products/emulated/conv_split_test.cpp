@@ -1,4 +1,6 @@
 // Few channels at FP32's accuracy on tensor cores, and transposed convolutions phase by phase.
+#include <algorithm>
+
 #include "code/products/emulated/conv_forms.h"
 
 namespace stitch::code {

@@ -1,4 +1,6 @@
 // Convolutions by plain kernels, and by those for one shape: few filters, few pixels, a concat.
+#include <algorithm>
+
 #include "code/products/emulated/conv_forms.h"
 
 namespace stitch::code {
