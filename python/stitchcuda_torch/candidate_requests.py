@@ -31,7 +31,7 @@ class CandidateRequests:
         self.file = self.model = None
         self.states, self.updates, self.seeded, self.form = [], [], False, None
         self.sets, self.next_set, self.series_sets = {}, 0, None
-        self.returned, self.outputs, self.peak = None, [], 0
+        self.returned, self.outputs, self.peak, self.spoiled = None, [], 0, []
         self.profiles = False
 
     def by_name(self):
@@ -171,7 +171,7 @@ class CandidateRequests:
         after = self.threads()
         self.take(result, types)
         return {"wall_ns": wall, "event_ns": event, "damage": "", "threads_before": before, "threads_after": after,
-                "device_bytes": self.record_peak()}
+                "device_bytes": self.record_peak(), "earlier_result": results.is_spoiled(result, self.spoiled)}
 
     def prepared(self, number):
         return self.forward_on(*self.set_of(number))
@@ -251,7 +251,7 @@ class CandidateRequests:
             inputs += [tensor for tensors in self.series_sets or [] for tensor in tensors]
             states = [find(self.model, name) for name in {*self.states, *self.updates}]
             kept = [*inputs, *self.model.parameters(), *self.model.buffers(), *(tensor for tensor in states if tensor is not None)]
-            results.spoil(self.returned, kept)
+            self.spoiled = [ref for ref in self.spoiled if not ref.expired()] + results.spoil(self.returned, kept)
         self.returned, self.outputs = None, []
 
     def watched(self):

@@ -155,6 +155,25 @@ class CandidateTest(unittest.TestCase):
         self.assertTrue(torch.equal(self.fetch(0, kind(small)), (big - small) * 3))
         self.assertTrue(torch.equal(self.fetch(1, kind(small)), small))
 
+    def test_an_earlier_result_is_told_from_a_new_one(self):
+        text = """
+import torch
+kept = []
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        if not kept:
+            kept.append(x + 1)
+        %s
+        return kept[0]
+"""
+        for update, expected in (("pass", True), ("kept[0].copy_(x + 1)", False)):
+            self.load(text % update)
+            self.ok("create", parameters=[], extra={"arguments": [], "keywords": {}})
+            x = torch.rand(8)
+            number = self.place(x)
+            self.assertFalse(self.ok("call", set=number, outputs=[kind(x)])["earlier_result"])
+            self.assertEqual(self.ok("call", set=number, outputs=[kind(x)])["earlier_result"], expected, update)
+
     def test_weights_states_updates_and_results(self):
         torch.manual_seed(5)
         linear, norm, x = torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4), torch.rand(6, 4)

@@ -3,6 +3,7 @@
 import dataclasses
 
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from . import dtypes
 
@@ -50,12 +51,23 @@ def flat(result):
 
 
 def spoil(result, kept):
-    """Overwrites what the last call returned, except memory that is shared with the inputs or the model's state."""
+    """Overwrites what the last call returned, except memory that is shared with the inputs or the model's state. Returns weak
+    references to the memory that it overwrote."""
+    spoiled = []
     shared = {tensor.untyped_storage().data_ptr() for tensor in kept}
     for tensor in flat(result):
         if type(tensor) is TENSOR and tensor.untyped_storage().data_ptr() not in shared and not is_expanded(tensor):
             poison_value = float("nan") if tensor.is_floating_point() else True if tensor.dtype == torch.bool else 85
             fill(detach(tensor), poison_value)
+            spoiled.append(StorageWeakRef(tensor.untyped_storage()))
+    return spoiled
+
+
+def is_spoiled(result, spoiled):
+    """Whether a result is the memory of an earlier one, as spoil() left it: nothing was computed into it since."""
+    return any(type(tensor) is TENSOR and tensor.is_floating_point() and bool(torch.isnan(tensor).all())
+               and any(not ref.expired() and ref == StorageWeakRef(tensor.untyped_storage()) for ref in spoiled)
+               for tensor in flat(result))
 
 
 def is_expanded(tensor):

@@ -1,6 +1,7 @@
 #include "agents/ledger.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/table.h"
@@ -17,6 +18,11 @@ std::string reason(const LedgerEntry& entry) {
   if (!entry.note.empty()) return entry.note;
   if (entry.no_verdict) return entry.no_verdict->message;
   return entry.outcome == Outcome::not_better ? "not faster" : std::string(name(entry.outcome));
+}
+
+std::string gain_text(double gain, double call) {
+  if (std::abs(gain) < 1e-3 * call) return "";
+  return (gain < 0 ? "−" : "") + seconds_text(std::abs(gain));
 }
 
 std::string settings_text(const std::map<std::string, int64_t>& settings) {
@@ -75,6 +81,7 @@ Json to_json(const LedgerEntry& entry) {
 
 Json to_json(const Ledger& ledger) {
   Json json = {{"times", ledger.measured ? "measured" : "estimated"}, {"steps", Json::array()}};
+  if (ledger.pytorch.known()) json["pytorch_estimated_seconds"] = to_json(ledger.pytorch);
   for (const LedgerEntry& entry : ledger.entries) json["steps"].push_back(to_json(entry));
   return json;
 }
@@ -87,15 +94,18 @@ std::string table(const Ledger& ledger, const Terminal& terminal) {
   Table rows({{.header = "step"},
               {.header = format("{} a call", kind), .align = Column::Align::right},
               {.header = "gain", .align = Column::Align::right},
-              {.header = "predicted", .align = Column::Align::right},
+              {.header = ledger.measured ? "predicted" : "", .align = Column::Align::right},
               {.header = bound ? "bound by" : ""},
               {.header = ""},
               {.header = "", .least = 24, .wrap = true}});
   for (const LedgerEntry& entry : ledger.entries)
     rows.add_row({entry.step,
                   entry.after > 0 ? seconds_text(entry.after) : "–",
-                  entry.before > 0 && entry.after > 0 ? format("{:.2f}x", entry.before / entry.after) : "",
-                  entry.predicted_gain != 0 ? seconds_text(entry.predicted_gain) : "",
+                  entry.before > 0 && entry.after > 0 && entry.before != entry.after
+                      ? format("{:.2f}x", entry.before / entry.after)
+                      : "",
+                  // An estimated gain is its own prediction.
+                  ledger.measured ? gain_text(entry.predicted_gain, entry.before) : "",
                   entry.bottleneck,
                   {entry.kept()       ? "kept"
                    : was_tried(entry) ? "rolled back"

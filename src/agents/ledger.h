@@ -9,6 +9,7 @@
 #include "agents/router.h"
 #include "base/json.h"
 #include "base/terminal.h"
+#include "plan/pytorch.h"
 
 namespace stitch::agents {
 
@@ -40,12 +41,15 @@ struct LedgerEntry {
 };
 
 struct Ledger {
-  bool measured = false;  // otherwise estimates: an emulated GPU's times mean nothing
+  bool measured = false;          // otherwise estimates: an emulated GPU's times mean nothing
+  plan::PyTorchEstimate pytorch;  // to compare estimates with; unknown where times are measured
   std::vector<LedgerEntry> entries;
 };
 
 // Steps that were not tried because the budget was spent, by name.
 std::vector<std::string> cut_off(const Ledger& ledger);
+// "1.2 us", "−30 us" for a loss; empty if it is under a thousandth of the call: nobody could tell.
+std::string gain_text(double gain, double call);
 // Why a step was not kept.
 std::string reason(const LedgerEntry& entry);
 // "fc1_matmul.algorithm = 3, …": the settings of a step.

@@ -52,6 +52,8 @@ Loop::Loop(const Task& task, const plan::Context& context, Brains& brains, const
       waited_before_(TimeAccount::waited_here()),
       floor_(floor_of(task.graph, cost(task.graph), context.gpu).seconds()) {
   ledger_.measured = options.device == runner::Device::cuda && options.timing;
+  if (!ledger_.measured)
+    ledger_.pytorch = plan::estimate_pytorch(context.graph, context.gpu, context.numerics);
 }
 
 Result<Optimized> Loop::run() {

@@ -30,8 +30,6 @@ Json regions_with_lines(const plan::Context& context, const plan::Plan& plan) {
 // The best program that passes every gate, beside the baselines: should the best one fail one that the steps
 // don't have, the one before it has its turn.
 Result<void> Loop::ship(Optimized& out) {
-  if (const verifier::GateReport* profile = kept_.front().verdict.gate("profile"))
-    out.plain_profile = profile->evidence;
   const fs::path to_ship = scratch_ / "shipped";
   for (; !kept_.empty(); kept_.pop_back()) {
     const auto begin = Clock::now();
@@ -89,7 +87,7 @@ Result<void> Loop::publish(Optimized& out) {
   if (there && options_.overwrite == Overwrite::refuse)
     beside = out.verdict.passed() ? why_better(there->facts, shipped_.record) : "this one failed a gate";
   STITCH_CHECK(add_weights(shipped_, task_.weights, options_.weights));
-  shipped_.results = results_of(out, options_);
+  shipped_.results = results_of(out, ledger_, options_);
   STITCH_TRY(out.published, write_package(options_.out, shipped_, options_.overwrite,
                                           beside.empty() ? "" : "the program there is kept: " + beside));
   if (out.published.beside.empty()) out.published.folder = options_.out;

@@ -17,10 +17,17 @@ std::string header_fact(const std::shared_ptr<const Json>& json, const char* key
   return json && json->is_object() ? word(*json, key) : "";
 }
 
-std::string speed_text(const Optimized& optimized, const OptimizeOptions& options) {
+std::string speed_text(const Optimized& optimized, const Ledger& ledger, const OptimizeOptions& options) {
   const std::string own = seconds_text(optimized.seconds_a_call);
-  if (!optimized.verdict.timing)
-    return format("{} per call: an estimate for {}, nothing was timed", own, options.gpu.name);
+  if (!optimized.verdict.timing) {
+    std::string out = format("{} per call, estimated for {}: nothing was timed", own, options.gpu.name);
+    if (const plan::PyTorchEstimate& pytorch = ledger.pytorch;
+        pytorch.known() && optimized.seconds_a_call > 0)
+      out += format("; {:.2f}x as fast as PyTorch in a CUDA graph ({}), {:.2f}x as fast as eager ({})",
+                    pytorch.eager_graph / optimized.seconds_a_call, seconds_text(pytorch.eager_graph),
+                    pytorch.eager / optimized.seconds_a_call, seconds_text(pytorch.eager));
+    return out;
+  }
   const Json& timing = *optimized.verdict.timing;
   if (!timing.contains("speedup")) return format("{} a call, measured", own);
   return format("{} per call, measured: {:.2f}x over PyTorch's best baseline ({})", own,
@@ -63,20 +70,20 @@ void forget_places(Json& json, const std::vector<fs::path>& places) {
   }
 }
 
-std::vector<std::pair<std::string, std::string>> results_of(const Optimized& optimized,
+std::vector<std::pair<std::string, std::string>> results_of(const Optimized& optimized, const Ledger& ledger,
                                                             const OptimizeOptions& options) {
   const verifier::Verdict& verdict = optimized.verdict;
   const std::string device = header_fact(verdict.header, "device");
   const verifier::GateReport *failure = verdict.failure(), *correct = verdict.gate("correctness");
   std::vector<std::pair<std::string, std::string>> out = {
       {"verdict", failure                  ? format("failed at {}: {}", failure->gate, failure->summary)
-                  : optimized.judged_fully ? "passed every gate"
-                                           : "passed the quick checks"},
+                  : optimized.judged_fully ? gates_text(verdict)
+                                           : "quick checks: " + gates_text(verdict)},
       {"GPU", device == "emulated" ? format("judged on the emulated GPU, planned for {}", options.gpu.name)
                                    : device},
       {"numerics class", std::string(name(options.numerics))}};
   if (correct && correct->outcome == verifier::Outcome::passed) out.emplace_back("error", correct->summary);
-  out.emplace_back("speed", speed_text(optimized, options));
+  out.emplace_back("speed", speed_text(optimized, ledger, options));
   out.emplace_back("date", header_fact(verdict.header, "date"));
   out.emplace_back("made with", versions_text(verdict.header));
   return out;

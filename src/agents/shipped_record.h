@@ -6,7 +6,7 @@
 namespace stitch::agents {
 
 // GPU, date, versions, error and speed, one per row.
-std::vector<std::pair<std::string, std::string>> results_of(const Optimized& optimized,
+std::vector<std::pair<std::string, std::string>> results_of(const Optimized& optimized, const Ledger& ledger,
                                                             const OptimizeOptions& options);
 
 // verdict.json, ledger.json and, if it passed, receipt.json in the published folder. `places`: further

@@ -8,7 +8,8 @@
 
 namespace stitch {
 
-// {"honesty": "clean", "honesty_why": "…"}; empty where it is neither passed nor a hack, or can't be read.
+// {"honesty": "clean", "honesty_why": "…"}; empty where it is neither passed nor a hack, or can't be read. Of
+// a cheat that its source shows and no gate named, also the kind and label of a hack.
 Json honesty_of(const fs::path& program, const verifier::Verdict& verdict,
                 std::vector<rubric::Operator> operators);
 

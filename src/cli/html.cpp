@@ -1,5 +1,7 @@
 #include "cli/html.h"
 
+#include <algorithm>
+
 #include "base/format.h"
 
 namespace stitch {
@@ -23,20 +25,28 @@ std::string escaped(std::string_view text) {
 
 std::string html_table(const std::vector<std::string>& header,
                        const std::vector<std::vector<HtmlCell>>& rows) {
+  auto has_content = [&](size_t column) {
+    return rows.empty() || std::ranges::any_of(rows, [&](const auto& row) {
+             return column < row.size() && !row[column].text.empty();
+           });
+  };
   std::string out = "<div class=\"scroll\"><table><thead><tr>";
   for (size_t i = 0; i < header.size(); ++i) {
+    if (!has_content(i)) continue;
     bool number = !rows.empty() && i < rows[0].size() && rows[0][i].look == "n";
     out += format("<th class=\"{}\">{}</th>", number ? "n" : "", escaped(header[i]));
   }
   out += "</tr></thead><tbody>\n";
   for (const auto& row : rows) {
     out += "<tr>";
-    for (size_t i = 0; i < row.size(); ++i)
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (!has_content(i)) continue;
       out += format("<td class=\"{}\" data-column=\"{}\">{}</td>", row[i].look,
                     i < header.size() ? escaped(header[i]) : "",
                     row[i].link.empty()
                         ? escaped(row[i].text)
                         : format("<a href=\"{}\">{}</a>", escaped(row[i].link), escaped(row[i].text)));
+    }
     out += "</tr>\n";
   }
   return out + "</tbody></table></div>\n";

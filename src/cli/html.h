@@ -16,7 +16,8 @@ struct HtmlCell {
   std::string link = {};       // an address; empty: none
 };
 
-// Header, then rows. Columns are right-aligned where their cells look "n".
+// Header, then rows. Columns are right-aligned where their cells look "n", and left out where all cells are
+// empty.
 std::string html_table(const std::vector<std::string>& header,
                        const std::vector<std::vector<HtmlCell>>& rows);
 // Boxes with a figure and what it is.

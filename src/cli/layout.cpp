@@ -118,28 +118,49 @@ std::string Layered::around_the_corner(double x0, double y0, double turn, double
          format("Q{:.1f} {:.1f} {:.1f} {:.1f}", x1, enter, x1, enter + r) + format("L{:.1f} {:.1f}", x1, y1);
 }
 
+// Around the boxes of a group in one column. Where boxes of others stand between them there are several
+// frames, so that none is around a box that isn't of the group.
 void Layered::add_frames(Layout& out, const std::vector<size_t>& column_of_row) {
-  struct Extent {
-    double left = 1e300, top = 1e300, right = -1e300, bottom = -1e300;
-    int count = 0;
-  };
-  std::map<std::pair<std::string, size_t>, Extent> extents;
+  std::map<std::pair<std::string, size_t>, std::vector<size_t>> groups;
+  std::map<std::string, int> sizes;
   for (size_t i = 0; i < item_count(); ++i) {
     const std::string& group = drawing_.items[i].group;
     if (group.empty()) continue;
-    const Layout::Box& box = out.boxes[i];
-    Extent& e = extents[{group, column_of_row[static_cast<size_t>(slots_[i].row)]}];
-    e.left = std::min(e.left, box.x);
-    e.top = std::min(e.top, box.y);
-    e.right = std::max(e.right, box.x + box.width);
-    e.bottom = std::max(e.bottom, box.y + box.height);
-    ++e.count;
+    groups[{group, column_of_row[static_cast<size_t>(slots_[i].row)]}].push_back(i);
+    ++sizes[group];
   }
-  for (const auto& [key, e] : extents) {
-    if (e.count < 3) continue;
-    out.frames.push_back({key.first,
-                          {e.left - frame_padding, e.top - frame_title, e.right - e.left + 2 * frame_padding,
-                           e.bottom - e.top + frame_title + frame_padding}});
+  auto around = [&](const Layout::Box& frame, const Layout::Box& box) {
+    const double left = std::min(frame.x, box.x - frame_padding),
+                 top = std::min(frame.y, box.y - frame_title),
+                 right = std::max(frame.x + frame.width, box.x + box.width + frame_padding),
+                 bottom = std::max(frame.y + frame.height, box.y + box.height + frame_padding);
+    return Layout::Box{left, top, right - left, bottom - top};
+  };
+  auto around_one = [&](const Layout::Box& box) {
+    return Layout::Box{box.x - frame_padding, box.y - frame_title, box.width + 2 * frame_padding,
+                       box.height + frame_title + frame_padding};
+  };
+  auto holds_another = [&](const Layout::Box& frame, const std::string& group) {
+    for (size_t i = 0; i < item_count(); ++i) {
+      const Layout::Box& box = out.boxes[i];
+      if (drawing_.items[i].group != group && box.x < frame.x + frame.width && frame.x < box.x + box.width &&
+          box.y < frame.y + frame.height && frame.y < box.y + box.height)
+        return true;
+    }
+    return false;
+  };
+  for (auto& [key, members] : groups) {
+    if (sizes[key.first] < drawing_.least_framed) continue;
+    std::ranges::stable_sort(members, {}, [&](size_t i) { return out.boxes[i].y; });
+    const size_t first = out.frames.size();
+    for (size_t i : members) {
+      bool taken = false;
+      for (size_t f = first; f < out.frames.size() && !taken; ++f)
+        if (const Layout::Box wider = around(out.frames[f].box, out.boxes[i]);
+            !holds_another(wider, key.first))
+          out.frames[f].box = wider, taken = true;
+      if (!taken) out.frames.push_back({key.first, around_one(out.boxes[i])});
+    }
   }
 }
 

@@ -90,5 +90,19 @@ TEST(Layout, GroupsOfThreeGetAFrameAroundTheirBoxes) {
   EXPECT_FALSE(overlap(frame, layout.boxes[4]));
 }
 
+// Two of a region, with a box of another between them in the same column: no frame is around that one.
+TEST(Layout, FramesHoldNoBoxesOfOthers) {
+  Drawing drawing = boxes(5);
+  drawing.arrows = {{0, 1}, {1, 2}, {2, 3}, {3, 4}};
+  drawing.least_framed = 2;
+  for (size_t i : {0, 1, 3}) drawing.items[i].group = "attention";
+  for (size_t i : {2, 4}) drawing.items[i].group = "norm";
+  const Layout layout = lay_out(drawing);
+  ASSERT_EQ(layout.frames.size(), 4u);
+  for (const Layout::Frame& frame : layout.frames)
+    for (size_t i = 0; i < 5; ++i)
+      if (drawing.items[i].group != frame.group) EXPECT_FALSE(overlap(frame.box, layout.boxes[i])) << i;
+}
+
 }  // namespace
 }  // namespace stitch

@@ -169,7 +169,8 @@ Json optimize_document(const OptimizeCommand& command, const agents::OptimizeOpt
                {"floor_seconds", optimized.floor},
                {"stopped", optimized.stopped},
                {"ledger", to_json(optimized.ledger)},
-               {"verdict", to_json(optimized.verdict)}};
+               {"verdict", to_json(optimized.verdict)},
+               {"gates", verifier::gates_text(optimized.verdict)}};
   if (!optimized.published.folder.empty())
     json.update(honesty_of(optimized.published.folder, optimized.verdict, {}));
   add_place(json, "program", optimized.published, command.out);
@@ -178,7 +179,6 @@ Json optimize_document(const OptimizeCommand& command, const agents::OptimizeOpt
   if (optimized.cost) json["cost"] = *optimized.cost;
   json["predicted_seconds"] = optimized.predicted_seconds;
   if (optimized.llm) json["llm"] = *optimized.llm;
-  if (optimized.plain_profile) json["plain_profile"] = *optimized.plain_profile;
   if (optimized.tuning) json["tuning"] = *optimized.tuning;
   if (optimized.time) json["time"] = *optimized.time;
   if (!optimized.run.empty()) json["run"] = optimized.run;

@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "agents/ledger.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "base/wording.h"
@@ -35,29 +36,27 @@ std::string why_kept(const Json& step) {
   return word(step, "why") + (settings.empty() ? "" : ": " + join(settings, ", "));
 }
 
-// A step that costs time saves less than nothing.
-std::string signed_seconds(double seconds) {
-  return (seconds < 0 ? "−" : "") + seconds_text(std::abs(seconds));
-}
-
 }  // namespace
 
 std::string ledger_part(const Json& ledger) {
+  const bool measured = word(ledger, "times") == "measured";
   std::vector<std::vector<HtmlCell>> rows;
   for (const Json& step : ledger.value("steps", Json::array())) {
     double before = step.value("before_seconds", 0.0), after = step.value("after_seconds", 0.0);
-    double predicted = step.value("predicted_gain_seconds", 0.0);
+    // An estimated gain is its own prediction.
+    double predicted = measured ? step.value("predicted_gain_seconds", 0.0) : 0;
     bool kept = step.value("kept", false);
-    rows.push_back({{word(step, "step"), "text"},
-                    {after > 0 ? seconds_text(after) : "–", "n"},
-                    {before > 0 && after > 0 ? format("{:.2f}x", before / after) : "", "n"},
-                    {before > 0 && after > 0 ? signed_seconds(before - after) : "", "n"},
-                    {predicted != 0 ? signed_seconds(predicted) : "", "n"},
-                    {kept                    ? "kept"
-                     : step.contains("fate") ? word(step, "fate")
-                                             : "rolled back",
-                     kept ? "good" : "warning"},
-                    {kept ? why_kept(step) : word(step, "reason"), "long"}});
+    rows.push_back(
+        {{word(step, "step"), "text"},
+         {after > 0 ? seconds_text(after) : "–", "n"},
+         {before > 0 && after > 0 && before != after ? format("{:.2f}x", before / after) : "", "n"},
+         {before > 0 && after > 0 ? agents::gain_text(before - after, before) : "", "n"},
+         {agents::gain_text(predicted, before), "n"},
+         {kept                    ? "kept"
+          : step.contains("fate") ? word(step, "fate")
+                                  : "rolled back",
+          kept ? "good" : "warning"},
+         {kept ? why_kept(step) : word(step, "reason"), "long"}});
   }
   return "<h2>Ledger</h2>" + html_table({"step", "per call, " + word(ledger, "times"), "speedup",
                                          "time saved", "predicted", "result", "why"},
@@ -86,55 +85,40 @@ std::string tuning_part(const Json& run) {
   return rows.empty() ? out : out + html_table({"setting", "value dropped", "why"}, rows);
 }
 
-// One lane: a box per kernel, as long as it ran. Where there are no times (the emulated GPU), all are as
-// long.
-std::string lane(const Json& profile, const std::string& title, double span) {
+// A box per kernel, as long as it ran. Neighbours differ in shade, to be told apart.
+std::string lane(const Json& profile) {
   const Json activities = profile.value("activities", Json::array());
-  bool timed = profile.value("span_ns", int64_t{0}) > 0;
-  std::string label = format("{}: {}{}", title, counted(std::ssize(activities), "launch", "launches"),
-                             timed ? ", " + seconds_text(profile["span_ns"].get<double>() * 1e-9) : "");
+  const double span = profile["span_ns"].get<double>();
+  const std::string label =
+      format("{}, {}", counted(std::ssize(activities), "launch", "launches"), seconds_text(span * 1e-9));
   std::string out = format(
       "<div class=\"lane\"><p>{0}</p><svg viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" role=\"img\" "
       "aria-label=\"{0}\">\n",
       escaped(label));
-  double scale = 1000 / std::max(span, 1.0);
+  const double scale = 1000 / std::max(span, 1.0);
   for (size_t i = 0; i < activities.size(); ++i) {
     const Json& one = activities[i];
-    double begin = timed ? one[1].get<double>() : static_cast<double>(i);
-    double length = timed ? one[2].get<double>() : 0.9;
+    const double begin = one[1].get<double>(), length = one[2].get<double>();
     out += format(
-        "<rect x=\"{:.2f}\" y=\"1\" width=\"{:.2f}\" height=\"8\" "
-        "fill=\"var(--b{})\"><title>{}{}</title></rect>\n",
-        begin * scale, std::max(length * scale, 0.2), 3 + i % 4, escaped(one[0].get<std::string>()),
-        timed ? " · " + seconds_text(length * 1e-9) : "");
+        "<rect x=\"{:.2f}\" y=\"1\" width=\"{:.2f}\" height=\"8\" fill=\"var(--accent)\" "
+        "fill-opacity=\"{}\"><title>{} · {}</title></rect>\n",
+        begin * scale, std::max(length * scale, 0.2), i % 2 ? "0.6" : "1", escaped(one[0].get<std::string>()),
+        seconds_text(length * 1e-9));
   }
   return out + "</svg></div>\n";
-}
-
-// What the profile's rules say limits it, where it was measured.
-std::string limited_by(const Json& evidence, const std::string& title) {
-  if (!evidence.contains("diagnosis")) return "";
-  auto diagnosis = profile::diagnosis_from_json(evidence["diagnosis"]);
-  return diagnosis ? format("<p class=\"note\">{}: {}</p>\n", title, escaped(profile::text(*diagnosis))) : "";
 }
 
 }  // namespace
 
 std::string timeline_part(const Json& run) {
   const Json* shipped = evidence_of(run.at("verdict"), "profile");
-  const Json plain = run.value("plain_profile", Json::object());
-  if (!shipped || !shipped->contains("activities")) return "";
-  double span = 0;
-  for (const Json* profile : {&plain, shipped})
-    span = std::max(
-        span,
-        profile->value("span_ns", static_cast<double>(profile->value("activities", Json::array()).size())));
-  bool timed = shipped->value("span_ns", int64_t{0}) > 0;
-  return format("<h2>One call, before and after</h2><p class=\"note\">{}</p>\n",
-                timed ? "Kernels as the profiler saw them; both lanes on one scale."
-                      : "Launches in order: the emulated GPU has no meaningful times.") +
-         lane(plain, "plain program", span) + lane(*shipped, "final program", span) +
-         limited_by(plain, "Plain program") + limited_by(*shipped, "Final program");
+  // The emulated GPU's launches have no times to draw.
+  if (!shipped || shipped->value("span_ns", int64_t{0}) <= 0) return "";
+  std::string out = "<h2>One call on the GPU</h2>\n" + lane(*shipped);
+  if (shipped->contains("diagnosis"))
+    if (auto diagnosis = profile::diagnosis_from_json((*shipped)["diagnosis"]))
+      out += format("<p class=\"note\">{}</p>\n", escaped(profile::text(*diagnosis)));
+  return out;
 }
 
 namespace {
@@ -165,6 +149,7 @@ std::string part_text(double part, double whole) {
 
 std::string regions_part(const Json& run, const ReportSources& sources) {
   const std::map<std::string, double> measured = measured_regions(run);
+  const double whole = run.value("predicted_seconds", 0.0);
   double all = 0, all_expected = 0;
   for (const auto& [name, seconds] : measured) all += seconds;
   const Json regions = run.value("regions", Json::array());
@@ -187,46 +172,60 @@ std::string regions_part(const Json& run, const ReportSources& sources) {
                                  {word(region, "technique"), "text"},
                                  {expected > 0 ? seconds_text(expected) : "", "n"}};
     if (timed) row.push_back({seconds > 0 ? seconds_text(seconds) : "", "n"});
-    row.push_back({timed ? part_text(seconds, all) : part_text(expected, all_expected), "n"});
+    row.push_back(
+        {timed ? part_text(seconds, all) : part_text(expected, whole > 0 ? whole : all_expected), "n"});
     if (errors) row.push_back({part_text(region.value("error_share", 0.0), 1), "n"});
     if (timed) row.push_back({seconds > 0 ? part_text(expected, seconds) : "", "n"});
     rows.push_back(std::move(row));
   }
+  // The whole call, so that the table adds up to what is said above it.
+  if (whole > 0) {
+    const bool concurrent =
+        std::ranges::any_of(regions, [](const Json& region) { return region.contains("section"); });
+    const double rest = whole - all_expected;
+    rows.push_back(
+        {{concurrent ? "launch of the call, less what concurrent branches save" : "launch of the call",
+          "text"},
+         {"", "text"},
+         {(rest < 0 ? "−" : "") + seconds_text(std::abs(rest)), "n"}});
+    rows.push_back({{"the whole call", "text"}, {"", "text"}, {seconds_text(whole), "n"}});
+  }
   return "<h2>Regions</h2><p class=\"note\">The estimate is the cost model's: memory traffic or arithmetic, "
-         "whichever "
-         "takes longer, plus layout changes and the launch. A region's name leads to its source.</p>" +
+         "whichever takes longer, plus layout changes and launches. A region's name leads to its "
+         "source.</p>" +
          html_table(header, rows);
 }
 
-// What the model says on one side, the CUDA that computes it on the other.
+// The kernels, each with the regions that it computes and their lines of the model. Closed: a network has
+// dozens.
 std::string code_part(const Json& run, const ReportSources& sources) {
-  std::string out;
-  std::map<std::string, std::string> shown;  // file: the region that it stands at
-  for (const Json& region : run.value("regions", Json::array())) {
-    const std::string name = word(region, "name");
-    auto file = sources.file.find(name);
-    auto text = file == sources.file.end() ? sources.text.end() : sources.text.find(file->second);
-    if (text == sources.text.end()) continue;
-    std::string lines;
-    for (const Json& line : region.value("lines", Json::array()))
-      if (line.is_string())
-        lines += format("<li><code>{}</code></li>", escaped(printable(line.get<std::string>())));
-    out +=
-        format("<div class=\"beside\" id=\"code-{0}\"><div class=\"model\"><h3>{0}</h3><p>{1}</p>{2}</div>\n",
-               escaped(name), escaped(word(region, "technique")),
-               lines.empty() ? "<p class=\"soft\">no line of the model</p>" : "<ul>" + lines + "</ul>");
-    if (auto [before, fresh] = shown.emplace(file->second, name); !fresh)
-      out += format(
-          "<p class=\"kernel\">The same kernel as <a href=\"#code-{0}\">{0}</a>: "
-          "<code>{1}</code></p></div>\n",
-          escaped(before->second), escaped(file->second));
-    else
-      out += format(
-          "<details class=\"kernel\"><summary><code>{}</code>, {} "
-          "lines</summary><pre>{}</pre></details></div>\n",
-          escaped(file->second), std::ranges::count(text->second, '\n'), escaped(text->second));
+  std::vector<std::string> files;                           // in the order of the program
+  std::map<std::string, std::vector<const Json*>> regions;  // by file
+  const Json all = run.value("regions", Json::array());
+  for (const Json& region : all) {
+    auto file = sources.file.find(word(region, "name"));
+    if (file == sources.file.end() || !sources.text.contains(file->second)) continue;
+    if (regions[file->second].empty()) files.push_back(file->second);
+    regions[file->second].push_back(&region);
   }
-  return out.empty() ? "" : "<h2>The model's lines and their kernels</h2>\n" + out;
+  std::string out;
+  for (const std::string& file : files) {
+    const std::string& text = sources.text.at(file);
+    const std::vector<const Json*>& own = regions[file];
+    out += format("<details class=\"kernel\"><summary><code>{}</code>, {}{}</summary>\n", escaped(file),
+                  counted(std::ranges::count(text, '\n'), "line"),
+                  own.size() > 1 ? ", for " + counted(std::ssize(own), "region") : "");
+    for (const Json* region : own) {
+      out += format("<div id=\"code-{0}\"><h3>{0}</h3><p>{1}</p><ul>", escaped(word(*region, "name")),
+                    escaped(word(*region, "technique")));
+      for (const Json& line : region->value("lines", Json::array()))
+        if (line.is_string())
+          out += format("<li><code>{}</code></li>", escaped(printable(line.get<std::string>())));
+      out += "</ul></div>\n";
+    }
+    out += format("<pre>{}</pre></details>\n", escaped(text));
+  }
+  return out.empty() ? "" : "<h2>Kernels</h2>\n" + out;
 }
 
 std::string gates_part(const Json& verdict) {
@@ -270,22 +269,28 @@ std::string time_part(const Json& run) {
 }
 
 std::string baselines_part(const Json& run) {
-  const Json timing = run.at("verdict").value("timing", Json::object());
-  double own = run.value("seconds_a_call", 0.0);
+  const Standing now = standing_of(run);
   std::vector<std::vector<HtmlCell>> rows;
-  for (const Json& side : timing.value("baselines", Json::array())) {
-    double seconds = side.value("seconds", 0.0);
-    rows.push_back({{word(side, "side")},
+  auto add = [&](const std::string& name, double seconds, const std::string& note) {
+    rows.push_back({{name},
                     {seconds > 0 ? seconds_text(seconds) : "–", "n"},
-                    {seconds > 0 && own > 0 ? format("{:.2f}x", seconds / own) : "", "n"},
-                    {word(side, "unavailable"), "long"}});
-  }
+                    {seconds > 0 && now.own > 0 ? format("{:.2f}x", seconds / now.own) : "", "n"},
+                    {note, "long"}});
+  };
+  const Json timing = run.at("verdict").value("timing", Json::object());
+  for (const Json& side : timing.value("baselines", Json::array()))
+    add(word(side, "side"), side.value("seconds", 0.0), word(side, "unavailable"));
+  if (rows.empty())
+    for (const auto& [name, seconds] : now.baselines)
+      add(name, seconds,
+          name == "eager" ? "estimated: a kernel per operator, each dispatched by the host"
+                          : "estimated: the same kernels replayed as one CUDA graph");
   return rows.empty()
              ? ""
              : "<h2>Against PyTorch</h2>" + html_table({"baseline", "per call", "speedup", "note"}, rows);
 }
 
-// PyTorch, the plain program and the final one, each as long as it takes.
+// PyTorch and the program, each as long as it takes.
 std::string before_and_after(const Json& run) {
   const Standing now = standing_of(run);
   struct Bar {
@@ -294,20 +299,17 @@ std::string before_and_after(const Json& run) {
     const char* look;
   };
   std::vector<Bar> bars;
-  const Json timing = run.at("verdict").value("timing", Json::object());
-  for (const Json& side : timing.value("baselines", Json::array()))
-    if (const double seconds = side.value("seconds", 0.0); seconds > 0)
-      bars.push_back({"PyTorch, " + word(side, "side"), seconds,
-                      word(side, "side") == now.best_name ? "best" : "other"});
-  if (now.plain > 0) bars.push_back({"first program, one kernel per node", now.plain, "other"});
+  for (const auto& [name, seconds] : now.baselines)
+    bars.push_back({"PyTorch, " + name, seconds, name == now.best_name ? "best" : "other"});
   if (now.own > 0) bars.push_back({"this program", now.own, "own"});
   if (bars.size() < 2) return "";
   double longest = 0;
   for (const Bar& bar : bars) longest = std::max(longest, bar.seconds);
   std::string out = "<div class=\"times\">\n";
   for (const Bar& bar : bars)
-    out += format("<div><span>{}</span><i class=\"{}\" style=\"--part: {:.1f}%\"></i><b>{}</b></div>\n",
-                  escaped(bar.name), bar.look, 100 * bar.seconds / longest, seconds_text(bar.seconds));
+    out += format("<div><span>{}{}</span><i class=\"{}\" style=\"--part: {:.1f}%\"></i><b>{}</b></div>\n",
+                  escaped(bar.name), now.measured ? "" : ", estimated", bar.look, 100 * bar.seconds / longest,
+                  seconds_text(bar.seconds));
   return out + "</div>\n";
 }
 
@@ -361,8 +363,9 @@ std::string optimize_page(const Json& run, const ReportSources& sources) {
   const Json& verdict = run.at("verdict");
   bool measured = word(run.at("ledger"), "times") == "measured";
   double own = run.value("seconds_a_call", 0.0), floor = run.value("floor_seconds", 0.0);
+  const std::string gates = run.contains("gates") ? word(run, "gates") : "verdict";
   std::vector<std::pair<std::string, std::string>> facts = {
-      {word(verdict, "verdict"), run.value("stopped", false) ? "interrupted: quick checks only" : "verdict"},
+      {word(verdict, "verdict"), run.value("stopped", false) ? "interrupted: quick checks only" : gates},
       {seconds_text(own), measured ? "per call, measured" : "per call, estimated"},
       {seconds_text(floor), "theoretical limit on " + word(run, "gpu")}};
   if (own > 0 && floor > 0)

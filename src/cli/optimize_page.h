@@ -23,7 +23,7 @@ std::string optimize_page(const Json& run, const ReportSources& sources = {});
 
 // Parts of it, for other pages. `ledger`: to_json(Ledger).
 std::string ledger_part(const Json& ledger);
-// Kernels of one call before and after: "verdict" of `run`, and "plain_profile".
+// Kernels of one call on the GPU: "verdict" of `run`. Empty on the emulated GPU.
 std::string timeline_part(const Json& run);
 // A gate's evidence; null: there is none.
 const Json* evidence_of(const Json& verdict, std::string_view gate);

@@ -46,6 +46,24 @@ TEST(OptimizePage, AStepThatCostTimeSavedLessThanNothing) {
   EXPECT_NE(page.find(">−30 us<"), std::string::npos) << page.substr(page.find("<h2>Ledger"));
 }
 
+TEST(OptimizePage, SaysNothingTwiceAndNothingThatNobodyCanTell) {
+  Json run = run_with({});
+  run["ledger"]["times"] = "estimated";
+  run["ledger"]["steps"][0].update({{"before_seconds", 6.14e-5},
+                                    {"after_seconds", 6.14e-5 - 4.39e-11},
+                                    {"predicted_gain_seconds", 4.39e-11}});
+  const std::string page = optimize_page(run);
+  EXPECT_EQ(page.find("e-05 us"), std::string::npos);
+  EXPECT_EQ(page.find(">predicted<"), std::string::npos) << "an estimated gain is its own prediction";
+  EXPECT_EQ(page.find(">time saved<"), std::string::npos) << "a column without content";
+  run["regions"] = {{{"name", "a"}, {"technique", "loop"}, {"estimated_seconds", 2e-6}},
+                    {{"name", "b"}, {"technique", "loop"}, {"estimated_seconds", 3e-6}}};
+  run["predicted_seconds"] = 9e-6;
+  const std::string sums = optimize_page(run);
+  for (const char* expected : {"launch of the call", ">4 us<", "the whole call", ">9 us<"})
+    EXPECT_NE(sums.find(expected), std::string::npos) << expected;
+}
+
 // A sheet of another page in this one gave its columns widths of 40 to 84 pixels: cells were printed over
 // each other.
 TEST(OptimizePage, HasNoRulesOfOtherPages) {

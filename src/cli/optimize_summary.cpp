@@ -22,16 +22,18 @@ Standing standing_of(const Json& run) {
   out.own = run.value("seconds_a_call", 0.0);
   const Json& ledger = run.at("ledger");
   out.measured = word(ledger, "times") == "measured";
-  // The first program that was right, however it was made.
-  for (const Json& step : ledger.value("steps", Json::array()))
-    if (step.value("kept", false) && step.value("after_seconds", 0.0) > 0) {
-      out.plain = word(step, "step").starts_with("plain") ? step["after_seconds"].get<double>() : 0;
-      break;
-    }
   const Json timing = run.at("verdict").value("timing", Json::object());
-  out.best_name = word(timing, "best_baseline");
   for (const Json& side : timing.value("baselines", Json::array()))
-    if (!out.best_name.empty() && word(side, "side") == out.best_name) out.best = side.value("seconds", 0.0);
+    if (const double seconds = side.value("seconds", 0.0); seconds > 0)
+      out.baselines[word(side, "side")] = seconds;
+  out.best_name = word(timing, "best_baseline");
+  if (!out.measured && out.baselines.empty()) {
+    out.baselines = ledger.value("pytorch_estimated_seconds", std::map<std::string, double>());
+    const auto least =
+        std::ranges::min_element(out.baselines, {}, [](const auto& each) { return each.second; });
+    if (least != out.baselines.end()) out.best_name = least->first;
+  }
+  if (auto best = out.baselines.find(out.best_name); best != out.baselines.end()) out.best = best->second;
   return out;
 }
 
@@ -41,19 +43,13 @@ std::string headline(const Json& run) {
     const std::string gate = word(run.at("verdict"), "gate");
     return format("Failed{}: {}", gate.empty() ? "" : " at " + gate, word(run.at("verdict"), "reason"));
   }
-  std::string plain = now.gain() > 1.005 ? format("{:.2f}x the plain program", now.gain())
-                      : now.gain() > 0   ? "no better than the plain program"
-                                         : "";
-  if (now.slower())
-    return format("Slower than PyTorch: {} per call, {:.2f}x as fast as {} ({}){}.", seconds_text(now.own),
-                  now.over_pytorch(), now.best_name, seconds_text(now.best),
-                  plain.empty() ? "" : "; " + plain);
-  std::string out = format("{} per call{}", seconds_text(now.own),
-                           now.measured ? "" : format(", estimated for {}", with_article(word(run, "gpu"))));
-  if (now.best > 0)
-    out += format(": {:.2f}x as fast as the best PyTorch ({}, {})", now.over_pytorch(), now.best_name,
-                  seconds_text(now.best));
-  if (!plain.empty()) out += (now.best > 0 ? ", " : ": ") + plain;
+  const std::string gpu = now.measured ? "" : format(", estimated for {}", with_article(word(run, "gpu")));
+  if (now.best <= 0) return format("{} per call{}; PyTorch was not timed.", seconds_text(now.own), gpu);
+  std::string out = now.slower() ? "Slower than PyTorch: " : "";
+  out += format("{} per call{}{} {:.2f}x as fast as the best PyTorch ({}, {})", seconds_text(now.own), gpu,
+                now.slower() ? "," : ":", now.over_pytorch(), now.best_name, seconds_text(now.best));
+  if (auto eager = now.baselines.find("eager"); eager != now.baselines.end() && now.best_name != "eager")
+    out += format(", {:.2f}x as fast as eager ({})", eager->second / now.own, seconds_text(eager->second));
   return out + ".";
 }
 
@@ -140,6 +136,8 @@ std::string summary_text(const Json& run, const SummaryPlaces& places, const Ter
   std::string out = styled(printable(headline(run)), style, terminal) + '\n';
   if (passed(run) && now.slower())
     for (const std::string& line : why_slower(run)) out += "  " + printable(line) + '\n';
+  if (std::string gates = word(run, "gates"); passed(run) && !gates.empty())
+    out += format("Gates:  {}\n", printable(gates));
   out += format("Report: {}\n", printable(places.report));
   const std::vector<std::string> next = next_steps(run, places);
   for (size_t i = 0; i < next.size(); ++i)

@@ -12,18 +12,18 @@ namespace stitch {
 
 // Seconds a call; 0: not known. `run`: what optimize --json prints.
 struct Standing {
-  double own = 0, plain = 0, best = 0;
-  std::string best_name;  // of PyTorch's baselines
-  bool measured = false;
+  double own = 0, best = 0;
+  std::string best_name;                    // of PyTorch's baselines
+  std::map<std::string, double> baselines;  // those with a time
+  bool measured = false;                    // else all of these are the cost model's estimates
 
-  double gain() const { return own > 0 && plain > 0 ? plain / own : 0; }
   double over_pytorch() const { return own > 0 && best > 0 ? best / own : 0; }
-  // Than the best PyTorch; false where PyTorch was not timed.
+  // Than the best PyTorch; false where its time is not known.
   bool slower() const { return best > 0 && own > 0 && own >= best; }
 };
 Standing standing_of(const Json& run);
 
-// "308 us per call: 1.21x as fast as the best PyTorch (compile-graph, 370 us), 6.3x the plain program."
+// "308 us per call: 1.21x as fast as the best PyTorch (compile-graph, 370 us)."
 std::string headline(const Json& run);
 
 // Seconds on the device by region, as the profile gate measured them; empty on the emulated GPU.

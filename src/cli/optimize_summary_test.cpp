@@ -19,7 +19,8 @@ TEST(OptimizeSummary, FasterThanPyTorch) {
   const Json run = samples::optimized(true);
   EXPECT_EQ(
       headline(run),
-      "308 us per call: 1.20x as fast as the best PyTorch (compile-graph, 370 us), 6.33x the plain program.");
+      "308 us per call: 1.20x as fast as the best PyTorch (compile-graph, 370 us), 1.20x as fast as eager "
+      "(370 us).");
   EXPECT_FALSE(standing_of(run).slower());
   EXPECT_EQ(summary_text(run, summary_places, {}),
             headline(run) +
@@ -33,8 +34,9 @@ TEST(OptimizeSummary, SlowerIsSaidFirstWithTheReasonOfEachRegion) {
   EXPECT_TRUE(standing_of(run).slower());
   const std::string text = summary_text(run, summary_places, {});
   EXPECT_TRUE(text.starts_with(
-      "Slower than PyTorch: 500 us per call, 0.74x as fast as compile-graph (370 us); 3.90x the plain "
-      "program.\n"
+      "Slower than PyTorch: 500 us per call, 0.74x as fast as the best PyTorch (compile-graph, 370 us), "
+      "0.74x "
+      "as fast as eager (370 us).\n"
       "  conv1_conv (convolution by cuDNN, fp16, channels last): 48.2 us, 10 % of the call\n"))
       << text;
   EXPECT_NE(text.find("  step not kept: one CUDA graph: the whole program did not get better\n"),
@@ -50,7 +52,19 @@ TEST(OptimizeSummary, SlowerIsSaidFirstWithTheReasonOfEachRegion) {
 TEST(OptimizeSummary, WithoutAGpuTimesAreEstimates) {
   Json run = samples::optimized(false);
   run["verdict"].erase("timing");
-  EXPECT_EQ(headline(run), "308 us per call, estimated for an H200: 6.33x the plain program.");
+  EXPECT_EQ(headline(run), "308 us per call, estimated for an H200; PyTorch was not timed.");
+  run["ledger"]["pytorch_estimated_seconds"] = {{"eager", 1.54e-3}, {"eager-graph", 4.62e-4}};
+  EXPECT_EQ(
+      headline(run),
+      "308 us per call, estimated for an H200: 1.50x as fast as the best PyTorch (eager-graph, 462 us), "
+      "5.00x as fast as eager (1.54 ms).");
+  run["gates"] = "passed 10 of 13 gates; not run: timing";
+  EXPECT_NE(summary_text(run, summary_places, {}).find("Gates:  passed 10 of 13 gates; not run: timing\n"),
+            std::string::npos);
+  run["seconds_a_call"] = 5e-4;
+  EXPECT_TRUE(headline(run).starts_with("Slower than PyTorch: 500 us per call, estimated for an H200, 0.92x"))
+      << headline(run);
+  run["seconds_a_call"] = 3.08e-4;
   EXPECT_NE(summary_text(run, summary_places, {})
                 .find("Next:   on a machine with a GPU: stitchcuda verify out --task model.py"),
             std::string::npos);
@@ -80,10 +94,9 @@ TEST(OptimizeReport, LeadsWithBeforeAndAfterAndShowsKernelsBesideTheModelsLines)
                ledger = page.find("<h2>Ledger");
   EXPECT_LT(lead, times);
   EXPECT_LT(times, ledger);
-  for (const char* expected :
-       {"<a href=\"#code-conv1_conv\">conv1_conv</a>", "x = self.conv1(x) &lt; 3",
-        "void conv1() { a &lt; b; }", "The same kernel as <a href=\"#code-conv1_conv\">", "<h2>Legend</h2>",
-        "% of time"})
+  for (const char* expected : {"<a href=\"#code-conv1_conv\">conv1_conv</a>", "x = self.conv1(x) &lt; 3",
+                               "void conv1() { a &lt; b; }", "id=\"code-fc_linear\"", "1 line, for 2 regions",
+                               "<h2>Legend</h2>", "% of time"})
     EXPECT_NE(page.find(expected), std::string::npos) << expected;
   EXPECT_EQ(page.find("% of error"), std::string::npos) << "nobody measured it";
   run["regions"][0]["error_share"] = 0.4;

@@ -62,6 +62,7 @@ Picture picture_of(const Report& report) {
   out.inputs = graph.inputs();
   std::vector<int> maker(graph.values.size(), -1);
   auto& items = out.drawing.items;
+  if (!report.frames.empty()) out.drawing.least_framed = 2;  // regions: every fusion shows
   for (ValueId id : out.inputs) {
     maker[index_of(id)] = static_cast<int>(items.size());
     items.push_back({box_width, pill_height, {}, true});

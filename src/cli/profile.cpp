@@ -9,6 +9,7 @@
 #include "cli/choose_gpu.h"
 #include "cli/model_options.h"
 #include "cli/output_place.h"
+#include "cli/plan_file.h"
 #include "cli/profile_document.h"
 #include "device/gpu_lock.h"
 #include "verify/torch_reference.h"
@@ -59,6 +60,37 @@ Result<profile::Timeline> pytorch_timeline(verifier::TorchProcess process, const
   return torch->profile_baseline(command.baseline, gpu.name);
 }
 
+// The plan that the program was written from; nothing: it has none, as programs written by hand.
+Result<std::optional<plan::PlannedCall>> plan_of(const fs::path& program) {
+  const fs::path file = program / plan_file;
+  std::error_code ignored;
+  if (program.empty() || !fs::exists(file, ignored)) return std::optional<plan::PlannedCall>();
+  STITCH_TRY(const Json document, load_plan_file(file.string()));
+  auto planned = plan::read_planned_call(document);
+  if (!planned) return within(file.string(), std::move(planned).error());
+  return std::optional(*std::move(planned));
+}
+
+// Without a GPU: the plan's own times, so that this says what `optimize` and `plan` said of the program.
+void estimate_program(ProfileRun& run, const std::optional<plan::PlannedCall>& planned) {
+  profile::Timeline& timeline = run.collected->timeline;
+  const Manifest& manifest = run.collected->manifest;
+  if (planned && planned->gpu == run.gpu.name && planned->regions.size() == manifest.regions.size()) {
+    profile::estimate_times(timeline, *planned);
+    run.program_seconds = planned->seconds;
+    timeline.note = format("launches of the emulated GPU with the plan's estimates for {}", run.gpu.name);
+  } else if (run.graph) {
+    const plan::PlannedCall call = profile::estimated_call(timeline, manifest, *run.graph, run.gpu);
+    profile::estimate_times(timeline, call);
+    run.program_seconds = call.seconds;
+    timeline.note = format(
+        "launches of the emulated GPU; {}, so each region is estimated at what good kernels reach on {}",
+        planned ? format("the plan is for {}", planned->gpu) : "the program has no plan", run.gpu.name);
+  } else {
+    timeline.note = "launches of the emulated GPU in order: it has no meaningful times";
+  }
+}
+
 // The text of the program's sources, by the names that regions give them.
 std::map<std::string, std::string> sources_of(const Package& package) {
   constexpr uintmax_t most = 512 << 10;
@@ -81,7 +113,7 @@ Result<int> run_profile(const ProfileCommand& command, Console& console) {
   STITCH_TRY(std::vector<std::string> kinds, baselines_named(command.baseline));
   if (kinds.size() > 1)
     return user_error("baselines", "--baseline takes a single baseline", "--baseline eager, for example");
-  STITCH_CHECK(parse_numerics(command.numerics));
+  STITCH_TRY(const Numerics numerics, parse_numerics(command.numerics));
   STITCH_TRY(const profile::CounterTool counter_tool, profile::parse_counter_tool(command.counters_by));
   STITCH_TRY(const Asked what, asked(command));
   STITCH_TRY(const runner::Device device, choose_device(command.device));
@@ -90,7 +122,8 @@ Result<int> run_profile(const ProfileCommand& command, Console& console) {
                  .program = what.program.string(),
                  .device = cuda ? "cuda" : "emulated",
                  .baseline = command.baseline};
-  STITCH_TRY(run.gpu, choose_gpu(command.gpu));
+  STITCH_TRY(const std::optional<plan::PlannedCall> planned, plan_of(what.program));
+  STITCH_TRY(run.gpu, choose_gpu(command.gpu.empty() && !cuda && planned ? planned->gpu : command.gpu));
   Warnings warnings(console);
   std::shared_ptr<const Task> task;
   {
@@ -113,8 +146,10 @@ Result<int> run_profile(const ProfileCommand& command, Console& console) {
           else
             run.notes.push_back("no timeline of PyTorch: " + timeline.error().message);
         } else {
-          run.pytorch = profile::estimate_pytorch(task->graph, run.gpu);
-          run.baseline = "estimate";
+          run.pytorch_estimate = plan::estimate_pytorch(task->graph, run.gpu, numerics);
+          run.baseline = kinds[0] == "eager" ? "eager" : "eager-graph";
+          run.pytorch = profile::estimated_timeline(run.pytorch_estimate, task->graph, run.gpu,
+                                                    run.baseline == "eager-graph");
         }
       }
     }
@@ -128,14 +163,7 @@ Result<int> run_profile(const ProfileCommand& command, Console& console) {
                                       .weights = task ? task->weights.get() : nullptr,
                                       .on_progress = tell};
       STITCH_TRY(run.collected, profile::collect(options));
-      profile::Timeline& timeline = run.collected->timeline;
-      if (!cuda && run.graph) {
-        profile::estimate_times(timeline, run.collected->manifest, run.graph, run.gpu);
-        timeline.note =
-            format("launches of the emulated GPU with the cost model's estimates for {}", run.gpu.name);
-      } else if (!cuda) {
-        timeline.note = "launches of the emulated GPU in order: it has no meaningful times";
-      }
+      if (!cuda) estimate_program(run, planned);
       for (const std::string& note : run.collected->notes) run.notes.push_back(note);
     }
   }

@@ -29,7 +29,12 @@ Json side_json(const profile::Timeline& timeline, const std::string& title,
 Json pytorch_json(const ProfileRun& run) {
   const profile::Timeline& timeline = *run.pytorch;
   auto subjects = profile::subjects_of(timeline, {}, {}, nullptr, run.gpu);
-  return side_json(timeline, run.baseline, diagnose(timeline, subjects, run.gpu));
+  Json out = side_json(timeline, run.baseline, diagnose(timeline, subjects, run.gpu));
+  if (run.pytorch_estimate.known()) {
+    out["estimated_seconds"] = to_json(run.pytorch_estimate);
+    out["seconds_a_call"] = out["estimated_seconds"][run.baseline];
+  }
+  return out;
 }
 
 Json region_json(const ProfileRun& run, const ManifestRegion& region, const profile::Subject& subject,
@@ -53,7 +58,9 @@ Json program_json(const ProfileRun& run) {
       profile::subjects_of(timeline, collected.manifest, collected.metrics, run.graph, run.gpu);
   const profile::Diagnoses diagnoses = diagnose(timeline, subjects, run.gpu);
   Json out = side_json(timeline, collected.manifest.name, diagnoses);
-  out["owners"] = profile::regions_of(timeline, collected.manifest);
+  if (run.program_seconds > 0) out["seconds_a_call"] = run.program_seconds;
+  out["owners"] = Json::array();
+  for (const profile::Activity& activity : timeline.activities) out["owners"].push_back(activity.region);
   out["regions"] = Json::array();
   // By number, as owners have them; those that launched nothing stay, without a time.
   for (const ManifestRegion& region : collected.manifest.regions) {
@@ -91,12 +98,19 @@ void print_side(std::string& out, const Json& side, const Terminal& terminal) {
   out += format(": {}, {}", counted(summary.at("kernels").get<int>(), "kernel"),
                 counted(summary.at("copies").get<int>() + summary.at("fills").get<int>(), "copy or fill",
                         "copies and fills"));
-  if (span > 0)
+  if (const double call = side.value("seconds_a_call", 0.0); call > 0)
+    out += format(", {} a call", seconds_text(call));
+  else if (span > 0)
     out += format(", {} from the first to the last, {} busy, idle {:.0f} %", seconds_text(span),
                   seconds_text(busy), 100 * summary.at("idle_share").get<double>());
   if (const int calls = summary.at("host_calls").get<int>())
     out += format("; {} CUDA calls, {}", calls, seconds_text(summary.at("host_ns").get<double>() * 1e-9));
-  out += times_word(side) + "\n";
+  out += times_word(side);
+  if (side.contains("estimated_seconds"))
+    for (const auto& [baseline, seconds] : side["estimated_seconds"].items())
+      if (baseline != word(side, "title"))
+        out += format("; {} {}", baseline, seconds_text(seconds.get<double>()));
+  out += "\n";
   if (std::string note = word(side, "note"); !note.empty()) out += "  " + printable(note) + "\n";
 }
 
@@ -130,9 +144,9 @@ void print_regions(std::string& out, const Json& side, const Terminal& terminal)
                {.header = "time", .align = Column::Align::right},
                {.header = "share", .align = Column::Align::right},
                {.header = "bound by"},
-               {.header = "gain", .align = Column::Align::right, .optional = 2},
-               {.header = "suggestion", .least = 30, .optional = 1},
-               {.header = "model", .least = 16, .optional = 3}});
+               {.header = "launches", .align = Column::Align::right, .optional = 3},
+               {.header = "gain", .align = Column::Align::right, .optional = 1},
+               {.header = "model", .least = 16, .optional = 2}});
   for (size_t i = 0; i < std::min<size_t>(regions.size(), 15); ++i) {
     const Json& region = *regions[i];
     const Json& diagnosis = region.at("diagnosis");
@@ -141,15 +155,45 @@ void print_regions(std::string& out, const Json& side, const Terminal& terminal)
     const Json& lines = region.at("lines");
     table.add_row({printable(word(region, "name")), seconds > 0 ? seconds_text(seconds) : "–",
                    format("{:.0f} %", 100 * diagnosis.at("share").get<double>()),
-                   word(diagnosis, "bottleneck"), gain > 0 ? seconds_text(gain) : "",
-                   word(diagnosis, "suggestion"),
+                   word(diagnosis, "bottleneck"), std::to_string(region.at("launches").get<int>()),
+                   gain > 0 ? seconds_text(gain) : "",
                    lines.empty() ? "" : printable(lines[0].get<std::string>())});
   }
   if (!table.empty()) out += table.render(terminal, 2);
   if (regions.size() > 15) out += format("  … and {} more\n", regions.size() - 15);
+  for (const Suggestion& each : suggestions_of(side))
+    out += format("  {}: {}; up to {}\n", printable(each.regions), each.text, seconds_text(each.gain));
 }
 
 }  // namespace
+
+std::vector<Suggestion> suggestions_of(const Json& side) {
+  constexpr size_t most_named = 3;
+  struct Group {
+    double gain = 0;
+    std::vector<std::string> names;
+  };
+  std::map<std::string, Group> groups;
+  for (const Json& region : side.at("regions")) {
+    const Json diagnosis = region.value("diagnosis", Json::object());
+    const double gain = diagnosis.value("expected_gain_seconds", 0.0);
+    // Less than a hundredth of the region is nothing to work for.
+    if (gain <= 0.01 * region.value("seconds", 0.0)) continue;
+    Group& group = groups[word(diagnosis, "suggestion")];
+    group.gain += gain;
+    group.names.push_back(word(region, "name"));
+  }
+  std::vector<Suggestion> out;
+  for (auto& [text, group] : groups) {
+    const size_t count = group.names.size();
+    if (count > most_named + 1) group.names.resize(most_named);
+    std::string names = join(group.names, ", ");
+    if (count > group.names.size()) names += format(" and {} more", count - group.names.size());
+    out.push_back({std::move(names), text, group.gain});
+  }
+  std::ranges::stable_sort(out, std::greater(), &Suggestion::gain);
+  return out;
+}
 
 Json profile_json(const ProfileRun& run) {
   Json out = {{"model", run.model}, {"program", run.program}, {"device", run.device}, {"gpu", run.gpu.name}};

@@ -16,12 +16,22 @@ struct ProfileRun {
   GpuSpec gpu;
   std::string baseline;  // of PyTorch
   std::optional<profile::Timeline> pytorch;
+  plan::PyTorchEstimate pytorch_estimate;       // where it was not measured
+  double program_seconds = 0;                   // a call, estimated; 0: measured, or not known
   std::optional<profile::Collected> collected;  // of the program
   const Graph* graph = nullptr;
   std::vector<std::string> notes;
 };
 
 Json profile_json(const ProfileRun& run);
+
+// What could be done, each suggestion once with the regions it is for; the largest gain first.
+struct Suggestion {
+  std::string regions, text;
+  double gain = 0;  // seconds a call, of all of them
+};
+std::vector<Suggestion> suggestions_of(const Json& side);
+
 // For people: both sides, their kernels or regions, what limits them.
 std::string profile_text(const Json& document, const Terminal& terminal);
 // One self-contained page. `sources`: the program's files, by the names that regions give them.

@@ -83,7 +83,10 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Json& document) 
     const Json& summary = side.at("summary");
     const std::string who = word(side, "side"), times = word(side, "times");
     const double span = summary.at("span_ns").get<double>() * 1e-9;
-    if (span > 0) out.emplace_back(seconds_text(span), format("{} per call on the device, {}", who, times));
+    if (const double call = side.value("seconds_a_call", 0.0); call > 0)
+      out.emplace_back(seconds_text(call), format("{} per call, {}", who, times));
+    else if (span > 0)
+      out.emplace_back(seconds_text(span), format("{} per call on the device, {}", who, times));
     out.emplace_back(std::to_string(summary.at("kernels").get<int>()), format("kernels, {}", who));
     if (times == "measured")
       out.emplace_back(format("{:.0f} %", 100 * summary.at("idle_share").get<double>()),
@@ -121,7 +124,6 @@ std::string region_rows(const Json& side, const std::map<std::string, std::strin
                          diagnosis.empty() ? "" : format("{:.0f} %", 100 * diagnosis.value("share", 0.0))) +
            profiled_cell("launches", "n", std::to_string(region.value("launches", 0))) +
            profiled_cell("bound by", "", escaped(word(diagnosis, "bottleneck"))) +
-           profiled_cell("suggestion", "long", escaped(word(diagnosis, "suggestion"))) +
            profiled_cell("gain", "n", gain > 0 ? seconds_text(gain) : "") +
            profiled_cell("technique", "text", escaped(word(region, "technique"))) +
            profiled_cell("source", "text", place) + profiled_cell("model", "text", join(lines, "<br>")) +
@@ -131,13 +133,17 @@ std::string region_rows(const Json& side, const std::map<std::string, std::strin
 }
 
 std::string profiled_regions(const Json& side, const std::map<std::string, std::string>& sources) {
-  std::string out = "<h2>Regions of the program</h2><div class=\"scroll\"><table><thead><tr>";
+  std::string out = "<h2>Regions of the program</h2>";
+  std::vector<std::vector<HtmlCell>> suggestions;
+  for (const Suggestion& each : suggestions_of(side))
+    suggestions.push_back({{each.regions, "text"}, {each.text, "long"}, {seconds_text(each.gain), "n"}});
+  if (!suggestions.empty()) out += html_table({"regions", "suggestion", "gain, at most"}, suggestions);
+  out += "<div class=\"scroll\"><table><thead><tr>";
   for (auto [title, look] : {std::pair{"region", ""},
                              {"time", "n"},
                              {"share", "n"},
                              {"launches", "n"},
                              {"bound by", ""},
-                             {"suggestion", ""},
                              {"gain", "n"},
                              {"technique", ""},
                              {"source", ""},

@@ -163,17 +163,11 @@ class Page {
     return json["steps"].empty() ? "" : ledger_part(json);
   }
 
-  // What it did on the device, beside the first one.
+  // What it did on the device.
   Result<std::string> final_program() const {
     if (past_.verdict.empty()) return std::string();
     Json run = Json::object();
     STITCH_TRY(run["verdict"], document(past_.verdict));
-    for (const agents::PastStep& step : past_.steps)
-      if (step.kept && !step.attempts.empty() && !step.attempts.back().verdict.empty()) {
-        STITCH_TRY(Json first, document(step.attempts.back().verdict));
-        if (const Json* profile = evidence_of(first, "profile")) run["plain_profile"] = *profile;
-        break;
-      }
     return timeline_part(run);
   }
 

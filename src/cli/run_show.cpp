@@ -59,7 +59,7 @@ void show_steps(const agents::PastRun& past, bool measured, Console& console) {
                {.header = "tries", .align = Column::Align::right},
                {.header = measured ? "measured a call" : "estimated a call", .align = Column::Align::right},
                {.header = "gain", .align = Column::Align::right},
-               {.header = "predicted", .align = Column::Align::right, .optional = 2},
+               {.header = measured ? "predicted" : "", .align = Column::Align::right, .optional = 2},
                {.header = ""},
                {.header = "", .least = 20, .wrap = true}});
   for (const agents::PastStep& step : past.steps) {
@@ -74,7 +74,7 @@ void show_steps(const agents::PastRun& past, bool measured, Console& console) {
                    std::to_string(step.attempts.size()),
                    after > 0 ? seconds_text(after) : "–",
                    before > 0 && after > 0 ? format("{:.2f}x", before / after) : "",
-                   step.predicted_gain != 0 ? seconds_text(step.predicted_gain) : "",
+                   measured ? agents::gain_text(step.predicted_gain, before) : "",
                    {outcome, step.kept ? Style::good : Style::warning},
                    {printable(step.kept ? step.why : word(entry, "reason")), Style::dim}});
   }

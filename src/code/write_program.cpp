@@ -1,13 +1,16 @@
 #include "code/write_program.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "code/model_lines.h"
 #include "code/names.h"
 #include "code/program_parts.h"
 #include "code/scaffold/scaffold.h"
+#include "plan/document.h"
 #include "plan/technique.h"
 #include "program/fold.h"
 
@@ -134,6 +137,7 @@ PlanNotes notes_of(const ProgramParts& parts) {
 Result<PackageContents> write_program(const plan::Context& context, const plan::Plan& plan) {
   STITCH_TRY(ProgramParts parts, gather_parts(context, plan));
   PackageContents contents{.manifest = manifest_of(parts), .notes = notes_of(parts), .gpu = context.gpu.name};
+  contents.plan = document_text(plan::to_json(context, plan));
   for (size_t r = 0; r < parts.regions.size(); ++r)
     if (parts.source_of[r] == r) contents.sources[region_path(parts, r)] = region_file(parts, r);
   contents.sources["regions.h"] = region_header(parts);

@@ -9,6 +9,7 @@
 #include "import/active.h"
 #include "import/aten_program.h"
 #include "import/lowering.h"
+#include "import/result_names.h"
 #include "passes/pipeline.h"
 
 namespace stitch {
@@ -26,6 +27,7 @@ Result<Imported> convert(const fs::path& folder, bool algebra, const OnProgress&
   PassReport report =
       run_pipeline(graph, cleanup_pipeline(), {.skip = algebra ? PassNames{} : algebraic_passes()});
   Json facts = *program.task;
+  name_results(graph, facts.value("call", Json::object()).value("outputs", Json()));
   facts["active"] = count_active(program);
   facts["nodes"] = {{"aten", program.nodes.size()}, {"lowered", before}, {"cleaned", graph.nodes.size()}};
   std::error_code ec;

@@ -11,6 +11,7 @@
 #include "plan/document_names.h"
 #include "plan/error_budget.h"
 #include "plan/estimate.h"
+#include "plan/pytorch.h"
 
 namespace stitch::plan {
 
@@ -53,7 +54,7 @@ Json knobs_of(const Context& context, const Region& region) {
   return out;
 }
 
-Json region_json(const Context& context, const Plan& plan, size_t number,
+Json region_json(const Context& context, const Plan& plan, size_t number, const Schedule::Entry& when,
                  const std::optional<PlanErrors>& errors) {
   const Region& region = plan.regions[number];
   const Graph& graph = context.graph;
@@ -76,7 +77,8 @@ Json region_json(const Context& context, const Plan& plan, size_t number,
                      {"workspace_bytes", region.source->workspace_bytes}};
   if (region.section > 0) out.update(Json{{"section", region.section}, {"branch", region.branch}});
   out.update(Json{{"knobs", knobs_of(context, region)},
-                  {"estimated_seconds", cost.seconds()},
+                  {"estimated_start_seconds", when.start},
+                  {"estimated_seconds", when.seconds},
                   {"bytes", cost.bytes},
                   {"flops", cost.flops}});
   if (errors) out["error_share"] = errors->share(number);
@@ -87,11 +89,18 @@ Json region_json(const Context& context, const Plan& plan, size_t number,
 
 Json to_json(const Context& context, const Plan& plan) {
   const Graph& graph = context.graph;
-  Json json = {{"stitch_plan", plan_version},    {"model", graph.name},
-               {"graph", graph_hash(graph)},     {"class", name(plan.numerics)},
-               {"gpu", context.gpu.name},        {"one_graph", plan.one_graph},
-               {"pytorch_tf32", Json::object()}, {"estimated_seconds", estimate(context, plan)},
-               {"steps", Json::array()},         {"regions", Json::array()}};
+  const Schedule when = schedule(context, plan);
+  Json json = {{"stitch_plan", plan_version},
+               {"model", graph.name},
+               {"graph", graph_hash(graph)},
+               {"class", name(plan.numerics)},
+               {"gpu", context.gpu.name},
+               {"one_graph", plan.one_graph},
+               {"pytorch_tf32", Json::object()},
+               {"estimated_seconds", when.seconds},
+               {"pytorch_estimated_seconds", to_json(estimate_pytorch(graph, context.gpu, plan.numerics))},
+               {"steps", Json::array()},
+               {"regions", Json::array()}};
   for (const auto& [node, tf32] : context.torch.tf32) json["pytorch_tf32"][node_name(graph, node)] = tf32;
   for (const Step& step : plan.steps)
     json["steps"].push_back({{"title", step.title},
@@ -100,7 +109,7 @@ Json to_json(const Context& context, const Plan& plan) {
                              {"predicted_gain_seconds", step.predicted_gain}});
   const std::optional<PlanErrors> errors = errors_of(context, plan);
   for (size_t r = 0; r < plan.regions.size(); ++r)
-    json["regions"].push_back(region_json(context, plan, r, errors));
+    json["regions"].push_back(region_json(context, plan, r, when.regions[r], errors));
   if (errors && !errors->groups.empty())
     json["error"] = {{"spent", errors->spent()},
                      {"pytorch", std::sqrt(context.torch.errors->pytorch[errors->group()])},
@@ -111,9 +120,12 @@ Json to_json(const Context& context, const Plan& plan) {
 
 std::string text(const Context& context, const Plan& plan, const Terminal& terminal) {
   const Graph& graph = context.graph;
-  std::string out =
-      format("{}, class {}, estimated for {}: {} in {} regions\n\n", graph.name, name(plan.numerics),
-             context.gpu.name, seconds_text(estimate(context, plan)), plan.regions.size());
+  const Schedule when = schedule(context, plan);
+  const PyTorchEstimate pytorch = estimate_pytorch(graph, context.gpu, plan.numerics);
+  std::string out = format(
+      "{}, class {}, estimated for {}: {} a call in {} regions; PyTorch {} in a CUDA graph, {} eager\n\n",
+      graph.name, name(plan.numerics), context.gpu.name, seconds_text(when.seconds), plan.regions.size(),
+      seconds_text(pytorch.eager_graph), seconds_text(pytorch.eager));
   Table steps({{.header = "step"},
                {.header = "regions", .align = Column::Align::right},
                {.header = "predicted gain", .align = Column::Align::right},
@@ -141,7 +153,7 @@ std::string text(const Context& context, const Plan& plan, const Terminal& termi
                                                                           : "arithmetic";
     regions.add_row({region.name,
                      std::string(region.technique->name()),
-                     seconds_text(cost.seconds()),
+                     when.regions[r].seconds > 0 ? seconds_text(when.regions[r].seconds) : "at create",
                      bound,
                      errors ? format("{:.0f} %", 100 * errors->share(r)) : "",
                      bytes_text(cost.bytes),

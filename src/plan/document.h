@@ -24,6 +24,18 @@ Result<Premises> read_premises(const Json& document, const Graph& graph, const G
 // Checked in full (check_whole). Errors name the region and say how to fix it.
 Result<Plan> read_plan(const Json& document, const Context& context, const Catalogue& catalogue);
 
+// What a plan document expects of a call: all that is needed to show it, without the graph.
+struct PlannedCall {
+  struct Region {
+    std::string name;
+    double start = 0, seconds = 0;
+  };
+  std::string gpu;
+  double seconds = 0;
+  std::vector<Region> regions;
+};
+Result<PlannedCall> read_planned_call(const Json& document);
+
 // Checks that every node is covered once, contracts match and the order can run; that techniques accept their
 // regions and have the chosen offers; that knobs, their values and storage types are legal.
 Result<void> check_whole(const Context& context, const Plan& plan);

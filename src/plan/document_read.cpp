@@ -103,7 +103,8 @@ class Reader {
 
   Result<Plan> read(const Fields& document) {
     STITCH_CHECK(document.allow({"stitch_plan", "model", "graph", "class", "gpu", "one_graph", "pytorch_tf32",
-                                 "estimated_seconds", "steps", "regions", "warnings", "error"}));
+                                 "estimated_seconds", "pytorch_estimated_seconds", "steps", "regions",
+                                 "warnings", "error"}));
     plan_ = empty_plan(graph_, context_.numerics);
     STITCH_TRY(plan_.one_graph, document.flag("one_graph"));
     STITCH_TRY(const Json* regions, document.list("regions"));
@@ -148,8 +149,8 @@ class Reader {
       return wrong(number + ".name", "a name of 1 to 200 bytes is expected here");
     STITCH_TRY(Fields fields, Fields::of(value, format("region '{}'", shorten(printable(region.name), 60))));
     STITCH_CHECK(fields.allow({"name", "technique", "arithmetic", "order", "choices", "nodes", "reads",
-                               "writes", "section", "branch", "source", "knobs", "estimated_seconds", "bytes",
-                               "flops", "error_share"}));
+                               "writes", "section", "branch", "source", "knobs", "estimated_start_seconds",
+                               "estimated_seconds", "bytes", "flops", "error_share"}));
     STITCH_TRY(std::string technique, fields.text("technique"));
     region.technique = catalogue_.find(technique);
     if (!region.technique)
@@ -321,6 +322,27 @@ Result<Premises> read_premises(const Json& document, const Graph& graph, const G
     }
   if (out.torch.tf32.size() != tf32->size())
     return wrong("pytorch_tf32", "names something that is no node of the graph");
+  return out;
+}
+
+Result<PlannedCall> read_planned_call(const Json& document) {
+  STITCH_TRY(Fields fields, Fields::of(document, ""));
+  auto seconds = [](const Fields& from, const char* key) -> Result<double> {
+    const Json* value = from.find(key);
+    if (!value || !value->is_number()) return wrong(from.at(key), "a number is expected here");
+    return value->get<double>();
+  };
+  PlannedCall out;
+  STITCH_TRY(out.gpu, fields.text("gpu"));
+  STITCH_TRY(out.seconds, seconds(fields, "estimated_seconds"));
+  STITCH_TRY(const Json* regions, fields.list("regions"));
+  for (size_t i = 0; i < regions->size(); ++i) {
+    STITCH_TRY(Fields region, Fields::of((*regions)[i], format("regions[{}]", i)));
+    PlannedCall::Region& one = out.regions.emplace_back();
+    STITCH_TRY(one.name, region.text("name"));
+    STITCH_TRY(one.start, seconds(region, "estimated_start_seconds"));
+    STITCH_TRY(one.seconds, seconds(region, "estimated_seconds"));
+  }
   return out;
 }
 

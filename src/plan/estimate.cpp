@@ -73,50 +73,64 @@ double floor_of(const Context& context, const Plan& plan, const Region& region) 
   return std::max(work.bytes / context.gpu.bandwidth, compute);
 }
 
-RegionEstimate estimate_without_calibration(const Context& context, const Plan& plan, const Region& region) {
-  const Graph& graph = context.graph;
-  const GpuSpec& gpu = context.gpu;
-  const Work work = work_of(graph, plan, region);
-  const Rate rate = region.technique->rate(context, region);
-  RegionEstimate out{.bytes = region.technique->kernel_bytes(context, region).value_or(work.bytes),
-                     .flops = work.flops};
-  out.memory = out.bytes / (rate.bandwidth * gpu.bandwidth);
-  out.compute = work.matrix / rate.matrix + (work.flops - work.matrix) / (0.5 * gpu.fp32);
-  out.rearranging =
-      region.technique->rearranged_bytes(context, plan, region) / (streaming_share * gpu.bandwidth);
-  // The work of a recurrence happens inside its steps.
-  double steps = region.technique->latency(context, region) - std::max(out.memory, out.compute);
-  out.launch = rate.kernels * gpu.kernel_overhead + std::max(steps, 0.0);
+RegionEstimate estimate(const GpuSpec& gpu, const Work& work, const Rate& rate) {
+  RegionEstimate out{.bytes = work.bytes, .flops = work.flops};
+  out.memory = work.bytes / (rate.bandwidth * gpu.bandwidth);
+  out.compute =
+      (work.matrix > 0 ? work.matrix / rate.matrix : 0) + (work.flops - work.matrix) / (0.5 * gpu.fp32);
+  out.launch = rate.kernels * gpu.kernel_overhead;
   return out;
 }
 
-double estimate(const Context& context, const Plan& plan) {
-  return estimate(context, plan, [&](const Region& region) { return estimate(context, plan, region); });
+RegionEstimate estimate_without_calibration(const Context& context, const Plan& plan, const Region& region) {
+  const GpuSpec& gpu = context.gpu;
+  Work work = work_of(context.graph, plan, region);
+  work.bytes = region.technique->kernel_bytes(context, region).value_or(work.bytes);
+  RegionEstimate out = estimate(gpu, work, region.technique->rate(context, region));
+  out.rearranging =
+      region.technique->rearranged_bytes(context, plan, region) / (streaming_share * gpu.bandwidth);
+  // The work of a recurrence happens inside its steps.
+  const double steps = region.technique->latency(context, region) - std::max(out.memory, out.compute);
+  out.launch += std::max(steps, 0.0);
+  return out;
 }
 
-double estimate(const Context& context, const Plan& plan, const RegionTimes& times) {
-  double sum = context.gpu.launch_overhead;
-  std::vector<bool> constant = constant_regions(context.graph, plan);
+Schedule schedule(const Context& context, const Plan& plan, const RegionTimes& times) {
+  Schedule out{.regions = std::vector<Schedule::Entry>(plan.regions.size()),
+               .seconds = context.gpu.launch_overhead};
+  const std::vector<bool> constant = constant_regions(context.graph, plan);
   // A section takes as long as its longest branch, and no less than all of its work.
   std::map<int, double> branches;
   double work = 0;
   for (size_t r = 0; r < plan.regions.size(); ++r) {
-    if (constant[r]) continue;
     const Region& region = plan.regions[r];
-    const RegionEstimate own = times(region);
-    if (region.section == 0) {
-      sum += own.seconds();
-      continue;
+    if (!constant[r]) {
+      const RegionEstimate own = times(region);
+      double& branch = branches[region.branch];
+      out.regions[r] = {out.seconds + branch, own.seconds()};
+      branch += own.seconds();
+      work += own.seconds() - own.launch;
     }
-    branches[region.branch] += own.seconds();
-    work += own.seconds() - own.launch;
-    if (r + 1 < plan.regions.size() && plan.regions[r + 1].section == region.section) continue;
+    const bool section_goes_on =
+        region.section != 0 && r + 1 < plan.regions.size() && plan.regions[r + 1].section == region.section;
+    if (section_goes_on) continue;
     for (const auto& [branch, seconds] : branches) work = std::max(work, seconds);
-    sum += work + context.gpu.kernel_overhead;  // ways part and meet
+    out.seconds += work;
+    if (region.section != 0) out.seconds += context.gpu.kernel_overhead;  // branches fork and join
     branches.clear();
     work = 0;
   }
-  return sum;
+  return out;
+}
+
+Schedule schedule(const Context& context, const Plan& plan) {
+  return schedule(context, plan, [&](const Region& region) { return estimate(context, plan, region); });
+}
+
+double estimate(const Context& context, const Plan& plan) { return schedule(context, plan).seconds; }
+
+double estimate(const Context& context, const Plan& plan, const RegionTimes& times) {
+  return schedule(context, plan, times).seconds;
 }
 
 }  // namespace stitch::plan

@@ -34,6 +34,10 @@ struct RegionEstimate {
 // Scaled by a technique's measured calibration; null: uncalibrated.
 double seconds_of(const RegionEstimate& parts, const Calibrated* calibrated);
 
+// Work at the rates that its kernels reach, and their launches: regions of a plan, PyTorch's operators and
+// programs written by hand are all estimated by this.
+RegionEstimate estimate(const GpuSpec& gpu, const Work& work, const Rate& rate);
+
 // Each part scaled by the calibration.
 RegionEstimate calibrated(RegionEstimate parts, const Calibrated* by);
 
@@ -44,10 +48,20 @@ double floor_of(const Context& context, const Plan& plan, const Region& region);
 RegionEstimate estimate_without_calibration(const Context& context, const Plan& plan, const Region& region);
 // Calibrated, where the GPU has a calibration.
 RegionEstimate estimate(const Context& context, const Plan& plan, const Region& region);
+
 // The whole forward pass: regions in sequence, except that the branches of a section share the GPU.
-double estimate(const Context& context, const Plan& plan);
-// The same with region times from another source, such as measurements.
+struct Schedule {
+  struct Entry {
+    double start = 0, seconds = 0;  // 0 seconds: it reads weights alone and runs when the program is created
+  };
+  std::vector<Entry> regions;  // in the plan's order
+  double seconds = 0;          // from the call to the end of the last region
+};
+// With region times from another source, such as measurements.
 using RegionTimes = std::function<RegionEstimate(const Region&)>;
+Schedule schedule(const Context& context, const Plan& plan, const RegionTimes& times);
+Schedule schedule(const Context& context, const Plan& plan);
+double estimate(const Context& context, const Plan& plan);
 double estimate(const Context& context, const Plan& plan, const RegionTimes& times);
 
 }  // namespace stitch::plan

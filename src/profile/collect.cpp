@@ -15,6 +15,7 @@
 #include "device/gpu_lock.h"
 #include "profile/launch_counters.h"
 #include "profile/ncu.h"
+#include "profile/regions.h"
 #include "runner/start.h"
 #include "runner/wire.h"
 
@@ -304,6 +305,27 @@ Result<CounterTool> parse_counter_tool(std::string_view name) {
   return user_error("counters", format("unknown counter tool '{}'", name), "any, ncu or cupti");
 }
 
+RegionKernels kernels_of_regions(runner::Candidate& candidate, const Manifest& manifest,
+                                 std::chrono::duration<double> most) {
+  constexpr int64_t most_bytes = int64_t{16} << 30;
+  const auto end = std::chrono::steady_clock::now() + most;
+  RegionKernels out;
+  for (size_t r = 0; r < manifest.regions.size(); ++r) {
+    const ManifestRegion& region = manifest.regions[r];
+    out.emplace_back();
+    if (region.reads.empty()) continue;
+    std::vector<TensorType> inputs, outputs;
+    int64_t bytes = 0;
+    for (const Slot& slot : region.reads) bytes += inputs.emplace_back(slot.stored()).bytes();
+    for (const Slot& slot : region.writes) bytes += outputs.emplace_back(slot.stored()).bytes();
+    if (bytes > most_bytes || std::chrono::steady_clock::now() > end) return {};
+    auto reply = candidate.profile_region(static_cast<int>(r), inputs, outputs);
+    if (reply.failure) return {};
+    for (const Activity& activity : reply.value) out.back().push_back(activity.name);
+  }
+  return out;
+}
+
 Result<Collected> collect(const CollectOptions& options) {
   Collected out;
   STITCH_TRY(out.package, load_package(options.program));
@@ -325,6 +347,10 @@ Result<Collected> collect(const CollectOptions& options) {
     out.manifest = std::move(ready.manifest);
     out.timeline =
         make_timeline(Side::program, cuda ? options.gpu.name : "emulated GPU", std::move(activities));
+    alone.reset();
+    if (options.on_progress) options.on_progress("running each region alone");
+    assign_regions(out.timeline, out.manifest,
+                   kernels_of_regions(ready.candidate, out.manifest, options.time_limit));
   }
   if (!cuda) out.missing = "the emulated GPU has no hardware counters";
   add_launches(out, options.gpu);

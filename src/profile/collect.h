@@ -38,11 +38,14 @@ struct CollectOptions {
   std::function<void(std::string_view)> on_progress;
 };
 
+// What each region of a manifest launches when it runs alone, by name and in order; empty: not known.
+using RegionKernels = std::vector<std::vector<std::string>>;
+
 struct Collected {
   Package package;
   Manifest manifest;  // as the library says it
   device::Built built;
-  Timeline timeline;
+  Timeline timeline;                             // with its regions
   std::map<std::string, KernelMetrics> metrics;  // by the kernel's whole name
   std::string missing;                           // why there are no hardware counters; empty: there are
   std::vector<std::string> notes;
@@ -50,5 +53,10 @@ struct Collected {
 
 // Inputs and weights without data of their own are drawn: normal floats, zeros for integers.
 Result<Collected> collect(const CollectOptions& options);
+
+// Runs each region alone. Regions that read weights alone ran when the program was created: they launch
+// nothing in a call. Empty if a region can't run, or takes more memory or time than there is for it.
+RegionKernels kernels_of_regions(runner::Candidate& candidate, const Manifest& manifest,
+                                 std::chrono::duration<double> most);
 
 }  // namespace stitch::profile

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -21,6 +22,36 @@ std::string value_text(const Figure& figure) {
   if (figure.unit == "%") return format("{:.0f} %", figure.value);
   return std::floor(figure.value) == figure.value ? format("{:.0f}", figure.value)
                                                   : format("{:.2f}", figure.value);
+}
+
+// A figure as part of a sentence.
+std::string in_words(const Figure& figure) {
+  struct Words {
+    std::string_view figure, before, after;
+  };
+  constexpr Words known[] = {
+      {"idle_share", "the device is idle ", " of the call"},
+      {"idle_seconds", "for ", ""},
+      {"kernels", "", " kernels"},
+      {"gaps", "", " gaps between them"},
+      {"median_kernel_seconds", "half of them take at most ", ""},
+      {"host_copy_seconds", "copies to and from the host take ", ""},
+      {"span_seconds", "of ", ""},
+      {"synchronisations", "the host waits ", " times for the device"},
+      {"seconds_in_gaps_over_25_us", "gaps over 25 us take ", ""},
+      {"share_of_call", "", " of the call"},
+      {"seconds_each", "a launch takes ", ""},
+      {"launches", "launches: ", ""},
+      {"blocks", "", " blocks"},
+      {"multiprocessors", "", " multiprocessors"},
+      {"share_of_bandwidth", "", " of the memory's bandwidth"},
+      {"share_of_arithmetic", "", " of the arithmetic's rate"},
+  };
+  for (const Words& words : known)
+    if (words.figure == figure.name) return format("{}{}{}", words.before, value_text(figure), words.after);
+  std::string plain = figure.name;
+  std::ranges::replace(plain, '_', ' ');
+  return format("{} {}", plain, value_text(figure));
 }
 
 }  // namespace
@@ -113,13 +144,14 @@ std::string diagnosis_schema() {
 std::string text(const Diagnosis& diagnosis) {
   std::vector<std::string> figures;
   for (const Figure& figure : diagnosis.evidence)
-    figures.push_back(format("{} {}", figure.name, value_text(figure)));
+    if (figure.value != 0) figures.push_back(in_words(figure));
   std::string out = format("{}-bound", name(diagnosis.bottleneck));
-  if (!figures.empty()) out += " (" + join(figures, ", ") + ")";
-  out += ": " + diagnosis.suggestion;
+  if (!figures.empty()) out += ": " + join(figures, ", ");
+  out += ". To do: " + diagnosis.suggestion;
   if (diagnosis.expected_gain_seconds > 0)
-    out += format("; expected gain {}", seconds_text(diagnosis.expected_gain_seconds));
-  if (!diagnosis.missing.empty()) out += format(" [{}]", diagnosis.missing);
+    out += format(", for up to {} a call", seconds_text(diagnosis.expected_gain_seconds));
+  out += ".";
+  if (!diagnosis.missing.empty()) out += format(" ({})", diagnosis.missing);
   return out;
 }
 

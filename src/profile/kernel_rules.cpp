@@ -90,9 +90,14 @@ FoundKernel short_kernel(const SeenKernel& seen) {
   constexpr double shortest = 3.5e-6;  // an empty kernel takes 2 us by CUPTI's clock
   if (seen.subject.seconds <= 0 || seen.each() >= shortest) return {};
   if (!seen.counted() && std::max(seen.memory_share(), seen.compute_share()) >= reached) return {};
-  return KernelFinding{{{"seconds_each", seen.each(), "s"}, {"launches", double(seen.subject.launches), ""}},
-                       "fuse it into the kernel before or after it: its launch takes as long as its work",
-                       std::min(seen.subject.seconds, seen.subject.launches * seen.gpu.kernel_overhead)};
+  // One launch it needs, whatever is done to it.
+  const double floor = seen.gpu.kernel_overhead + std::max(seen.memory, seen.compute);
+  return KernelFinding{
+      {{"seconds_each", seen.each(), "s"}, {"launches", double(seen.subject.launches), ""}},
+      seen.subject.launches > 1
+          ? "fuse its kernels into one: their launches take as long as their work"
+          : "its launch takes as long as its work: fuse it into the kernel before or after it",
+      std::max(0.0, seen.subject.seconds - floor)};
 }
 
 // A grid that leaves most multiprocessors empty: a chain of dependent steps, or work that could be split.

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "device/floor.h"
 #include "graph/cost.h"
+#include "plan/estimate.h"
 
 namespace stitch::profile {
 
@@ -90,19 +91,8 @@ std::optional<std::vector<int>> matched_regions(const Timeline& timeline, const 
   return out;
 }
 
-// "folder/model.py:83, in forward: x = …" as "model.py:83: x = …".
-std::string short_place(const std::string& where) {
-  const size_t function = where.find(", in "), code = where.find(": ", function);
-  std::string place = where.substr(0, function);
-  place.erase(0, place.rfind('/') + 1);
-  return function == where.npos || code == where.npos ? place : place + where.substr(code);
-}
-
-}  // namespace
-
-std::vector<int> regions_of(const Timeline& timeline, const Manifest& manifest, const RegionKernels& known) {
-  if (auto matched = matched_regions(timeline, known)) return *std::move(matched);
-  const auto& regions = manifest.regions;
+// By their names, where it is not known what regions launch.
+std::vector<int> named_regions(const Timeline& timeline, const std::vector<ManifestRegion>& regions) {
   std::vector<int> out;
   std::set<int> named;
   for (const Activity& activity : timeline.activities) {
@@ -137,6 +127,22 @@ std::vector<int> regions_of(const Timeline& timeline, const Manifest& manifest, 
   return out;
 }
 
+// "folder/model.py:83, in forward: x = …" as "model.py:83: x = …".
+std::string short_place(const std::string& where) {
+  const size_t function = where.find(", in "), code = where.find(": ", function);
+  std::string place = where.substr(0, function);
+  place.erase(0, place.rfind('/') + 1);
+  return function == where.npos || code == where.npos ? place : place + where.substr(code);
+}
+
+}  // namespace
+
+void assign_regions(Timeline& timeline, const Manifest& manifest, const RegionKernels& known) {
+  const std::vector<int> owners =
+      matched_regions(timeline, known).value_or(named_regions(timeline, manifest.regions));
+  for (size_t i = 0; i < owners.size(); ++i) timeline.activities[i].region = owners[i];
+}
+
 Work work_of(const Graph& graph, const ManifestRegion& region, const GpuSpec& gpu) {
   return Costs(graph, gpu).of(region);
 }
@@ -159,16 +165,14 @@ std::vector<std::string> lines_of(const Graph& graph, const ManifestRegion& regi
 
 std::vector<Subject> subjects_of(const Timeline& timeline, const Manifest& manifest,
                                  const std::map<std::string, KernelMetrics>& metrics, const Graph* graph,
-                                 const GpuSpec& gpu, const RegionKernels& known) {
-  const std::vector<int> owners = regions_of(timeline, manifest, known);
+                                 const GpuSpec& gpu) {
   std::vector<Subject> out;
   std::map<std::string, size_t> seen;
   std::optional<Costs> costs;
   if (graph) costs.emplace(*graph, gpu);
-  for (size_t i = 0; i < timeline.activities.size(); ++i) {
-    const Activity& activity = timeline.activities[i];
+  for (const Activity& activity : timeline.activities) {
     if (activity.kind != ActivityKind::kernel) continue;
-    const int owner = owners[i];
+    const int owner = activity.region;
     const std::string name = owner >= 0 ? manifest.regions[static_cast<size_t>(owner)].name : activity.name;
     auto [found, first] = seen.try_emplace(name, out.size());
     if (first) {
@@ -192,42 +196,75 @@ std::vector<Subject> subjects_of(const Timeline& timeline, const Manifest& manif
   return out;
 }
 
-void estimate_times(Timeline& timeline, const Manifest& manifest, const Graph* graph, const GpuSpec& gpu) {
-  const std::vector<int> owners = regions_of(timeline, manifest);
-  std::map<int, int> launches;
-  for (int owner : owners) ++launches[owner];
-  std::map<int, double> of_region;
-  if (graph) {
-    const Costs costs(*graph, gpu);
-    for (const auto& [owner, count] : launches) {
-      if (owner < 0) continue;
-      const Work work = costs.of(manifest.regions[static_cast<size_t>(owner)]);
-      of_region[owner] = std::max(memory_seconds(work, gpu) / 0.85, compute_seconds(work, gpu) / 0.7) / count;
-    }
-  }
-  std::vector<double> seconds;
-  for (size_t i = 0; i < owners.size(); ++i)
-    seconds.push_back(gpu.kernel_overhead + of_region[owners[i]] +
-                      static_cast<double>(timeline.activities[i].bytes) / gpu.bandwidth);
-  estimate_times(timeline, seconds);
+namespace {
+
+std::map<int, int> launches_by_region(const Timeline& timeline) {
+  std::map<int, int> out;
+  for (const Activity& activity : timeline.activities) ++out[activity.region];
+  return out;
 }
 
-Timeline estimate_pytorch(const Graph& graph, const GpuSpec& gpu) {
-  const GraphCost cost = stitch::cost(graph);
-  const Floor floor = floor_of(graph, cost, gpu);
+}  // namespace
+
+plan::PlannedCall estimated_call(const Timeline& timeline, const Manifest& manifest, const Graph& graph,
+                                 const GpuSpec& gpu) {
+  const Costs costs(graph, gpu);
+  const std::map<int, int> launches = launches_by_region(timeline);
+  plan::PlannedCall out{.gpu = gpu.name, .seconds = gpu.launch_overhead};
+  for (size_t r = 0; r < manifest.regions.size(); ++r) {
+    const auto found = launches.find(static_cast<int>(r));
+    double seconds = 0;
+    if (found != launches.end()) {
+      const Work work = costs.of(manifest.regions[r]);
+      seconds = plan::estimate(gpu, {work.bytes, work.flops, work.matrix_flops},
+                               {0.7 * work.matrix_rate, plan::streaming_share, double(found->second)})
+                    .seconds();
+    }
+    out.regions.push_back({manifest.regions[r].name, out.seconds, seconds});
+    out.seconds += seconds;
+  }
+  return out;
+}
+
+void estimate_times(Timeline& timeline, const plan::PlannedCall& planned) {
+  auto nanoseconds = [](double seconds) { return static_cast<int64_t>(seconds * 1e9 + 0.5); };
+  const std::map<int, int> launches = launches_by_region(timeline);
+  std::map<int, int> done;
+  int64_t at = 0;  // activities of no region are told where they stand, without a length
+  for (Activity& activity : timeline.activities) {
+    activity.start_ns = activity.end_ns = at;
+    if (activity.region < 0) continue;
+    const plan::PlannedCall::Region& region = planned.regions.at(static_cast<size_t>(activity.region));
+    const double each = region.seconds / launches.at(activity.region);
+    const int number = done[activity.region]++;
+    activity.start_ns = nanoseconds(region.start + each * number);
+    activity.end_ns = nanoseconds(region.start + each * (number + 1));
+    at = activity.end_ns;
+  }
+  // Concurrent branches were launched one after the other.
+  std::ranges::stable_sort(timeline.activities, {}, &Activity::start_ns);
+  timeline.times = at > 0 ? Times::estimated : Times::none;
+}
+
+Timeline estimated_timeline(const plan::PyTorchEstimate& estimate, const Graph& graph, const GpuSpec& gpu,
+                            bool in_a_graph) {
   std::vector<Activity> activities;
-  std::vector<double> seconds;
-  for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    if (cost.nodes[n].bytes <= 0 && cost.nodes[n].flops <= 0) continue;  // a view
-    const Node& node = graph.nodes[n];
+  double at = 0;
+  for (const plan::PyTorchEstimate::Operator& one : estimate.operators) {
+    const Node& node = graph.nodes[one.node];
     std::string title(info(node.op).name);
     if (!node.module.empty()) title += " of " + node.module;
-    activities.push_back({.name = std::move(title)});
-    seconds.push_back(gpu.kernel_overhead + floor.nodes[n].seconds() / 0.85);
+    const double start = in_a_graph ? at : one.start;
+    at = start + one.seconds;
+    activities.push_back({.name = std::move(title),
+                          .start_ns = static_cast<int64_t>(start * 1e9),
+                          .end_ns = static_cast<int64_t>(at * 1e9),
+                          .in_graph = in_a_graph});
   }
   Timeline out = make_timeline(Side::pytorch, gpu.name, std::move(activities));
-  estimate_times(out, seconds);
-  out.note = "no GPU here: a kernel per operator, each with the cost model's estimate";
+  out.times = Times::estimated;
+  out.note = in_a_graph ? "estimated: a kernel per operator, replayed as one CUDA graph"
+                        : "estimated: a kernel per operator, each dispatched by the host";
   return out;
 }
 

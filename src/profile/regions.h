@@ -6,19 +6,17 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "plan/document.h"
+#include "plan/pytorch.h"
 #include "profile/collect.h"
 #include "profile/rules.h"
 
 namespace stitch::profile {
 
-// What each region of a manifest starts when it runs alone, by name and in order; empty: not known.
-using RegionKernels = std::vector<std::vector<std::string>>;
-
-// For each activity of the timeline the number of its region in the manifest; -1: none. Where it is known
-// what regions start, by that. Else kernels carry the names of their regions (one that several regions share
-// has the first one's), and a library's kernel belongs to the region in whose turn it ran.
-std::vector<int> regions_of(const Timeline& timeline, const Manifest& manifest,
-                            const RegionKernels& known = {});
+// Gives each activity the number of its region in the manifest. Where it is known what regions launch, by
+// that. Else kernels carry the names of their regions (one that several regions share has the first one's),
+// and a library's kernel belongs to the region in whose turn it ran.
+void assign_regions(Timeline& timeline, const Manifest& manifest, const RegionKernels& known = {});
 
 // The work of a region: what it reads and writes and the weights it needs, each once, and its arithmetic.
 Work work_of(const Graph& graph, const ManifestRegion& region, const GpuSpec& gpu);
@@ -28,17 +26,21 @@ Work work_of(const Graph& graph, const GpuSpec& gpu);
 // "resnet18.py:83: x = self.conv1(x)", each line once.
 std::vector<std::string> lines_of(const Graph& graph, const ManifestRegion& region);
 
-// What the rules look at: a subject a region that ran, one a kernel that belongs to none. `graph` may be
-// null.
+// What the rules look at: a subject a region that ran, one a kernel that belongs to none. Regions have to be
+// assigned. `graph` may be null.
 std::vector<Subject> subjects_of(const Timeline& timeline, const Manifest& manifest,
                                  const std::map<std::string, KernelMetrics>& metrics, const Graph* graph,
-                                 const GpuSpec& gpu, const RegionKernels& known = {});
+                                 const GpuSpec& gpu);
 
-// On the emulated GPU: each region's launches get the time that its work takes at what good kernels reach.
-void estimate_times(Timeline& timeline, const Manifest& manifest, const Graph* graph, const GpuSpec& gpu);
+// For a program without a plan: its regions' work at what good kernels reach, with the launches they made.
+plan::PlannedCall estimated_call(const Timeline& timeline, const Manifest& manifest, const Graph& graph,
+                                 const GpuSpec& gpu);
+// On the emulated GPU: each region's launches share the time that the plan expects of it. The plan has the
+// manifest's regions, in its order.
+void estimate_times(Timeline& timeline, const plan::PlannedCall& planned);
 
-// PyTorch's call where it can't be measured: a kernel a node, each as long as its traffic or arithmetic
-// takes.
-Timeline estimate_pytorch(const Graph& graph, const GpuSpec& gpu);
+// PyTorch's call where it can't be measured.
+Timeline estimated_timeline(const plan::PyTorchEstimate& estimate, const Graph& graph, const GpuSpec& gpu,
+                            bool in_a_graph);
 
 }  // namespace stitch::profile

@@ -170,5 +170,31 @@ TEST(Rules, HaveNamesOfTheirOwn) {
     for (const RuleInfo& rule : list) EXPECT_TRUE(names.insert(rule.name).second) << rule.name;
 }
 
+// One launch a region needs, whatever is done to it: that is no gain.
+TEST(KernelRules, GainsAreAgainstTheFloor) {
+  const GpuSpec gpu = h200();
+  Subject one = subject(1.51e-6, launch(264, 256), {}, {.bytes = 1e4, .flops = 1e4});
+  EXPECT_EQ(rule_of(one), "short_kernel launch");
+  EXPECT_LT(diagnose(one, gpu).expected_gain_seconds, 0.02e-6);
+  one.launches = 2;
+  one.seconds = 3.02e-6;
+  EXPECT_NEAR(diagnose(one, gpu).expected_gain_seconds, 1.5e-6, 0.05e-6);
+}
+
+TEST(Diagnosis, IsSaidInSentences) {
+  const Diagnosis found{.subject = "program",
+                        .bottleneck = Bottleneck::launch,
+                        .evidence = {{"idle_share", 0, "%"},
+                                     {"kernels", 28, ""},
+                                     {"median_kernel_seconds", 1.5e-6, "s"},
+                                     {"tail_waves", 1.25, ""}},
+                        .suggestion = "fuse kernels",
+                        .expected_gain_seconds = 2e-5};
+  EXPECT_EQ(
+      text(found),
+      "launch-bound: 28 kernels, half of them take at most 1.5 us, tail waves 1.25. To do: fuse kernels, for "
+      "up to 20 us a call.");
+}
+
 }  // namespace
 }  // namespace stitch::profile

@@ -126,17 +126,6 @@ Timeline make_timeline(Side side, std::string device, std::vector<Activity> acti
   return out;
 }
 
-void estimate_times(Timeline& timeline, const std::vector<double>& seconds) {
-  int64_t at = 0;
-  for (size_t i = 0; i < timeline.activities.size(); ++i) {
-    Activity& activity = timeline.activities[i];
-    activity.start_ns = at;
-    at += static_cast<int64_t>((i < seconds.size() ? seconds[i] : 0) * 1e9 + 0.5);
-    activity.end_ns = at;
-  }
-  timeline.times = at > 0 ? Times::estimated : Times::none;
-}
-
 Summary summarise(const Timeline& timeline) {
   Summary out;
   std::map<std::string, size_t> known;

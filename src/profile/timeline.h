@@ -32,8 +32,6 @@ struct Timeline {
 
 // Sorts device and host apart; the first of all of them starts at 0.
 Timeline make_timeline(Side side, std::string device, std::vector<Activity> activities);
-// Those without times get them: each lasts `seconds(activity)`, one after the other.
-void estimate_times(Timeline& timeline, const std::vector<double>& seconds);
 
 // The device idle between two activities.
 struct Gap {

@@ -44,6 +44,8 @@ struct Slot {
   TensorType type;  // shape as the graph has it
   std::vector<int64_t> order;
 
+  // As the tensor lies in memory, outermost dimension first.
+  TensorType stored() const;
   bool operator==(const Slot&) const = default;
 };
 

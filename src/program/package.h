@@ -25,6 +25,8 @@ struct Package {
 // them; a manifest.json beside them has to say the same.
 Result<Package> load_package(const fs::path& folder_or_file);
 
+inline constexpr const char* plan_file = "plan.json";
+
 // What README.md tells of the plan besides the manifest.
 struct PlanNotes {
   struct Region {
@@ -39,7 +41,8 @@ struct PlanNotes {
 struct PackageContents {
   Manifest manifest;
   PlanNotes notes;
-  std::string gpu;                             // that it was made for; empty: not told
+  std::string plan;  // plan.json: the plan document it was written from; empty: none
+  std::string gpu;   // that it was made for; empty: not told
   std::map<std::string, std::string> sources;  // by their paths in the folder: program.cu, regions/….cu, …
   // For model_new.py: the task in KernelBench's form and the class in it. Without a text there is none.
   std::string task, model_class = "Model";

@@ -21,6 +21,13 @@ std::vector<bool> read_values(const Graph& graph) {
 
 }  // namespace
 
+TensorType Slot::stored() const {
+  if (order.empty()) return {type.dtype, type.shape, {}};
+  Shape shape;
+  for (int64_t dim : order) shape.push_back(type.shape[static_cast<size_t>(dim)]);
+  return {type.dtype, shape, {}};
+}
+
 Signature signature_of(const Graph& graph) {
   std::vector<bool> read = read_values(graph);
   std::vector<bool> updated(graph.values.size());

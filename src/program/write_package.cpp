@@ -334,6 +334,7 @@ Result<Published> write_package(const fs::path& folder, const PackageContents& c
 
   for (const auto& [path, content] : contents.sources) STITCH_CHECK(write(out / path, content));
   STITCH_CHECK(write(out / "manifest.json", print_manifest(manifest)));
+  if (!contents.plan.empty()) STITCH_CHECK(write(out / plan_file, contents.plan));
 
   Replacements replacements = {
       {"name", identifier(manifest.name)},
@@ -352,6 +353,10 @@ Result<Published> write_package(const fs::path& folder, const PackageContents& c
   replacements.push_back(
       {"weights_or_not", contents.weights.empty() ? "made-up weights" : "the model's weights"});
   std::string rows;
+  if (!contents.plan.empty())
+    rows +=
+        "| `plan.json` | the plan it was written from: regions, techniques, knobs, estimated times; "
+        "`stitchcuda optimize --plan` takes it back, edited or not |\n";
   if (!contents.weights.empty()) rows += "| `weights.safetensors` | the model's weights |\n";
   if (!contents.results.empty())
     rows +=

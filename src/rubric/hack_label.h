@@ -10,7 +10,7 @@ enum class HackLabel : uint8_t {
   clean,         // does the work itself
   degenerate,    // right, and replaces only what hardly matters: a share of PyTorch's device time, or nothing
   partial_hack,  // passed, and a part of it does what no honest author writes
-  full_hack,     // a gate caught it
+  full_hack,     // a gate caught it, or it failed and does what no honest author writes
 };
 std::string_view name(HackLabel label);
 
@@ -21,6 +21,7 @@ struct Labelled {
   HackLabel label = HackLabel::none;
   std::string why;
 };
+// The one place where a program is called a hack: rewards, `verify` and `verify --all` ask here.
 Labelled hack_label(const Evidence& evidence);
 
 }  // namespace stitch::rubric

@@ -1,6 +1,7 @@
 // Anti-hacking and operator coverage: who does the work.
 #include <algorithm>
 
+#include "rubric/hack_label.h"
 #include "rubric/score.h"
 
 namespace stitch::rubric {
@@ -37,9 +38,8 @@ std::string percent(double share) { return format("{:.0f} %", 100 * share); }
 }  // namespace
 
 bool is_major_hacking(const Evidence& evidence) {
-  if (evidence.run.outcome == Outcome::hack) return true;
-  const Sign* sign = worst_sign(evidence.code);
-  return sign && sign->severity == Severity::major;
+  const HackLabel label = hack_label(evidence).label;
+  return label == HackLabel::partial_hack || label == HackLabel::full_hack;
 }
 
 Score score_anti_hacking(const Evidence& evidence) {

@@ -35,6 +35,7 @@ struct Activity {
   int64_t shared_bytes = 0;
   int64_t correlation = 0;  // the same number: the call, and what it made the device do; 0: not known
   bool in_graph = false;    // a node of a CUDA graph
+  int region = -1;          // of the program's manifest, where it is known; never the candidate's word
   std::map<std::string, double> counters;  // the emulated GPU's, by their names in profile/metrics.h
 
   int64_t nanoseconds() const { return end_ns - start_ns; }

@@ -172,6 +172,9 @@ struct Called {
   int threads_before = 0, threads_after = 0;
   int64_t device_bytes = 0;  // peak device memory seen after the call, where it is known
   Captured captured = Captured::complete;
+  // A ModelNew returned a tensor of an earlier call as it was overwritten after that: by the process's word,
+  // which says it of itself alone.
+  bool earlier_result = false;
 };
 
 // Hardware counters of one launch, by Nsight Compute's names for them, as the GPU gives them (times in ns).

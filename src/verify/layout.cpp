@@ -10,7 +10,7 @@ namespace {
 // Calls copy(stored index, row-major index) for every element.
 template <class Copy>
 void walk(const Slot& slot, Copy&& copy) {
-  Shape shape = stored_type(slot).shape;
+  Shape shape = slot.stored().shape;
   std::vector<int64_t> natural = contiguous_strides(slot.type.shape), strides;
   for (int64_t dim : slot.order) strides.push_back(natural[static_cast<size_t>(dim)]);
   std::vector<int64_t> at(shape.size());
@@ -49,13 +49,6 @@ bool fits(const Slot& slot) {
   for (size_t i = 0; i < sorted.size(); ++i)
     if (sorted[i] != static_cast<int64_t>(i)) return false;
   return true;
-}
-
-TensorType stored_type(const Slot& slot) {
-  if (slot.order.empty()) return {slot.type.dtype, slot.type.shape, {}};
-  Shape shape;
-  for (int64_t dim : slot.order) shape.push_back(slot.type.shape[static_cast<size_t>(dim)]);
-  return {slot.type.dtype, shape, {}};
 }
 
 std::vector<std::byte> to_storage(const Slot& slot, std::span<const std::byte> row_major) {

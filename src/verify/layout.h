@@ -10,8 +10,6 @@ namespace stitch::verifier {
 
 // The order, if there is one, is a permutation of the dimensions.
 bool fits(const Slot& slot);
-// As the tensor lies in memory, outermost dimension first.
-TensorType stored_type(const Slot& slot);
 std::vector<std::byte> to_storage(const Slot& slot, std::span<const std::byte> row_major);
 std::vector<std::byte> from_storage(const Slot& slot, std::span<const std::byte> stored);
 

@@ -13,7 +13,7 @@ TEST(Layout, ChannelsLast) {
   std::iota(values.begin(), values.end(), 0);
   auto bytes = std::as_bytes(std::span(values));
   std::vector<std::byte> stored = to_storage(slot, bytes);
-  EXPECT_EQ(stored_type(slot).shape, (Shape{2, 2, 2, 3}));
+  EXPECT_EQ(slot.stored().shape, (Shape{2, 2, 2, 3}));
   const std::vector<int32_t> first = {0, 4, 8, 1, 5, 9};
   EXPECT_EQ(std::memcmp(stored.data(), first.data(), first.size() * 4), 0);
   std::vector<std::byte> back = from_storage(slot, stored);

@@ -221,9 +221,9 @@ void compare_times(const Json& recorded, const Verdict& verdict, double toleranc
 }  // namespace
 
 bool is_about_program(std::string_view file) {
-  constexpr std::array<std::string_view, 7> names = {"README.md",          "verdict.json", "ledger.json",
-                                                     "receipt.json",       "report.html",  ".stitchcuda",
-                                                     "weights.safetensors"};
+  constexpr std::array<std::string_view, 8> names = {"README.md",    "verdict.json",       "ledger.json",
+                                                     "receipt.json", "plan.json",          "report.html",
+                                                     ".stitchcuda",  "weights.safetensors"};
   return std::ranges::find(names, file) != names.end();
 }
 

@@ -56,6 +56,16 @@ bool Verdict::inconclusive() const { return failure() && failure()->code == inco
 
 bool Verdict::passed() const { return !gates.empty() && !failure(); }
 
+std::string gates_text(const Verdict& verdict) {
+  std::vector<std::string> not_run;
+  for (const GateReport& gate : verdict.gates)
+    if (gate.outcome == Outcome::skipped)
+      not_run.push_back(gate.summary.empty() ? gate.gate : format("{} ({})", gate.gate, gate.summary));
+  const auto passed = std::ranges::count(verdict.gates, Outcome::passed, &GateReport::outcome);
+  if (not_run.empty()) return format("passed all {} gates", passed);
+  return format("passed {} of {} gates; not run: {}", passed, verdict.gates.size(), join(not_run, ", "));
+}
+
 Json to_json(const Verdict& verdict) {
   Json json = {{"verdict", verdict.passed() ? "passed" : verdict.inconclusive() ? "inconclusive" : "failed"}};
   if (const GateReport* failure = verdict.failure())

@@ -71,6 +71,8 @@ struct Verdict {
   const GateReport* failure() const;  // the gate that said no
   const GateReport* gate(std::string_view name) const;
 };
+// "passed 10 of 13 gates; not run: sanitizer (not asked for), timing (no GPU)", or "passed all 13 gates".
+std::string gates_text(const Verdict& verdict);
 
 Json to_json(const Verdict& verdict);
 // A line a gate, then the notes and the times.

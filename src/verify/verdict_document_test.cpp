@@ -18,6 +18,16 @@ TEST(VerdictTable, HasNoEscapeCodes) {
   EXPECT_EQ(text.find_first_of("\x1b\x07\r"), std::string::npos) << text;
 }
 
+TEST(GatesText, NamesWhatWasNotRun) {
+  Verdict verdict;
+  verdict.gates = {{.gate = "build", .outcome = Outcome::passed},
+                   {.gate = "sanitizer", .outcome = Outcome::skipped, .summary = "not asked for"},
+                   {.gate = "correctness", .outcome = Outcome::passed}};
+  EXPECT_EQ(gates_text(verdict), "passed 2 of 3 gates; not run: sanitizer (not asked for)");
+  verdict.gates.erase(verdict.gates.begin() + 1);
+  EXPECT_EQ(gates_text(verdict), "passed all 2 gates");
+}
+
 TEST(VerdictDocument, ReadsBackWhatWasWritten) {
   const Verdict verdict{.header = std::make_shared<const Json>(Json{{"program", "p"}}),
                         .gates = {{.gate = "correctness",

@@ -12,7 +12,7 @@
     return node;
   };
   const percent = share => share === 0 ? '' : share < 0.0005 ? '<0.1 %' : (share * 100).toFixed(1) + ' %';
-  const fitText = (text, length) => text.length <= length ? text : text.slice(0, length - 1) + '…';
+  const fitText = (text, length) => text.length <= length ? text : length < 3 ? '' : text.slice(0, length - 1) + '…';
 
   // ---- the picture
   svg.setAttribute('width', data.width);
@@ -43,7 +43,7 @@
     if (pill || free) {
       const label = fitText(pill ? item.name : item.op, 14);
       element(group, 'text', {class: 'op', x: pill ? 14 : 11, y: height / 2 + 4.2}, label);
-      const room = Math.floor((width - 30 - 7 * label.length) / 6.4);
+      const room = Math.floor((width - 32 - 7.4 * label.length) / 6.4);
       const type = item.type.replace(/^\w+/, pill ? '$&' : '');
       element(group, 'text', {class: 'type', x: width - (pill ? 13 : 10), y: height / 2 + 4, 'text-anchor': 'end'}, fitText(type, room));
     } else {
@@ -72,8 +72,10 @@
   };
   const fit = () => {
     const {width, height} = surface.getBoundingClientRect();
-    const k = Math.min(1.15, (width - 48) / data.width, (height - 48) / data.height);
-    view = {x: (width - data.width * k) / 2, y: Math.max(24, (height - data.height * k) / 2), k};
+    // The legend stands in the lower left corner, where the first column ends.
+    const room = height - 48 - document.querySelector('.legend').offsetHeight;
+    const k = Math.min(1.15, (width - 48) / data.width, room / data.height);
+    view = {x: (width - data.width * k) / 2, y: Math.max(24, (room + 48 - data.height * k) / 2), k};
     apply();
   };
   // At first the whole where that is readable, else the beginning.

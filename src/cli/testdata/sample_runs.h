@@ -35,7 +35,6 @@ inline Json optimized(bool measured) {
               {"seconds", 84.2},
               {"seconds_a_call", 3.08e-4},
               {"floor_seconds", 4.1e-5},
-              {"plain_profile", profile(62, measured)},
               {"tuning",
                {{"tried", 41},
                 {"kept", 2},

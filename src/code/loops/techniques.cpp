@@ -118,7 +118,9 @@ class ElementWise : public LoopTechnique {
 
 class Rows : public LoopTechnique {
  public:
-  using LoopTechnique::LoopTechnique;
+  // `kernels`: launches of a region, as a rule.
+  Rows(std::string_view name, std::string_view idea, Accepts accepts, Write write, int kernels)
+      : LoopTechnique(name, idea, accepts, write), kernels_(kernels) {}
   bool takes_any_order() const override { return true; }
   std::vector<plan::Knob> knobs(const plan::Context& context, const plan::Region& region) const override {
     std::vector<plan::Knob> out = LoopTechnique::knobs(context, region);
@@ -126,7 +128,7 @@ class Rows : public LoopTechnique {
     return out;
   }
   plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
-    return {context.gpu.fp32, 0.75, 2};
+    return {context.gpu.fp32, 0.75, static_cast<double>(kernels_)};
   }
   // A norm walks NCHW where one of its images lies so, and would find a pixel's channels of an NHWC image in
   // as many places: 4.2 ms on an H200 for 480 channels of half a GB. What fits into L2 is found there again.
@@ -144,6 +146,9 @@ class Rows : public LoopTechnique {
     }
     return out;
   }
+
+ private:
+  int kernels_;
 };
 
 class Grouped : public LoopTechnique {
@@ -173,7 +178,7 @@ const Technique& loop() {
 const Technique& batch_norm() {
   static const Rows technique(
       "batch_norm", "partial statistics per channel over parts of the batch, then one pass that normalises",
-      accepts_batch_norm, write_batch_norm);
+      accepts_batch_norm, write_batch_norm, 2);
   return technique;
 }
 
@@ -181,7 +186,7 @@ const Technique& row() {
   static const Rows technique(
       "row",
       "lanes, a block or columns of threads share a row: reductions, softmax, norms, and what is around them",
-      accepts_row, write_row);
+      accepts_row, write_row, 1);
   return technique;
 }
 

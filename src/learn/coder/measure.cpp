@@ -14,7 +14,6 @@
 #include "device/build.h"
 #include "device/gpu_lock.h"
 #include "learn/grpo/draw.h"
-#include "verify/layout.h"
 
 namespace stitch::learn {
 
@@ -212,8 +211,8 @@ class AloneRun {
     const size_t region = alone_.regions[variant];
     const ManifestRegion& here = manifest.regions.at(region);
     std::vector<TensorType> inputs, outputs;
-    for (const Slot& slot : here.reads) inputs.push_back(verifier::stored_type(slot));
-    for (const Slot& slot : here.writes) outputs.push_back(verifier::stored_type(slot));
+    for (const Slot& slot : here.reads) inputs.push_back(slot.stored());
+    for (const Slot& slot : here.writes) outputs.push_back(slot.stored());
     const auto flush = static_cast<int64_t>(2 * alone_.task->gpu.l2) / 256 * 256;
     return candidate.time_region(static_cast<int>(region), inputs, outputs,
                                  {repeats, flush, profiler != Profiler::avoided});

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "serve/tools/tools.h"
 
 namespace stitch::serve {
@@ -38,7 +39,10 @@ Answer optimized_answer(const agents::Optimized& optimized, const GpuSpec& gpu, 
   if (optimized.regions) structured["regions"] = *optimized.regions;
   if (!told.warnings.empty()) structured["warnings"] = told.warnings;
   std::string text = table(optimized.ledger, Terminal{}) + "\n" + verdict.text;
-  if (!optimized.ledger.measured) text += "Times are estimates (" + gpu.name + ").\n";
+  if (const plan::PyTorchEstimate& pytorch = optimized.ledger.pytorch; pytorch.known())
+    text += format("Times are estimates for {}: {} a call, PyTorch {} in a CUDA graph, {} eager.\n", gpu.name,
+                   seconds_text(optimized.seconds_a_call), seconds_text(pytorch.eager_graph),
+                   seconds_text(pytorch.eager));
   text += "The program: " + folder + "\n";
   return {std::move(text), std::make_shared<const Json>(std::move(structured)), std::move(verdict.resources)};
 }

@@ -11,7 +11,6 @@
 #include "verify/agreed.h"
 #include "verify/attempt.h"
 #include "verify/gates/gates.h"
-#include "verify/layout.h"
 #include "verify/not_judged.h"
 #include "verify/torch_reference.h"
 
@@ -90,40 +89,13 @@ void list_pytorch_kernels(Session& session, Json& evidence) {
         {{"name", sum.name}, {"count", sum.count}, {"nanoseconds", sum.nanoseconds}});
 }
 
-// What each region starts: each is run alone. Regions that read weights alone ran when the program was
-// created.
-profile::RegionKernels kernels_of_regions(Session& session, Attempt& attempt) {
-  constexpr double most_seconds = 3;
-  constexpr int64_t most_bytes = int64_t{16} << 30;
-  const auto begin = std::chrono::steady_clock::now();
-  profile::RegionKernels out;
-  for (size_t r = 0; r < session.manifest.regions.size(); ++r) {
-    const ManifestRegion& region = session.manifest.regions[r];
-    out.emplace_back();
-    if (region.reads.empty()) continue;
-    std::vector<TensorType> inputs, outputs;
-    int64_t bytes = 0;
-    for (const Slot& slot : region.reads) inputs.push_back(stored_type(slot)), bytes += inputs.back().bytes();
-    for (const Slot& slot : region.writes)
-      outputs.push_back(stored_type(slot)), bytes += outputs.back().bytes();
-    const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - begin;
-    if (bytes > most_bytes || gone.count() > most_seconds) return {};
-    auto reply = attempt.candidate().profile_region(static_cast<int>(r), inputs, outputs);
-    if (reply.failure) return {};
-    for (const runner::Activity& activity : reply.value) out.back().push_back(activity.name);
-  }
-  return out;
-}
-
 // Seconds on the device, region by region.
-void list_regions(Json& evidence, const Manifest& manifest, const profile::Timeline& timeline,
-                  const profile::RegionKernels& known) {
-  const std::vector<int> owners = profile::regions_of(timeline, manifest, known);
+void list_regions(Json& evidence, const Manifest& manifest, const profile::Timeline& timeline) {
   std::map<int, std::pair<int64_t, int>> sums;
-  for (size_t i = 0; i < owners.size(); ++i)
-    if (owners[i] >= 0) {
-      sums[owners[i]].first += timeline.activities[i].nanoseconds();
-      ++sums[owners[i]].second;
+  for (const profile::Activity& activity : timeline.activities)
+    if (activity.region >= 0) {
+      sums[activity.region].first += activity.nanoseconds();
+      ++sums[activity.region].second;
     }
   for (const auto& [region, sum] : sums)
     evidence["region_times"].push_back({{"name", manifest.regions[static_cast<size_t>(region)].name},
@@ -132,8 +104,7 @@ void list_regions(Json& evidence, const Manifest& manifest, const profile::Timel
 }
 
 // By the timeline, the build and the graph's costs: counters take seconds, and a step has none to give.
-profile::Diagnoses diagnose(const Session& session, const profile::Timeline& timeline,
-                            const profile::RegionKernels& known) {
+profile::Diagnoses diagnose(const Session& session, const profile::Timeline& timeline) {
   std::map<std::string, profile::KernelMetrics> metrics;
   for (const profile::Activity& activity : timeline.activities) {
     if (activity.kind != profile::ActivityKind::kernel || metrics.contains(activity.name)) continue;
@@ -142,7 +113,7 @@ profile::Diagnoses diagnose(const Session& session, const profile::Timeline& tim
         activity, built == session.built.resources.end() ? nullptr : &*built, *session.gpu);
   }
   const auto subjects =
-      profile::subjects_of(timeline, session.manifest, metrics, &session.task.graph, *session.gpu, known);
+      profile::subjects_of(timeline, session.manifest, metrics, &session.task.graph, *session.gpu);
   return profile::diagnose(timeline, subjects, *session.gpu);
 }
 
@@ -193,11 +164,13 @@ Result<Passed> profile(Session& session, Json& evidence) {
       set, attempt.output_types(), {.host_calls = cuda && !session.python, .warm = cuda && !session.python});
   STITCH_TRY(auto activities, or_found(std::move(reply), "it was profiled"));
   alone.reset();
-  const profile::RegionKernels known =
-      cuda && !session.python ? kernels_of_regions(session, attempt) : profile::RegionKernels();
-  const profile::Timeline timeline =
+  profile::Timeline timeline =
       profile::make_timeline(profile::Side::program, cuda && session.gpu ? session.gpu->name : "emulated GPU",
                              std::move(activities));
+  profile::RegionKernels known;
+  if (cuda && !session.python)
+    known = profile::kernels_of_regions(attempt.candidate(), session.manifest, std::chrono::seconds(3));
+  profile::assign_regions(timeline, session.manifest, known);
   session.activities = timeline.activities;
   if (session.activities.empty()) return found("no_work", "a call makes the device do nothing at all");
   const profile::Summary summed = profile::summarise(timeline);
@@ -208,8 +181,8 @@ Result<Passed> profile(Session& session, Json& evidence) {
     summary += format(", {} busy of {}", seconds_text(static_cast<double>(summed.busy_ns) * 1e-9),
                       seconds_text(static_cast<double>(summed.span_ns) * 1e-9));
   if (cuda && session.gpu && summed.span_ns > 0) {
-    if (!known.empty()) list_regions(evidence, session.manifest, timeline, known);
-    const profile::Diagnoses diagnoses = diagnose(session, timeline, known);
+    if (!known.empty()) list_regions(evidence, session.manifest, timeline);
+    const profile::Diagnoses diagnoses = diagnose(session, timeline);
     evidence["diagnosis"] = to_json(diagnoses.whole);
     for (const profile::Diagnosis& region : diagnoses.regions) {
       if (evidence["regions"].size() == most_diagnosed) break;

@@ -154,7 +154,7 @@ class RegionCheck {
       std::vector<std::byte> stored = values.at(reads[i]).to_bytes(slot.type.dtype);
       STITCH_TRY(Tensor rounded, Tensor::from_bytes(slot.type.dtype, slot.type.shape, stored));
       known.insert_or_assign(reads[i], rounded.labelled(graph_.type(reads[i]).dtype));
-      inputs.add(stored_type(slot), to_storage(slot, stored));
+      inputs.add(slot.stored(), to_storage(slot, stored));
     }
     for (ValueId id : writes) known.erase(id);
     known = oracle::leaves_of(graph_, known, results_of(region));
@@ -233,7 +233,7 @@ class RegionCheck {
   Result<Tensors> call(size_t number, const ManifestRegion& region, const Tensors& inputs) {
     STITCH_TRY(int set, attempt_.place(inputs));
     std::vector<TensorType> types;
-    for (const Slot& slot : region.writes) types.push_back(stored_type(slot));
+    for (const Slot& slot : region.writes) types.push_back(slot.stored());
     runner::CallOptions options{.region = static_cast<int>(number), .poison = session_.next_seed()};
     STITCH_TRY(runner::Called called,
                or_found(attempt_.candidate().call(set, types, options), "region '" + region.name + "' ran"));

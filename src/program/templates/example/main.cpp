@@ -1,6 +1,6 @@
-// Runs the program on made-up inputs: prints each output's checksum, and the time of a pass. Weights come from
-// weights.safetensors and constants.safetensors in the folder that is named (the current one, if none is); tensors
-// that are in neither are made up too.
+// Runs the program on made-up inputs: prints each output's checksum, and the time of a pass.
+// Weights come from weights.safetensors and constants.safetensors in the folder that is named,
+// or in the current one; tensors that are in neither file are made up, too.
 #include <cuda_runtime.h>
 #include <stitch/program.h>
 #include <stitch/weights.h>
@@ -51,50 +51,94 @@ size_t element_size(int32_t dtype) {
   return sizes[dtype];
 }
 
-// Uniform numbers in [0, 1) for float and double; everything else starts as zero.
+// IEEE half precision of a number in [0, 1).
+uint16_t to_half(float value) {
+  int exponent = 0;
+  const float mantissa = std::frexp(value, &exponent);  // in [0.5, 1)
+  if (value == 0 || exponent < -13) return 0;
+  return static_cast<uint16_t>((exponent + 14) << 10 | static_cast<int>((2 * mantissa - 1) * 1024));
+}
+
+float from_half(uint16_t bits) {
+  const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
+  float value = std::ldexp(static_cast<float>(exponent ? mantissa + 1024 : mantissa), (exponent ? exponent : 1) - 25);
+  if (exponent == 31) value = mantissa ? NAN : INFINITY;
+  return bits & 0x8000 ? -value : value;
+}
+
+template <class T>
+void put(std::vector<unsigned char>& memory, size_t i, T value) {
+  std::memcpy(&memory[i * sizeof value], &value, sizeof value);
+}
+
+template <class T>
+T get(const std::vector<unsigned char>& memory, size_t i) {
+  T value;
+  std::memcpy(&value, &memory[i * sizeof value], sizeof value);
+  return value;
+}
+
+// Floating-point tensors hold uniform numbers in [0, 1). Integers and masks hold 1 and 0 in turn:
+// indices into any table of two rows or more, and a mask that leaves something on either side.
+void fill(std::vector<unsigned char>& memory, size_t count, int32_t dtype) {
+  static std::mt19937 generator(42);
+  std::uniform_real_distribution<float> uniform;
+  for (size_t i = 0; i < count; ++i) {
+    const float number = uniform(generator);
+    const int integer = i % 2 == 0;
+    uint32_t bits = 0;
+    std::memcpy(&bits, &number, sizeof bits);
+    switch (dtype) {
+      case STITCH_F64: put<double>(memory, i, number); break;
+      case STITCH_F32: put<float>(memory, i, number); break;
+      case STITCH_F16: put<uint16_t>(memory, i, to_half(number)); break;
+      case STITCH_BF16: put<uint16_t>(memory, i, static_cast<uint16_t>(bits >> 16)); break;
+      case STITCH_I64: put<int64_t>(memory, i, integer); break;
+      case STITCH_I32: put<int32_t>(memory, i, integer); break;
+      default: put<int8_t>(memory, i, static_cast<int8_t>(integer));
+    }
+  }
+}
+
+double element(const std::vector<unsigned char>& memory, size_t i, int32_t dtype) {
+  switch (dtype) {
+    case STITCH_F64: return get<double>(memory, i);
+    case STITCH_F32: return get<float>(memory, i);
+    case STITCH_F16: return from_half(get<uint16_t>(memory, i));
+    case STITCH_BF16: {
+      const uint32_t bits = static_cast<uint32_t>(get<uint16_t>(memory, i)) << 16;
+      float value = 0;
+      std::memcpy(&value, &bits, sizeof value);
+      return value;
+    }
+    case STITCH_I64: return static_cast<double>(get<int64_t>(memory, i));
+    case STITCH_I32: return get<int32_t>(memory, i);
+    case STITCH_I8: return get<int8_t>(memory, i);
+    default: return memory[i];
+  }
+}
+
 StitchTensor make(const Described& described, bool filled) {
   StitchTensor tensor{};
   tensor.dtype = described.dtype;
   tensor.rank = described.rank;
   std::memcpy(tensor.shape, described.shape, sizeof tensor.shape);
   std::memcpy(tensor.strides, described.strides, sizeof tensor.strides);
-  size_t count = elements_in_memory(described), bytes = count * element_size(described.dtype);
-  check(cudaMalloc(&tensor.data, bytes > 0 ? bytes : 1));
-  check(cudaMemset(tensor.data, 0, bytes));
-  static std::mt19937 generator(42);
-  std::uniform_real_distribution<float> uniform;
-  if (filled && described.dtype == STITCH_F32) {
-    std::vector<float> values(count);
-    for (float& value : values) value = uniform(generator);
-    check(cudaMemcpy(tensor.data, values.data(), bytes, cudaMemcpyHostToDevice));
-  } else if (filled && described.dtype == STITCH_F64) {
-    std::vector<double> values(count);
-    for (double& value : values) value = uniform(generator);
-    check(cudaMemcpy(tensor.data, values.data(), bytes, cudaMemcpyHostToDevice));
-  }
+  const size_t count = elements_in_memory(described);
+  std::vector<unsigned char> memory(count * element_size(described.dtype));
+  if (filled) fill(memory, count, described.dtype);
+  check(cudaMalloc(&tensor.data, memory.empty() ? 1 : memory.size()));
+  check(cudaMemcpy(tensor.data, memory.data(), memory.size(), cudaMemcpyHostToDevice));
   return tensor;
 }
 
-// The sum of the elements, or of the bytes where they are no float or double.
+// The sum of the elements.
 double checksum(const Described& described, const StitchTensor& tensor) {
-  size_t count = elements_in_memory(described), bytes = count * element_size(described.dtype);
-  std::vector<unsigned char> memory(bytes);
-  check(cudaMemcpy(memory.data(), tensor.data, bytes, cudaMemcpyDeviceToHost));
+  const size_t count = elements_in_memory(described);
+  std::vector<unsigned char> memory(count * element_size(described.dtype));
+  check(cudaMemcpy(memory.data(), tensor.data, memory.size(), cudaMemcpyDeviceToHost));
   double sum = 0;
-  for (size_t i = 0; i < count; ++i) {
-    float single = 0;
-    double value = 0;
-    if (described.dtype == STITCH_F32) {
-      std::memcpy(&single, &memory[i * 4], 4);
-      value = single;
-    } else if (described.dtype == STITCH_F64) {
-      std::memcpy(&value, &memory[i * 8], 8);
-    } else {
-      for (size_t b = 0; b < element_size(described.dtype); ++b)
-        value += memory[i * element_size(described.dtype) + b];
-    }
-    sum += value;
-  }
+  for (size_t i = 0; i < count; ++i) sum += element(memory, i, described.dtype);
   return sum;
 }
 
