@@ -35,6 +35,8 @@ class Figures(unittest.TestCase):
                                 (r"holds (\d+) of them", len(list((ROOT / "examples").glob("*.py")))),
                                 (r"(\d+) ways to cheat", len(cheats))]:
             self.assertEqual(re.search(sentence, readme)[1], str(count), sentence)
+        beside = (ROOT / "docs/when-to-use-which.md").read_text(encoding="utf-8")
+        self.assertEqual(re.search(r"(\d+) ways to cheat", beside)[1], str(len(cheats)))
 
     def test_a_figure_changed_by_hand_is_found(self):
         for name, before, after in [("README.md", r"over eager \| \*\*\d", "over eager | **9"),

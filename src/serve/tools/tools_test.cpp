@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/json_schema.h"
 #include "base/text.h"
 #include "serve/testdata/client.h"
