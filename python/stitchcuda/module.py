@@ -19,12 +19,13 @@ class Fast(nn.Module):
     """A model as a CUDA program. Parameters, buffers and their names are the model's own: both modules share them, so
     weights may be loaded, written to and moved through either. Forward only: it has no gradients."""
 
-    def __init__(self, folder, call, original=None, weights=None, signature=None, choices=None):
-        """original: the model; where there is none (a saved program), `weights` by name instead."""
+    def __init__(self, folder, call, original=None, weights=None, signature=None, choices=None, pytorch=None):
+        """original: the model; where there is none (a saved program), `weights` by name instead. Without a folder PyTorch runs:
+        `pytorch`, or the model as it is."""
         super().__init__()
         plain = self.__dict__  # what nn.Module shall not look at
         plain["folder"], plain["choices"] = folder, choices or {}
-        plain["_original"], plain["_constants"] = original, {}
+        plain["_original"], plain["_constants"], plain["_pytorch"] = original, {}, pytorch or original
         if original is not None:
             plain["_parameters"], plain["_buffers"], plain["_modules"] = original._parameters, original._buffers, original._modules
             plain["_non_persistent_buffers_set"] = original._non_persistent_buffers_set
@@ -56,7 +57,7 @@ class Fast(nn.Module):
     def _long_way(self, arguments, keywords):
         """Whatever is not the example's call on the example's shapes with the weights of last time."""
         if self.folder is None:
-            return self._original(*arguments, **keywords)
+            return self._pytorch(*arguments, **keywords)
         try:
             tensors = self._arguments.find(arguments, keywords)
             if any(is_traced(tensor) for tensor in tensors):

@@ -9,7 +9,7 @@ import torch
 from stitchcuda_torch import objects
 from torch.utils import _pytree as pytree
 
-from . import cache, check, exporting, live_task, search
+from . import cache, check, exporting, live_task, pytorch_best, search
 from .errors import StitchError
 from .module import Fast
 from .progress import progress as progress_for
@@ -55,6 +55,12 @@ def optimize(model, args=(), kwargs=None, *, device=None, numerics="default", bu
             made = search.search(task, os.path.join(place.draft, "program"), device=device, gpu=gpu, numerics=numerics,
                                  budget=budget, quick=quick, options=options, show=show.show)
             folder = place.keep(made)
+    if best := pytorch_best.faster(folder.record):
+        baseline, times = best
+        show.finish(f"no program beats PyTorch here ({baseline} is {times:.2f}x as fast): the module runs PyTorch's own best")
+        warnings.warn(f"{exported.name} runs in PyTorch ({baseline}): it is {times:.2f}x as fast as the best program, which is in {folder.path}",
+                      stacklevel=2)
+        return Fast(None, None, model, choices=choices, pytorch=pytorch_best.runner(model, baseline))
     folder.record["mode_matters"] = exported.dropouts + exported.batch_statistics > 0 or depends_on_mode(model)
     constants = {name: tensor.detach().clone() for name, tensor in exported.constants().items()}
     fast = Fast(folder, exported.call, model, constants, forward_signature(model), choices)
