@@ -19,7 +19,7 @@ CHOICES = {"other_shapes": ("pytorch", "error", "program"), "no_gpu": ("emulate"
            "numerics": NUMERICS}
 
 
-def optimize(model, args=(), kwargs=None, *, device=None, numerics="default", budget=60, quick=False, other_shapes="pytorch",
+def optimize(model, args=(), kwargs=None, *, device=None, numerics="default", budget=40, quick=False, other_shapes="pytorch",
              no_gpu="emulate", gpu=None, progress=True, cached=True, name=None, options=()):
     """Turns a module into a verified CUDA program and returns it as a module.
 

@@ -192,7 +192,7 @@ std::optional<Proposal> Alternatives::trial(const Situation& now) {
                     counted(static_cast<int64_t>(trial.changes.size()), "kind")),
       .plan = std::move(plan),
       .predicted_seconds = predicted,
-      .budget_share = 2.0 / 3};  // a third is the tuner's
+      .budget_share = 0.5};  // the rest is for the winners and the tuner
   out.predicted_gain = predicted_gain(now.context, *now.best, out.plan);
   asked_ = std::move(trial);
   return out;

@@ -202,7 +202,7 @@ Json record_of(const BenchTask& task, const Json& answer) {
     if (answer.contains(key)) record[key] = answer[key];
   record["reference"] = verdict.value("reference", Json::object());
   record["times"] = word(answer.at("ledger"), "times");
-  for (const char* key : {"seconds_a_call", "floor_seconds", "seconds", "own_seconds"})
+  for (const char* key : {"seconds_a_call", "floor_seconds", "seconds", "first_seconds", "own_seconds"})
     record[key] = answer.value(key, 0.0);
   record["baselines"] = Json::object();
   if (verdict.contains("timing")) {

@@ -1,17 +1,20 @@
 #include "agents/optimize.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "agents/loop.h"
 #include "agents/recorded_run.h"
 #include "agents/shipped_before.h"
 #include "agents/time_spent.h"
+#include "base/text.h"
 #include "code/catalogue.h"
 #include "device/gpu_lock.h"
 #include "graph/cost.h"
 #include "plan/document.h"
 #include "plan/document_names.h"
+#include "verify/preflight.h"
 
 namespace stitch::agents {
 
@@ -22,6 +25,22 @@ std::function<void(std::string_view)> teller(EventSink* events) {
   return [events](std::string_view text) {
     if (events) events->on(Told{text});
   };
+}
+
+// No budget can end what one emulated call takes, so hours are refused beforehand.
+Result<void> check_emulated_time(const Graph& graph, const OptimizeOptions& options) {
+  constexpr double always_fine = 900, times_the_budget = 15;
+  if (options.device != runner::Device::emulated) return {};
+  const double seconds = verifier::needs_of(graph).emulated_seconds;
+  if (seconds <= std::max(always_fine, times_the_budget * static_cast<double>(options.budget.count())))
+    return {};
+  return at(
+      options.model.string(),
+      user_error("emulated_time",
+                 format("judging one program on the emulated GPU takes about {} (an estimate)",
+                        seconds_text(seconds)),
+                 format("use a machine with a GPU, or smaller inputs; --budget {:.0f} runs it all the same",
+                        std::ceil(seconds / times_the_budget))));
 }
 
 // Where steps that round have something to gain, and a backward pass in float64 takes no longer than judging
@@ -162,6 +181,7 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
              }));
   if (for_baselines) opened.for_baselines.emplace(*std::move(for_baselines));
   const std::shared_ptr<const Task> task = opened.task;
+  STITCH_CHECK(check_emulated_time(task->graph, options));
   STITCH_TRY(std::optional<plan::GivenPlan> given, given_plan(options, task->graph));
   if (given) options.numerics = given->context.numerics;
   STITCH_TRY(std::unique_ptr<RecordedRun> record, open_record(options, task->graph));

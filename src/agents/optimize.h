@@ -45,7 +45,7 @@ struct OptimizeOptions {
   bool measured_ledger = false;  // the best program is also timed without each of its steps
   // For planning, building and judging: opening the model, and waiting for the GPU or other runs, is not
   // charged. The first program is finished whatever it takes.
-  std::chrono::seconds budget{60};
+  std::chrono::seconds budget{40};
   std::chrono::seconds deadline{0};  // wall time, after which the best program so far ships; 0: none
   int tries = 3;                     // per step, while the Coder has revisions
   int window = 4;                    // consecutive steps without a gain before replanning

@@ -22,7 +22,7 @@ struct BenchCommand {
   std::string python;
   Mode mode = Mode::as_written;
   int jobs = 0;  // 0: chosen
-  int budget = 60;
+  int budget = 40;
   int time_limit = 3600;  // seconds for one task
   int deadline = 0;       // seconds of wall time per task; 0: none
   bool no_timing = false;

@@ -69,7 +69,7 @@ void add_optimize(CLI::App& app, Options& options) {
       .add_option(
           "--budget", optimize.budget,
           "seconds of planning, building and judging; waiting for the GPU is not counted, and the first "
-          "program is always finished (default: 60)")
+          "program is always finished (default: 40)")
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 86400));
   command
@@ -168,7 +168,7 @@ void add_bench(CLI::App& app, Options& options) {
       ->check(CLI::Range(1, 256));
   command
       .add_option("--budget", bench.budget,
-                  "seconds of planning, building and judging per task, as of optimize (default: 60)")
+                  "seconds of planning, building and judging per task, as of optimize (default: 40)")
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 86400));
   command

@@ -22,7 +22,7 @@ struct OptimizeCommand {
   Mode mode = Mode::as_written;
   std::string python;
   std::string html;  // empty: report.html in the program's folder
-  int budget = 60;   // seconds
+  int budget = 40;   // seconds
   std::string planner = "builtin", coder = "builtin", verifier = "builtin";
   std::string coder_style = "answer";
   int llm_regions = 3;

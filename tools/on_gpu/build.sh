@@ -9,7 +9,7 @@ mkdir -p build
 socket=$(mktemp -d)/socket
 PYTHONPATH=python setsid python3 -m stitchcuda_torch.lend "$socket" >build/lender.log 2>&1 &
 echo "$socket" >build/lender
-cmake --preset release -DSTITCHCUDA_UNITY_FILES=8 -DSTITCHCUDA_BENCHMARKS=OFF >build/cmake.log 2>&1 || { tail -20 build/cmake.log; exit 1; }
+cmake --preset release -DCMAKE_CXX_FLAGS_RELEASE="-Og -DNDEBUG" -DSTITCHCUDA_UNITY_FILES=8 -DSTITCHCUDA_BENCHMARKS=OFF >build/cmake.log 2>&1 || { tail -20 build/cmake.log; exit 1; }
 ninja -C build/release stitchcuda stitch-runner "$@" >build/ninja.log 2>&1 || { grep -E -A8 'error|FAILED' build/ninja.log | head -40; exit 1; }
 if [ -n "${PYTHON_HEADERS:-}" ] && [ ! -e build/release/_call.abi3.so ]; then
   g++ -std=c++20 -O2 -fPIC -shared -fvisibility=hidden -DPy_LIMITED_API=0x030A0000 -I "$PYTHON_HEADERS" -I src/program/include python/stitchcuda/call/*.cpp \

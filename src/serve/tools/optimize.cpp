@@ -75,7 +75,7 @@ Result<Answer> run_optimize(const Workshop& workshop, const Json& arguments, Cal
   if (options.device == runner::Device::cuda && options.timing)
     options.baselines = {"eager", "eager-graph", "compile", "compile-graph"};
   options.deadline = std::chrono::seconds(integer(arguments, "deadline_seconds", 0));
-  options.budget = std::chrono::seconds(integer(arguments, "budget_seconds", 60));
+  options.budget = std::chrono::seconds(integer(arguments, "budget_seconds", 40));
   options.quick = flag(arguments, "quick");
   options.tune = flag(arguments, "tune", true);
   STITCH_CHECK(choose_brains(options, arguments));
@@ -112,7 +112,7 @@ Tool optimize_tool(Shared workshop) {
            {.name = "budget_seconds",
             .kind = Kind::integer,
             .description = "seconds of planning, building and judging; the first program is always finished "
-                           "(default: 60)",
+                           "(default: 40)",
             .least = 1,
             .most = 86400},
            {.name = "deadline_seconds",

@@ -350,7 +350,7 @@ class RegionCheck {
 
 // The oracle runs on the CPU in float64, each region three times. Where the whole program has already shown
 // what it is worth it gets a few seconds, where it could not, more.
-constexpr double usual_seconds = 5, seconds_for_weak_tasks = 10;
+constexpr double usual_seconds = 5, seconds_for_weak_tasks = 6;
 // Until this task's own pace is known: a ReLU of 13 GB took 57 s, 53 by this; convolutions of small images
 // take longer.
 constexpr double flops_a_second = 2e9, bytes_a_second = 5e8;
