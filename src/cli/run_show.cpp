@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "agents/ledger.h"
 #include "agents/run_history.h"
 #include "base/table.h"
 #include "base/text.h"
