@@ -1,7 +1,6 @@
 #include "agents/ledger.h"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/table.h"
@@ -18,11 +17,6 @@ std::string reason(const LedgerEntry& entry) {
   if (!entry.note.empty()) return entry.note;
   if (entry.no_verdict) return entry.no_verdict->message;
   return entry.outcome == Outcome::not_better ? "not faster" : std::string(name(entry.outcome));
-}
-
-std::string gain_text(double gain, double call) {
-  if (std::abs(gain) < 1e-3 * call) return "";
-  return (gain < 0 ? "−" : "") + seconds_text(std::abs(gain));
 }
 
 std::string settings_text(const std::map<std::string, int64_t>& settings) {

@@ -48,8 +48,6 @@ struct Ledger {
 
 // Steps that were not tried because the budget was spent, by name.
 std::vector<std::string> cut_off(const Ledger& ledger);
-// "1.2 us", "−30 us" for a loss; empty if it is under a thousandth of the call: nobody could tell.
-std::string gain_text(double gain, double call);
 // Why a step was not kept.
 std::string reason(const LedgerEntry& entry);
 // "fc1_matmul.algorithm = 3, …": the settings of a step.

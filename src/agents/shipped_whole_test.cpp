@@ -152,13 +152,13 @@ TEST_F(ShippedWhole, TakesItsRecordsAlongAndNoPlaces) {
                               .summary = "12 trials, worst relative error 1e-7",
                               .evidence = std::make_shared<const Json>(
                                   Json{{"from", (source.parent_path() / "own.py").string() + ":3"}})}};
-  contents.results = results_of(optimized, options);
+  contents.results = results_of(optimized, {}, options);
   auto written = write_package(folder, contents);
   ASSERT_TRUE(written) << written.error().text();
   auto recorded = write_records(optimized, {}, task, options, {scratch->path()});
   ASSERT_TRUE(recorded) << recorded.error().text();
   const std::string readme = *read_file(folder / "README.md");
-  for (const char* text : {"passed every gate", "planned for H200", "worst relative error 1e-7",
+  for (const char* text : {"passed all 1 gates", "planned for H200", "worst relative error 1e-7",
                            "us per call", "2026-01-01", "PyTorch 2.11"})
     EXPECT_NE(readme.find(text), std::string::npos) << text << "\n" << readme;
   EXPECT_EQ((*parse_json(*read_file(folder / "verdict.json")))["gates"][0]["evidence"]["from"], "own.py:3");

@@ -153,6 +153,10 @@ std::string seconds_text(double seconds) {
   return format("{:.3g} s", seconds);
 }
 
+std::string gain_text(double gain, double whole) {
+  return std::abs(gain) <= 1e-3 * whole ? "" : seconds_text(gain);
+}
+
 namespace {
 
 // With swaps of neighbours (optimal string alignment).

@@ -5,7 +5,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "agents/ledger.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "base/wording.h"
@@ -50,8 +49,8 @@ std::string ledger_part(const Json& ledger) {
         {{word(step, "step"), "text"},
          {after > 0 ? seconds_text(after) : "–", "n"},
          {before > 0 && after > 0 && before != after ? format("{:.2f}x", before / after) : "", "n"},
-         {before > 0 && after > 0 ? agents::gain_text(before - after, before) : "", "n"},
-         {agents::gain_text(predicted, before), "n"},
+         {before > 0 && after > 0 ? gain_text(before - after, before) : "", "n"},
+         {gain_text(predicted, before), "n"},
          {kept                    ? "kept"
           : step.contains("fate") ? word(step, "fate")
                                   : "rolled back",
@@ -187,7 +186,7 @@ std::string regions_part(const Json& run, const ReportSources& sources) {
         {{concurrent ? "launch of the call, less what concurrent branches save" : "launch of the call",
           "text"},
          {"", "text"},
-         {(rest < 0 ? "−" : "") + seconds_text(std::abs(rest)), "n"}});
+         {seconds_text(rest), "n"}});
     rows.push_back({{"the whole call", "text"}, {"", "text"}, {seconds_text(whole), "n"}});
   }
   return "<h2>Regions</h2><p class=\"note\">The estimate is the cost model's: memory traffic or arithmetic, "
@@ -363,9 +362,9 @@ std::string optimize_page(const Json& run, const ReportSources& sources) {
   const Json& verdict = run.at("verdict");
   bool measured = word(run.at("ledger"), "times") == "measured";
   double own = run.value("seconds_a_call", 0.0), floor = run.value("floor_seconds", 0.0);
-  const std::string gates = run.contains("gates") ? word(run, "gates") : "verdict";
+  const std::string gates = word(run, "gates");
   std::vector<std::pair<std::string, std::string>> facts = {
-      {word(verdict, "verdict"), run.value("stopped", false) ? "interrupted: quick checks only" : gates},
+      {word(verdict, "verdict"), run.value("stopped", false) ? "interrupted: quick checks only" : "verdict"},
       {seconds_text(own), measured ? "per call, measured" : "per call, estimated"},
       {seconds_text(floor), "theoretical limit on " + word(run, "gpu")}};
   if (own > 0 && floor > 0)
@@ -376,10 +375,11 @@ std::string optimize_page(const Json& run, const ReportSources& sources) {
   facts.emplace_back(word(verdict, "class"), "numerics class");
   facts.emplace_back(seconds_text(run.value("seconds", 0.0)), "optimisation time");
   return html_page(fs::path(word(verdict, "task")).stem().string(),
-                   lead(run) + html_facts(facts) + ledger_part(run.at("ledger")) + tuning_part(run) +
-                       baselines_part(run) + timeline_part(run) + regions_part(run, sources) +
-                       library_part(run) + code_part(run, sources) + gates_part(verdict) + time_part(run) +
-                       legend(run),
+                   lead(run) + html_facts(facts) +
+                       (gates.empty() ? "" : format("<p class=\"note\">Gates: {}.</p>\n", escaped(gates))) +
+                       ledger_part(run.at("ledger")) + tuning_part(run) + baselines_part(run) +
+                       timeline_part(run) + regions_part(run, sources) + library_part(run) +
+                       code_part(run, sources) + gates_part(verdict) + time_part(run) + legend(run),
                    embedded_optimize_css);
 }
 

@@ -17,6 +17,7 @@
 #include "learn/coder/propose.h"
 #include "plan/document.h"
 #include "plan/estimate.h"
+#include "plan/pytorch.h"
 #include "plan/steps.h"
 
 namespace stitch {
@@ -47,6 +48,9 @@ Json page_of_plan(const plan::Context& context, const plan::Plan& plan) {
   const double whole = plan::estimate(context, plan);
   Json out = {{"class", document["class"]},  {"gpu", context.gpu.name}, {"text", seconds_text(whole)},
               {"one_graph", plan.one_graph}, {"steps", Json::array()},  {"regions", Json::array()}};
+  const plan::PyTorchEstimate pytorch = plan::estimate_pytorch(context.graph, context.gpu, plan.numerics);
+  out["pytorch"] = format("PyTorch {} in a CUDA graph, {} eager", seconds_text(pytorch.eager_graph),
+                          seconds_text(pytorch.eager));
   double gains = 0, times = 0;
   for (const plan::Step& step : plan.steps) gains += std::max(step.predicted_gain, 0.0);
   for (const plan::Region& region : plan.regions) times += plan::estimate(context, plan, region).seconds();
@@ -54,7 +58,7 @@ Json page_of_plan(const plan::Context& context, const plan::Plan& plan) {
     out["steps"].push_back({{"title", step.title},
                             {"why", step.why},
                             {"regions", step.regions.size()},
-                            {"gain", seconds_text(step.predicted_gain)},
+                            {"gain", gain_text(step.predicted_gain, whole)},
                             {"share", gains > 0 ? std::max(step.predicted_gain, 0.0) / gains : 0}});
   for (size_t i = 0; i < plan.regions.size(); ++i) {
     const plan::Region& region = plan.regions[i];

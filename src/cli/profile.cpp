@@ -11,6 +11,7 @@
 #include "cli/output_place.h"
 #include "cli/plan_file.h"
 #include "cli/profile_document.h"
+#include "cli/profile_estimate.h"
 #include "device/gpu_lock.h"
 #include "verify/torch_reference.h"
 #include "verify/verify.h"
@@ -76,12 +77,12 @@ void estimate_program(ProfileRun& run, const std::optional<plan::PlannedCall>& p
   profile::Timeline& timeline = run.collected->timeline;
   const Manifest& manifest = run.collected->manifest;
   if (planned && planned->gpu == run.gpu.name && planned->regions.size() == manifest.regions.size()) {
-    profile::estimate_times(timeline, *planned);
+    estimate_times(timeline, *planned);
     run.program_seconds = planned->seconds;
     timeline.note = format("launches of the emulated GPU with the plan's estimates for {}", run.gpu.name);
-  } else if (run.graph) {
-    const plan::PlannedCall call = profile::estimated_call(timeline, manifest, *run.graph, run.gpu);
-    profile::estimate_times(timeline, call);
+  } else if (run.graph && !manifest.regions.empty()) {
+    const plan::PlannedCall call = estimated_call(timeline, manifest, *run.graph, run.gpu);
+    estimate_times(timeline, call);
     run.program_seconds = call.seconds;
     timeline.note = format(
         "launches of the emulated GPU; {}, so each region is estimated at what good kernels reach on {}",
@@ -148,8 +149,8 @@ Result<int> run_profile(const ProfileCommand& command, Console& console) {
         } else {
           run.pytorch_estimate = plan::estimate_pytorch(task->graph, run.gpu, numerics);
           run.baseline = kinds[0] == "eager" ? "eager" : "eager-graph";
-          run.pytorch = profile::estimated_timeline(run.pytorch_estimate, task->graph, run.gpu,
-                                                    run.baseline == "eager-graph");
+          run.pytorch =
+              estimated_timeline(run.pytorch_estimate, task->graph, run.gpu, run.baseline == "eager-graph");
         }
       }
     }

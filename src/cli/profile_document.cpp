@@ -156,7 +156,7 @@ void print_regions(std::string& out, const Json& side, const Terminal& terminal)
     table.add_row({printable(word(region, "name")), seconds > 0 ? seconds_text(seconds) : "–",
                    format("{:.0f} %", 100 * diagnosis.at("share").get<double>()),
                    word(diagnosis, "bottleneck"), std::to_string(region.at("launches").get<int>()),
-                   gain > 0 ? seconds_text(gain) : "",
+                   is_worth(gain, seconds) ? seconds_text(gain) : "",
                    lines.empty() ? "" : printable(lines[0].get<std::string>())});
   }
   if (!table.empty()) out += table.render(terminal, 2);
@@ -166,6 +166,8 @@ void print_regions(std::string& out, const Json& side, const Terminal& terminal)
 }
 
 }  // namespace
+
+bool is_worth(double gain, double seconds) { return gain > 0.05 * seconds; }
 
 std::vector<Suggestion> suggestions_of(const Json& side) {
   constexpr size_t most_named = 3;
@@ -177,8 +179,7 @@ std::vector<Suggestion> suggestions_of(const Json& side) {
   for (const Json& region : side.at("regions")) {
     const Json diagnosis = region.value("diagnosis", Json::object());
     const double gain = diagnosis.value("expected_gain_seconds", 0.0);
-    // Less than a hundredth of the region is nothing to work for.
-    if (gain <= 0.01 * region.value("seconds", 0.0)) continue;
+    if (!is_worth(gain, region.value("seconds", 0.0))) continue;
     Group& group = groups[word(diagnosis, "suggestion")];
     group.gain += gain;
     group.names.push_back(word(region, "name"));

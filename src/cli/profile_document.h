@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/terminal.h"
+#include "plan/pytorch.h"
 #include "profile/regions.h"
 
 namespace stitch {
@@ -31,6 +32,8 @@ struct Suggestion {
   double gain = 0;  // seconds a call, of all of them
 };
 std::vector<Suggestion> suggestions_of(const Json& side);
+// Less than a twentieth of a region's time is nothing to work for.
+bool is_worth(double gain, double seconds);
 
 // For people: both sides, their kernels or regions, what limits them.
 std::string profile_text(const Json& document, const Terminal& terminal);

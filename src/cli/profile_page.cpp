@@ -124,7 +124,7 @@ std::string region_rows(const Json& side, const std::map<std::string, std::strin
                          diagnosis.empty() ? "" : format("{:.0f} %", 100 * diagnosis.value("share", 0.0))) +
            profiled_cell("launches", "n", std::to_string(region.value("launches", 0))) +
            profiled_cell("bound by", "", escaped(word(diagnosis, "bottleneck"))) +
-           profiled_cell("gain", "n", gain > 0 ? seconds_text(gain) : "") +
+           profiled_cell("gain", "n", is_worth(gain, seconds) ? seconds_text(gain) : "") +
            profiled_cell("technique", "text", escaped(word(region, "technique"))) +
            profiled_cell("source", "text", place) + profiled_cell("model", "text", join(lines, "<br>")) +
            "</tr>\n";

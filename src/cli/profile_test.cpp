@@ -4,10 +4,18 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "base/file.h"
 #include "cli/profile_document.h"
+#include "cli/profile_estimate.h"
 #include "cli/run_cli.h"
 #include "cli/testdata/sample_profile.h"
+#include "code/catalogue.h"
+#include "code/write_program.h"
+#include "graph/text.h"
+#include "plan/estimate.h"
+#include "plan/steps.h"
 
 namespace stitch {
 namespace {
@@ -49,6 +57,48 @@ TEST(Profile, OfAProgramAlone) {
   ASSERT_TRUE(json) << document.out;
   EXPECT_EQ(json->at("sides").size(), 1u);
   EXPECT_EQ(json->at("sides")[0].at("times"), "none");
+}
+
+// A library's product before a region's own kernel, and two regions that share one kernel's source.
+TEST(Profile, RegionsHaveTheirOwnLaunchesAndThePlansTimes) {
+  const Graph graph = *parse_graph(R"(graph "net"
+parameter %w : f32[256,64]
+parameter %v : f32[256,256]
+input %x : f32[32,64]
+%a = softmax(%x) dim=1 : f32[32,64]
+%b = linear(%a, %w) : f32[32,256]
+%c = softmax(%b) dim=1 : f32[32,256]
+%d = linear(%c, %v) : f32[32,256]
+%e = softmax(%d) dim=1 : f32[32,256]
+output %e
+end
+)");
+  const GpuSpec gpu = *find_gpu("H200");
+  const plan::Context context(graph, gpu, Numerics::standard);
+  const auto plan = plan::make_plan(context, code::catalogue());
+  ASSERT_TRUE(plan) << plan.error().text();
+  const auto contents = code::write_program(context, *plan);
+  ASSERT_TRUE(contents) << contents.error().text();
+  auto scratch = ScratchFolder::create("stitch_regions_test");
+  ASSERT_TRUE(scratch);
+  ASSERT_TRUE(write_package(scratch->path() / "program", *contents));
+  auto found = profile::collect({.program = scratch->path() / "program", .gpu = gpu, .counters = false});
+  ASSERT_TRUE(found) << found.error().text();
+  std::map<std::string, int> launches;
+  for (const profile::Activity& activity : found->timeline.activities) {
+    ASSERT_GE(activity.region, 0) << activity.name;
+    ++launches[found->manifest.regions[static_cast<size_t>(activity.region)].name];
+  }
+  for (const ManifestRegion& region : found->manifest.regions)
+    EXPECT_EQ(launches[region.name], 1) << region.name;
+
+  // The plan's own times, and no others.
+  const auto planned =
+      plan::read_planned_call(*parse_json(*read_file(scratch->path() / "program" / plan_file)));
+  ASSERT_TRUE(planned) << planned.error().text();
+  EXPECT_DOUBLE_EQ(planned->seconds, plan::estimate(context, *plan));
+  estimate_times(found->timeline, *planned);
+  EXPECT_NEAR(static_cast<double>(found->timeline.activities.back().end_ns) * 1e-9, planned->seconds, 2e-9);
 }
 
 TEST(Profile, MistakesAreTheUsers) {

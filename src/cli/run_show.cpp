@@ -75,7 +75,7 @@ void show_steps(const agents::PastRun& past, bool measured, Console& console) {
                    std::to_string(step.attempts.size()),
                    after > 0 ? seconds_text(after) : "–",
                    before > 0 && after > 0 ? format("{:.2f}x", before / after) : "",
-                   measured ? agents::gain_text(step.predicted_gain, before) : "",
+                   measured ? gain_text(step.predicted_gain, before) : "",
                    {outcome, step.kept ? Style::good : Style::warning},
                    {printable(step.kept ? step.why : word(entry, "reason")), Style::dim}});
   }

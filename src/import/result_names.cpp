@@ -5,8 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/format.h"
-
 namespace stitch {
 
 namespace {
@@ -47,27 +45,16 @@ class Paths {
 }  // namespace
 
 void name_results(Graph& graph, const Json& outputs) {
-  std::set<std::string> taken;
-  for (const Value& value : graph.values) taken.insert(value.name);
-  auto fresh = [&](const std::string& name) {
-    std::string out = name;
-    for (int i = 1; !taken.insert(out).second; ++i) out = format("{}_{}", name, i);
-    return out;
-  };
-  std::set<ValueId> leaves, renamed;
-  for (ValueId id : graph.leaves()) leaves.insert(id);
+  std::set<ValueId> renamed;
+  for (ValueId id : graph.leaves()) renamed.insert(id);  // inputs and weights keep their names
   for (const auto& [number, path] : Paths(outputs).found) {
     if (number >= graph.outputs.size()) continue;
     const ValueId id = graph.outputs[number];
-    if (graph[id].name == path || leaves.contains(id) || !renamed.insert(id).second) continue;
+    if (!renamed.insert(id).second) continue;
     // The model's name for a result goes before one that the export made up for a value in between.
-    for (size_t v = 0; v < graph.values.size(); ++v) {
-      const auto other = static_cast<ValueId>(v);
-      if (graph.values[v].name != path || leaves.contains(other) || renamed.contains(other)) continue;
-      graph.values[v].name = fresh(path);
-      taken.erase(path);
-    }
-    graph.values[index_of(id)].name = fresh(path);
+    const ValueId other = graph.find(path);
+    if (other != ValueId::none && other != id && !renamed.contains(other)) graph.rename(other, path + "_1");
+    graph.rename(id, path);
   }
 }
 

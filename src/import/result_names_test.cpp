@@ -22,7 +22,10 @@ end
   name_results(graph, *parse_json(tree));
   EXPECT_TRUE(parse_graph(print_graph(graph))) << print_graph(graph);
   std::vector<std::string> out;
-  for (ValueId id : graph.outputs) out.push_back(graph[id].name);
+  for (ValueId id : graph.outputs) {
+    out.push_back(graph[id].name);
+    EXPECT_EQ(graph.find(out.back()), id);
+  }
   return out;
 }
 
@@ -36,7 +39,7 @@ TEST(ResultNames, AreTheModelsOwn) {
       named(
           R"({"class": "m:Out", "fields": [["last state", {"output": 1}], ["all", {"tuple": [{"output": 0}]}]]})"),
       (Names{"all_0", "last_state"}));
-  EXPECT_EQ(named(R"({"dict": [["x", {"output": 0}], ["1", {"output": 1}]]})"), (Names{"x_1", "result_1"}))
+  EXPECT_EQ(named(R"({"dict": [["x", {"output": 0}], ["1", {"output": 1}]]})"), (Names{"x_2", "result_1"}))
       << "the input keeps its name";
 }
 

@@ -133,7 +133,7 @@ std::string text(const Context& context, const Plan& plan, const Terminal& termi
   for (const Step& step : plan.steps)
     steps.add_row({step.title,
                    std::to_string(step.regions.size()),
-                   seconds_text(step.predicted_gain),
+                   gain_text(step.predicted_gain, when.seconds),
                    {step.why, Style::dim}});
   if (!steps.empty()) out += steps.render(terminal) + '\n';
   Table regions({{.header = "region", .least = 12},

@@ -17,7 +17,7 @@ parameter %b : f32[32]
 input %x : f32[16,64]
 %y = linear(%x, %w, %b) : f32[16,32]
 %z = relu(%y) : f32[16,32]
-%s = softmax(%z) {dim=1} : f32[16,32]
+%s = softmax(%z) dim=1 : f32[16,32]
 output %s
 end
 )";
@@ -48,7 +48,7 @@ end
 }
 
 // What is said of regions adds up to what is said of the call.
-TEST(PlanDocument, RegionsAndTheLaunchAreTheCall) {
+TEST(PlanEstimates, RegionsAndTheLaunchAreTheCall) {
   const Graph graph = graph_of(small_network);
   const plan::Context context = context_of(graph);
   const auto plan = plan::make_plan(context, code::catalogue());

@@ -150,10 +150,9 @@ Diagnoses diagnose(const Timeline& timeline, const std::vector<Subject>& subject
     if (whole > 0) out.regions.back().share = subject.seconds / whole;
   }
   std::ranges::stable_sort(out.regions, std::greater(), &Diagnosis::seconds);
-  // Estimates have no gaps to look at; how short kernels are they know.
+  // Estimates know the gaps that launches leave and how short kernels are, and nothing of the host's calls.
   const auto holds = [&](const Rule& rule) {
-    const bool looks = timeline.times == Times::measured ||
-                       (timeline.times == Times::estimated && rule.find == many_short_kernels);
+    const bool looks = timeline.times == Times::measured || rule.info.bottleneck == Bottleneck::launch;
     return looks ? rule.find(seen) : Found();
   };
   if (timeline.times != Times::none)

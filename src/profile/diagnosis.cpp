@@ -33,7 +33,7 @@ std::string in_words(const Figure& figure) {
       {"idle_share", "the device is idle ", " of the call"},
       {"idle_seconds", "for ", ""},
       {"kernels", "", " kernels"},
-      {"gaps", "", " gaps between them"},
+      {"gaps", "gaps between them: ", ""},
       {"median_kernel_seconds", "half of them take at most ", ""},
       {"host_copy_seconds", "copies to and from the host take ", ""},
       {"span_seconds", "of ", ""},

@@ -6,8 +6,6 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "plan/document.h"
-#include "plan/pytorch.h"
 #include "profile/collect.h"
 #include "profile/rules.h"
 
@@ -31,16 +29,5 @@ std::vector<std::string> lines_of(const Graph& graph, const ManifestRegion& regi
 std::vector<Subject> subjects_of(const Timeline& timeline, const Manifest& manifest,
                                  const std::map<std::string, KernelMetrics>& metrics, const Graph* graph,
                                  const GpuSpec& gpu);
-
-// For a program without a plan: its regions' work at what good kernels reach, with the launches they made.
-plan::PlannedCall estimated_call(const Timeline& timeline, const Manifest& manifest, const Graph& graph,
-                                 const GpuSpec& gpu);
-// On the emulated GPU: each region's launches share the time that the plan expects of it. The plan has the
-// manifest's regions, in its order.
-void estimate_times(Timeline& timeline, const plan::PlannedCall& planned);
-
-// PyTorch's call where it can't be measured.
-Timeline estimated_timeline(const plan::PyTorchEstimate& estimate, const Graph& graph, const GpuSpec& gpu,
-                            bool in_a_graph);
 
 }  // namespace stitch::profile

@@ -307,7 +307,7 @@
     byId('plan').hidden = false;
     byId('planned').textContent = plan.text;
     byId('planned-for').textContent = `estimated for ${plan.gpu}, class ${plan.class}, ${plan.regions.length} regions` +
-        (plan.one_graph ? ', one CUDA graph' : '');
+        (plan.one_graph ? ', one CUDA graph' : '') + '; ' + plan.pytorch;
     for (const step of plan.steps) {
       const entry = element(byId('steps'), 'li');
       const line = element(entry, 'p');
