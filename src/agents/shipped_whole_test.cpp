@@ -152,7 +152,7 @@ TEST_F(ShippedWhole, TakesItsRecordsAlongAndNoPlaces) {
                               .summary = "12 trials, worst relative error 1e-7",
                               .evidence = std::make_shared<const Json>(
                                   Json{{"from", (source.parent_path() / "own.py").string() + ":3"}})}};
-  contents.results = results_of(optimized, options);
+  contents.results = results_of(optimized, {}, options);
   auto written = write_package(folder, contents);
   ASSERT_TRUE(written) << written.error().text();
   auto recorded = write_records(optimized, {}, task, options, {scratch->path()});
