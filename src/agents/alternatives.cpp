@@ -83,10 +83,7 @@ std::vector<plan::Region> promising(const Situation& now, const RegionPredictor&
   const plan::Plan& plan = now.best->plan;
   std::vector<std::pair<double, plan::Region>> ranked;
   for (plan::Region& way : other_ways(now.context, plan, region)) {
-    auto next = with(now.context, plan, {region.name}, way);
-    if (!next) continue;
-    const double seconds =
-        predict(*next, *std::ranges::find(next->regions, region.name, &plan::Region::name));
+    const double seconds = predict(plan, way);
     if (seconds > 0 && seconds <= worth_a_try * measured) ranked.emplace_back(seconds, std::move(way));
   }
   std::ranges::stable_sort(ranked, {}, &std::pair<double, plan::Region>::first);
@@ -130,7 +127,8 @@ void Alternatives::find(const Situation& now) {
 }
 
 std::optional<Proposal> Alternatives::next(const Situation& now) {
-  if (!now.ledger.measured) return std::nullopt;
+  // A trial takes about as long as the first program did.
+  if (!now.ledger.measured || now.seconds_left < now.ledger.entries.front().seconds) return std::nullopt;
   if (!found_) find(now);
   if (asked_)
     if (auto winners = with_winners(now)) return winners;

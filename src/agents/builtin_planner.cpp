@@ -2,6 +2,7 @@
 // region that is wrong alone goes back to its plain form, or the plan's steps are halved until the culprit is
 // found. A program that passes is improved while the budget lasts.
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "agents/alternatives.h"
@@ -24,6 +25,10 @@ bool changes_results(const std::string& step) {
   return std::ranges::any_of(plan::all_steps(), [&](const plan::StepRule& rule) {
     return rule.name == step && (rule.rounds || rule.approximates);
   });
+}
+
+bool is_slower_than_pytorch(const Program& program) {
+  return program.verdict.timing && program.verdict.timing->value("speedup", 1.0) < 1;
 }
 
 bool passed(Outcome outcome) { return outcome == Outcome::better || outcome == Outcome::not_better; }
@@ -66,7 +71,8 @@ class BestFirst final : public Planner {
   struct Search {
     std::vector<std::string> steps;
     size_t good = 0, bad = 0;
-    size_t asked = 0;  // how many the program in question has
+    size_t asked = 0;    // how many the program in question has
+    bool wrong = false;  // it failed by its results
 
     // Every step but the first `kept`: others that would take a step's place are no answer.
     std::set<std::string> all_but(size_t kept) const {
@@ -106,6 +112,7 @@ class BestFirst final : public Planner {
       std::ranges::stable_partition(search_->steps,
                                     [](const std::string& step) { return !changes_results(step); });
     search_->bad = search_->steps.size();
+    search_->wrong = outcome == Outcome::wrong;
   }
 
   // The next half, or everything without the culprit once it is known.
@@ -120,7 +127,11 @@ class BestFirst final : public Planner {
       std::set<std::string> without = dropped_;
       std::string step;
       if (search.bad - search.good > 1) {
-        search.asked = (search.good + search.bad) / 2;
+        // The last step that changes results is the likely culprit of wrong ones, and the program without it
+        // the best.
+        search.asked = search.wrong && changes_results(search.steps[search.bad - 1])
+                           ? search.bad - 1
+                           : (search.good + search.bad) / 2;
         without.merge(search.all_but(search.asked));
         step = format("the first {} of {} steps", search.asked, search.steps.size());
       } else {
@@ -145,7 +156,8 @@ class BestFirst final : public Planner {
         continue;
       }
       if (search.asked == search.steps.size()) plan_ = best.plan;
-      return std::optional(proposal(step, "which step fails?", std::move(best), !now.best));
+      return std::optional(proposal(step, "which step fails?", std::move(best),
+                                    !now.best || is_slower_than_pytorch(*now.best)));
     }
     return std::optional<Proposal>();
   }
