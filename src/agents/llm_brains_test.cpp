@@ -84,7 +84,7 @@ TEST_P(LlmBrains, WriteARegionThatShips) {
   server->push(llm::says(kernel("fast")));
   auto run = this->run({passes(4), passes(3), passes(3)});
   ASSERT_TRUE(run) << run.error().text();
-  EXPECT_EQ(in_words(run->ledger), "all steps better, write y better");
+  EXPECT_EQ(in_words(run->ledger), "whole plan better, write y better");
   EXPECT_NE(shipped_region().find("// fast"), std::string::npos);
   const LedgerEntry& entry = run->ledger.entries[1];
   EXPECT_EQ(entry.tree.at(0).author, "llm:test/scripted");
@@ -98,7 +98,7 @@ TEST_P(LlmBrains, AreKeptRolledBackRepairedAndRefused) {
   for (const char* sign : {"slow", "slow too", "slow still"}) server->push(llm::says(kernel(sign)));
   auto slow = run({passes(4), passes(5), passes(6), passes(5), passes(4)});
   ASSERT_TRUE(slow) << slow.error().text();
-  EXPECT_EQ(in_words(slow->ledger), "all steps better, write y not better");
+  EXPECT_EQ(in_words(slow->ledger), "whole plan better, write y not better");
   EXPECT_EQ(slow->ledger.entries[1].tree.size(), 3u);
   EXPECT_EQ(shipped_region().find("// slow"), std::string::npos);
 
@@ -107,7 +107,7 @@ TEST_P(LlmBrains, AreKeptRolledBackRepairedAndRefused) {
   server->push(llm::says(kernel("mended")));
   auto repaired = run({passes(4), is_wrong(), passes(3), passes(3)});
   ASSERT_TRUE(repaired) << repaired.error().text();
-  EXPECT_EQ(in_words(repaired->ledger), "all steps better, write y better");
+  EXPECT_EQ(in_words(repaired->ledger), "whole plan better, write y better");
   EXPECT_EQ(repaired->ledger.entries[1].tree[1].base, 0);
   EXPECT_NE(shipped_region().find("// mended"), std::string::npos);
   // The second request has the feedback and the source that it is about.
@@ -120,7 +120,7 @@ TEST_P(LlmBrains, AreKeptRolledBackRepairedAndRefused) {
   const Answer refused = fails(verifier::GateId::screen, "screen", "screened");
   auto cheat = run({passes(4), refused, refused, refused, passes(4)});
   ASSERT_TRUE(cheat) << cheat.error().text();
-  EXPECT_EQ(in_words(cheat->ledger), "all steps better, write y not built");
+  EXPECT_EQ(in_words(cheat->ledger), "whole plan better, write y not built");
   EXPECT_EQ(shipped_region().find("// cheat"), std::string::npos);
 }
 
@@ -142,7 +142,7 @@ TEST_P(LlmBrains, AnswerWithNonsenseAndTheBestProgramShips) {
     server->otherwise(answer);
     auto run = this->run({passes(4), passes(4)});
     ASSERT_TRUE(run) << run.error().text();
-    EXPECT_EQ(in_words(run->ledger), "all steps better, write y no answer");
+    EXPECT_EQ(in_words(run->ledger), "whole plan better, write y no answer");
     EXPECT_EQ(run->ledger.entries[1].tree.size(), 2u);  // each repaired once, then counted
     EXPECT_EQ(run->ledger.entries[1].tries, 0);
   }
@@ -152,7 +152,7 @@ TEST_P(LlmBrains, AreAwayAndTheBestProgramShips) {
   server->otherwise(llm::fails_with(401, "no such key"));
   auto run = this->run({passes(4), passes(4)});
   ASSERT_TRUE(run) << run.error().text();
-  EXPECT_EQ(in_words(run->ledger), "all steps better, write y away");
+  EXPECT_EQ(in_words(run->ledger), "whole plan better, write y away");
   EXPECT_TRUE(fs::exists(options.out / "program.cu"));
 }
 
@@ -161,7 +161,7 @@ TEST_P(LlmBrains, KeepToTheTokensTheyHave) {
   server->otherwise(llm::says(kernel("dear")));
   auto run = this->run({passes(4), passes(4)});
   ASSERT_TRUE(run) << run.error().text();
-  EXPECT_EQ(in_words(run->ledger), "all steps better, write y away");
+  EXPECT_EQ(in_words(run->ledger), "whole plan better, write y away");
   EXPECT_NE(reason(run->ledger.entries[1]).find("token budget"), std::string::npos)
       << reason(run->ledger.entries[1]);
   EXPECT_TRUE(server->asked().empty());
@@ -183,7 +183,7 @@ TEST_P(LlmBrains, WorkWithTools) {
   server->push(llm::calls_tool("submit", "{}"));
   auto run = this->run({passes(4), passes(3), passes(3), passes(3)});
   ASSERT_TRUE(run) << run.error().text();
-  EXPECT_EQ(in_words(run->ledger), "all steps better, write y better");
+  EXPECT_EQ(in_words(run->ledger), "whole plan better, write y better");
   EXPECT_NE(shipped_region().find("// by tools"), std::string::npos);
   const std::string asked = server->asked().back().body->dump();
   for (const char* told : {"contract.md", "a name without folders", "no_such_tool", "write region.cu first",
@@ -198,7 +198,7 @@ TEST_P(LlmBrains, CallToolsForeverAndAreStopped) {
   server->otherwise(llm::calls_tool("list_files", "{}"));
   auto run = this->run({passes(4), passes(4)});
   ASSERT_TRUE(run) << run.error().text();
-  EXPECT_EQ(in_words(run->ledger), "all steps better, write y no answer");
+  EXPECT_EQ(in_words(run->ledger), "whole plan better, write y no answer");
   EXPECT_EQ(server->asked().size(), 5u);
 }
 
@@ -212,7 +212,7 @@ TEST_P(LlmBrains, PlanByStepsAndByWholeDocuments) {
   server->otherwise(llm::says(R"({"steps": []})"));  // asked again, it knows nothing else
   auto run = this->run({passes(4), passes(3), passes(3)}, {.planner = "llm:test", .coder = "llm:test"});
   ASSERT_TRUE(run) << run.error().text();
-  EXPECT_TRUE(in_words(run->ledger).starts_with("all steps better, rewrite y better"))
+  EXPECT_TRUE(in_words(run->ledger).starts_with("whole plan better, rewrite y better"))
       << in_words(run->ledger);
   EXPECT_NE(server->asked()[1].body->dump().find("vectorise"), std::string::npos);
 }
@@ -222,7 +222,7 @@ TEST_P(LlmBrains, PlanNonsenseAndTheBuiltInPlanShips) {
       llm::says(R"({"steps": [{"title": "a", "why": "b", "changes": [{"split": "nobody"}]}]})"));
   auto run = this->run({passes(4), passes(4)}, {.planner = "llm:test"});
   ASSERT_TRUE(run) << run.error().text();
-  EXPECT_TRUE(in_words(run->ledger).starts_with("all steps better, plan no answer")) << in_words(run->ledger);
+  EXPECT_TRUE(in_words(run->ledger).starts_with("whole plan better, plan no answer")) << in_words(run->ledger);
   EXPECT_NE(server->asked()[1].body->dump().find("there is no region 'nobody'"), std::string::npos);
 }
 
@@ -241,7 +241,7 @@ TEST_P(LlmBrains, PlanNonsenseAndTheCoderWritesAllTheSame) {
     });
     auto run = this->run({passes(4), passes(3), passes(3)}, {.planner = "llm:test", .coder = "llm:test"});
     ASSERT_TRUE(run) << run.error().text();
-    EXPECT_EQ(in_words(run->ledger), format("all steps better, plan {}, write y better", outcome));
+    EXPECT_EQ(in_words(run->ledger), format("whole plan better, plan {}, write y better", outcome));
     EXPECT_NE(shipped_region().find("// written all the same"), std::string::npos);
   }
 }
