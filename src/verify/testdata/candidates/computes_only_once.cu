@@ -1,4 +1,4 @@
-// correctness: wrong
+// correctness: stale | wrong
 // Computes once and hands the same result out for ever.
 #include "row_center.h"
 

@@ -1,4 +1,4 @@
-// correctness: wrong
+// correctness: stale | wrong
 // Honest while it is looked at, or so it thinks: a counter.
 #include "row_center.h"
 

@@ -1,4 +1,4 @@
-"""correctness: stale"""
+"""correctness: stale | wrong"""
 # The first result, kept where nobody overwrites it: each call returns a copy.
 
 import torch
