@@ -68,6 +68,7 @@ TEST_P(OnTheEmulatedGpu, AcceptsRollsBackRepairsAndRefuses) {
   options.model = scratch->path() / "graph";
   options.out = scratch->path() / "out";
   options.tries = 2;
+  options.budget = std::chrono::seconds(3600);  // whatever this machine is busy with
   options.quick = true;
   fs::create_directories(options.model);
   ASSERT_TRUE(write_file(options.model / "graph.txt", four_nodes));
@@ -166,6 +167,7 @@ TEST(AnLlmRun, KilledAndResumedAsksNothingTwiceAndShipsTheSameProgram) {
     options.model = model;
     options.out = folder / "out";
     options.tries = 2;
+    options.budget = std::chrono::seconds(3600);  // whatever this machine is busy with
     options.quick = true;
     options.plan = std::make_shared<const Json>(plan::to_json(context, *plain));
     options.llm.config = config;

@@ -31,7 +31,10 @@ std::function<void(std::string_view)> teller(EventSink* events) {
 Result<void> check_emulated_time(const Graph& graph, const OptimizeOptions& options) {
   constexpr double always_fine = 900, times_the_budget = 15;
   if (options.device != runner::Device::emulated) return {};
-  const double seconds = verifier::needs_of(graph).emulated_seconds;
+  const verifier::Needs needs = verifier::needs_of(graph);
+  if (auto fits = verifier::check_room(graph, needs, verifier::room_here(options.device)); !fits)
+    return at(options.model.string(), fits.error());
+  const double seconds = needs.emulated_seconds;
   if (seconds <= std::max(always_fine, times_the_budget * static_cast<double>(options.budget.count())))
     return {};
   return at(
