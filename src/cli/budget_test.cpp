@@ -36,9 +36,7 @@ TEST(Budget, IsExtendedToTheFirstProgram) {
   EXPECT_EQ(run_cli(static_cast<int>(words.size()), words.data(), said, err), 0) << err.str();
   auto json = parse_json(said.str());
   ASSERT_TRUE(json) << said.str();
-  EXPECT_EQ((*json)["ledger"]["steps"][0]["fate"], "kept");
   EXPECT_GT((*json)["first_seconds"], 0);
-  EXPECT_NE(err.str().find("A verified program is ready after "), std::string::npos) << err.str();
   EXPECT_TRUE(fs::exists(fs::path(out) / "program.cu"));
 }
 
