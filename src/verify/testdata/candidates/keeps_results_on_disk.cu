@@ -1,4 +1,4 @@
-// correctness: wrong (./dev cheats)
+// correctness: stale | wrong (./dev cheats)
 // The first answer that any process of this program ever gave, out of a file.
 #include <cstdio>
 #include <vector>

@@ -1,4 +1,4 @@
-"""correctness: stale | wrong"""
+"""correctness: stale"""
 
 import torch
 

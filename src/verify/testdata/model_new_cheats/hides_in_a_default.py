@@ -1,4 +1,4 @@
-"""correctness: wrong"""
+"""correctness: stale | wrong"""
 
 import torch
 
