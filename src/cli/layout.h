@@ -15,7 +15,7 @@ struct Drawing {
     bool anchored = false;  // stands at the top with what follows from it; others wait for who needs them
   };
   std::vector<Item> items;
-  int least_framed = 3;  // boxes of a group that gets frames
+  int least_framed = 3;                     // boxes of a group that gets frames
   std::vector<std::pair<int, int>> arrows;  // from an earlier item to a later one
 };
 
