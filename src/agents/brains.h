@@ -18,8 +18,8 @@ struct VerifierSetup {
   bool quick = false;  // the final program gets the quick checks of a step
   bool timing = true;
   bool kernelbench_compatible = false;
-  // No program was written by somebody who could learn what an earlier one was asked: the same questions
-  // again, and a new one, save the reference most of its work.
+  // All programs come from the built-in Coder, which learns nothing from earlier questions: the same
+  // questions again, and a new one, save the reference most of its work.
   bool same_questions = false;
   std::function<void(std::string_view)> on_progress;
 };

@@ -83,7 +83,7 @@ TEST_F(BuiltinPlanner, BeginsWithTheWholePlanAndJudgesItAsShipped) {
   EXPECT_FALSE(next(*planner)) << "nothing was measured that could be improved";
 }
 
-// The step that is at fault, and nobody else, is gone in the end; each program on the way has half of the
+// Only the faulty step is missing in the end; each program on the way has half of the
 // suspects.
 TEST_F(BuiltinPlanner, HalvesAFailedPlanUntilTheCulpritIsFound) {
   for (const char* culprit : {"libraries", "tensor cores", "epilogues"}) {

@@ -14,11 +14,7 @@ namespace {
 
 // As if the region reached nine tenths of what the machine can do.
 double reachable(const plan::Context& context, const plan::Plan& plan, const plan::Region& region) {
-  const plan::Work work = plan::work_of(context.graph, plan, region);
-  const double memory = work.bytes / context.gpu.bandwidth;
-  const double compute =
-      work.matrix / context.gpu.tensor_fp16 + (work.flops - work.matrix) / context.gpu.fp32;
-  return std::max(memory, compute) / 0.9 + context.gpu.kernel_overhead;
+  return plan::floor_of(context, plan, region) / 0.9 + context.gpu.kernel_overhead;
 }
 
 class WritingPlanner final : public Planner {

@@ -30,7 +30,7 @@ std::string si(double value, std::string_view unit = "");
 std::string bytes_text(double bytes);
 // 1.25 ms, 310 us.
 std::string seconds_text(double seconds);
-// The same of what a call of `whole` seconds gains or loses; empty if nobody could tell: under a thousandth.
+// The same of what a call of `whole` seconds gains or loses; empty below a thousandth of it.
 std::string gain_text(double gain, double whole);
 
 // The candidate nearest to `word` by edit distance (two letters swapped are one edit), of several the one of

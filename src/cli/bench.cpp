@@ -304,7 +304,7 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
     };
     run = agents::run_bench(options);
     if (workers) left_alone = workers->over();
-    workers.reset();  // while there is somebody to be told
+    workers.reset();  // while its messages can still be shown
   }
   if (!run) return std::move(run).error();
   const auto passed_now = std::ranges::count_if(

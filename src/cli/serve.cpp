@@ -105,7 +105,7 @@ std::string doing(const Json& status) {
                 status["verdicts_a_minute"].get<double>());
 }
 
-// Lines for whoever reads stderr, from any thread.
+// Writes lines to stderr, from any thread.
 class Notices {
  public:
   explicit Notices(Console& console) : console_(console) {}

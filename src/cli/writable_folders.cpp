@@ -13,7 +13,7 @@ WritableFolders::WritableFolders(const std::string& command) {
                  state = verifier::signing_key_folder();
   std::error_code ec;
   const bool cache_is_kept = !try_writing_below(cache);
-  // Those who read runs need the store as it is.
+  // Commands that read runs need the existing store.
   const bool runs_are_kept =
       store == "none" || command == "runs" || command == "memory" || !try_writing_below(store.parent_path());
   const bool key_is_kept = fs::exists(state / "receipt.key", ec) || !try_writing_below(state);
