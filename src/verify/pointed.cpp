@@ -11,6 +11,8 @@ namespace {
 // Gates are sigmoids: of 5, split between both biases, 0.993 is left after each step. PyTorch's own leave
 // half, so that the first of a hundred steps are less than rounding.
 constexpr double of_a_gate = 2.5;
+// Large matrices on a state that lasts are chaotic: rounding grows until nothing can be told.
+constexpr double fed_back = 0.25;
 // A state that is handed on nearly whole, and inputs that don't saturate its tanh.
 constexpr double handed_on = 0.97, mixed = 0.1, of_inputs = 0.1;
 // exp overflows at 88: whoever takes another for the largest gives infinities.
@@ -31,9 +33,12 @@ class Changes {
       // i, f, g, o of an LSTM; r, z, n of a GRU: the one that keeps the state is the second of both.
       if ((kind == "lstm" || kind == "gru") && shape.size() == 1 && shape[0] > 2 * hidden)
         add({.begin = hidden, .end = 2 * hidden, .add = of_a_gate}, id);
-      if (kind == "lstm" || kind == "gru" || shape.empty() || shape[0] != hidden) continue;
       // A layer has the input's matrix, the state's, and biases.
-      if (shape.size() == 2 && matrices++ % 2 == 1)
+      const bool of_the_state = shape.size() == 2 && matrices++ % 2 == 1;
+      if ((kind == "lstm" || kind == "gru") && of_the_state)
+        add({.end = shape[0], .scale = fed_back}, id);
+      if (kind == "lstm" || kind == "gru" || shape.empty() || shape[0] != hidden) continue;
+      if (of_the_state)
         add({.end = hidden, .scale = mixed, .diagonal = handed_on}, id);
       else
         add({.end = hidden, .scale = of_inputs}, id);

@@ -29,7 +29,9 @@ end
 )");
   ASSERT_TRUE(graph) << graph.error().text();
   const std::vector<WeightChange> changes = pointed_weights(*graph);
-  ASSERT_EQ(changes.size(), 2u);
+  ASSERT_EQ(changes.size(), 3u);
+  ASSERT_TRUE(find_change(changes, "wh"));
+  EXPECT_LT(find_change(changes, "wh")->scale, 1);
   for (const char* bias : {"bi", "bh"}) {
     const WeightChange* change = find_change(changes, bias);
     ASSERT_TRUE(change) << bias;

@@ -46,6 +46,15 @@ bool is_earlier_result(Tally& tally, size_t output, const TensorBytes& values) {
   return !tally.seen[output].insert(std::hash<std::string_view>()(bytes)).second;
 }
 
+// The same of a held trial, whose outputs have no bytes here: an earlier trial's truth is asked instead.
+Result<bool> is_right_for_earlier(const Session& session, size_t output, const TensorBytes& values) {
+  for (const Trial& earlier : session.trials) {
+    STITCH_TRY(Comparison comparison, judge_output(session, earlier, output, values));
+    if (comparison.passed) return true;
+  }
+  return false;
+}
+
 // KernelBench draws inputs and weights as the task does, and looks at results alone.
 bool asks_kernelbench(const Session& session, const Question& question) {
   return session.options.kernelbench_compatible && question.weights == Weights::task &&
@@ -84,13 +93,17 @@ Result<void> check_trial(Session& session, Attempt& attempt, const Trial& trial,
                                             100 * check.outside, session.task.signature.outputs[i].name));
     }
     record["outputs"].push_back(output);
-    const bool earlier = is_earlier_result(tally, i, observed.outputs[i]) || observed.called.earlier_result;
+    bool earlier = observed.called.earlier_result ||
+                   (!trial.held && is_earlier_result(tally, i, observed.outputs[i]));
     if (comparison.own.relative() >= tally.error) tally.error = comparison.own.relative();
     if (comparison.pytorch) tally.pytorch = std::max(tally.pytorch, comparison.pytorch->relative());
     if (comparison.own.nan_lost > 0 && tally.nan_lost++ == 0)
       session.notes.push_back(format("NaN in its inputs is lost on the way to '{}', where PyTorch has NaN",
                                      session.task.signature.outputs[i].name));
     if (comparison.passed) continue;
+    if (trial.held && !earlier) {
+      STITCH_TRY(earlier, is_right_for_earlier(session, i, observed.outputs[i]));
+    }
     if (earlier) {
       wrong = found("stale", format("output '{}' on {} is the result of an earlier call",
                                     session.task.signature.outputs[i].name, describe(trial.question)));
