@@ -4,9 +4,8 @@ Whether it computes well was judged elsewhere, against float64 on other inputs. 
 get wrong, so the limit is wide.
 """
 
-import warnings
-
 import torch
+from stitchcuda_torch.reachable import Attributes
 from torch.utils import _pytree as pytree
 
 from .errors import StitchError
@@ -18,9 +17,10 @@ def check(fast, model, arguments, keywords, numerics):
     """The largest relative L2 distance of the outputs; StitchError where one is too far off."""
     generator = torch.get_rng_state()
     state = {name: tensor.detach().clone() for name, tensor in model.named_buffers()}  # a forward pass may change them
-    attributes = plain_attributes(model)
+    attributes = Attributes(model)
 
     def restore():
+        attributes.restore()
         with torch.no_grad():
             for name, tensor in model.named_buffers():
                 if not torch.equal(tensor, state[name]):  # a write counts as a change of the weights
@@ -30,7 +30,6 @@ def check(fast, model, arguments, keywords, numerics):
         with torch.no_grad():
             expected = leaves(model(*copies(arguments), **copies(keywords)))
             restore()
-            warn_of_counters(model, attributes)
             seen = leaves(fast(*copies(arguments), **copies(keywords)))
             restore()
             worst = largest(expected, seen)
@@ -45,23 +44,6 @@ def check(fast, model, arguments, keywords, numerics):
         torch.set_rng_state(generator)
     raise StitchError(f"the program's result is {worst:.2g} (relative L2) away from the model's on the example, more than {LIMITS[numerics]}",
                       "please report this with the model; until then use PyTorch")
-
-
-def plain_attributes(model):
-    """{(module's name, attribute): value} of what Python code counts and remembers with."""
-    return {(name, attribute): value for name, module in model.named_modules() for attribute, value in vars(module).items()
-            if isinstance(value, (bool, int, float, str)) and attribute != "training"}
-
-
-def warn_of_counters(model, before):
-    """Numbers that forward changes are part of no graph: a program computes with what they were. They are put back."""
-    changed = [key for key, value in plain_attributes(model).items() if key in before and before[key] != value]
-    for name, attribute in changed:
-        vars(model.get_submodule(name))[attribute] = before[name, attribute]
-    if changed:
-        names = ", ".join(f"'{name + '.' if name else ''}{attribute}'" for name, attribute in changed[:3])
-        warnings.warn(f"forward changes {names}, which is no tensor: the program computes with its value of now. A buffer "
-                      "(register_buffer) would be kept up to date.", stacklevel=4)
 
 
 def copies(values):

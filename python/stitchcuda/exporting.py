@@ -6,7 +6,7 @@ import inspect
 import json
 
 import torch
-from stitchcuda_torch import record, structure, trace
+from stitchcuda_torch import live, record, structure, trace
 from stitchcuda_torch.errors import TaskError
 
 from . import trees
@@ -50,7 +50,9 @@ def export(model, arguments, keywords, name=None):
     structure.register((arguments, keywords))
     plain = plain_tensors(model)
     try:
-        program = trace.export(model, trace.as_fake((tuple(arguments), dict(keywords))), source, "of args and kwargs")
+        given = tuple(arguments), dict(keywords)
+        program = trace.export(model, trace.as_fake(given), source, "of args and kwargs",
+                               lambda i: torch.utils._pytree.tree_map(live.draw_like, given) if i else given)
         document, weights = record.record(program, source)
         call = trees.describe(program)
     except TaskError as error:

@@ -116,10 +116,8 @@ class OptimizeTest(module_test.Case):
             check.check(lambda x: fast(x) * 1.1, model, (x,), {}, "default")
         self.assertLess(check.check(fast, model, (x,), {}, "default"), 1e-6)
 
-    def test_a_counter_that_is_no_buffer_is_loud(self):
+    def test_a_counter_that_is_no_buffer_is_refused(self):
         class Counting(nn.Module):
-            count = 0
-
             def __init__(self):
                 super().__init__()
                 self.count = 1
@@ -127,8 +125,9 @@ class OptimizeTest(module_test.Case):
             def forward(self, x):
                 self.count += 1
                 return x * 2
-        with self.assertWarnsRegex(UserWarning, "forward changes 'count', which is no tensor"):
-            _, model = self.made(Counting(), (torch.rand(3),))
+        model = Counting()
+        with self.assertRaisesRegex(stitchcuda.StitchError, "(?s)forward changes 'count' in every call.*register_buffer"):
+            self.made(model, (torch.rand(3),))
         self.assertEqual(model.count, 1)
 
     def test_what_cannot_be_a_graph(self):

@@ -12,7 +12,7 @@ from .baselines import KINDS, Unavailable, draw_sets, peak_memory, prepare
 from .constructor import write_arguments
 from .device_arena import DeviceArena
 from .errors import TaskError
-from .evaluate import MODES, evaluate, named
+from .evaluate import MODES, check_carried, evaluate, named
 from .fingerprint import Fingerprints
 from .held import IMITATIONS, Shared, choose, hold, imitations, open_arena, parse_outputs
 from .loaded import Loaded
@@ -165,6 +165,8 @@ class Answers:
         for name in updates or []:
             if name not in state:
                 raise TaskError("request", f"the model has no state named {name!r}")
+        if updates is not None:
+            check_carried(seen, updates, loaded)
         tensors = named(seen, updates, state)
         safetensors.write_mapped(out, tensors)
         described = [{"name": name, "dtype": dtypes.name(tensor.dtype), "shape": list(tensor.shape)}

@@ -71,6 +71,17 @@ def generator_states(device):
     return [*states, torch.cuda.get_rng_state(device)] if device.type == "cuda" else states
 
 
+def check_carried(seen, updates, loaded):
+    """Raises a TaskError if forward changed state that the graph has no update for. Tensors beside the state dict were looked at when
+    the model was traced (carried.py)."""
+    state = {name: tensor for name, tensor, _ in loaded.state()}
+    known, persistent = {id(state[name]) for name in updates}, loaded.model.state_dict()
+    lost = [name for name in seen.updates if name in persistent and id(state[name]) not in known]
+    if lost:
+        raise TaskError("state", f"forward changes {lost[0]!r}, and the imported graph does not", "",
+                        "This is a fault of StitchCUDA's import; please report it with the task.")
+
+
 def named(seen, wanted=None, state=None):
     """{name: tensor} as it is written down. wanted: names of state whose value is wanted even if it didn't change."""
     tensors = {f"output_{i}": output for i, output in enumerate(seen.outputs)}

@@ -88,7 +88,7 @@ def export_task(options, progress):
     model = task.construct()
     progress("tracing the forward pass")
     inputs = trace.fake_inputs(task)
-    program = trace.export(model, inputs, task.file)
+    program = trace.export(model, inputs, task.file, draw=lambda i: task.make_inputs(task.seed + i))
     local_modules.check(task.file)
     facts = {"source": options.task, "class": options.class_name or "Model", "mode": "train" if model.training else "eval",
              "seed": options.seed, "call": structure.describe(program, task.module),

@@ -9,7 +9,7 @@ from . import distances, dtypes
 from .arena import TYPES, Arena, raw
 from .distances import distance
 from .errors import TaskError
-from .evaluate import evaluate, named
+from .evaluate import check_carried, evaluate, named
 from .transfer import PIECE, Transfer
 
 
@@ -45,6 +45,7 @@ def hold(loaded, draw, mode, half, seed, wanted, updates, elsewhere, keep_own=Fa
     """(Trial, facts). wanted: [(name, dtype)] in the order in which outputs will be asked about."""
     inputs = draw()
     seen, facts = evaluate(loaded, inputs, "float64", half, loaded.device, seed, elsewhere)
+    check_carried(seen, updates or [], loaded)
     state = {name: tensor for name, tensor, _ in loaded.state()}
     truth = [settled(choose(seen, updates, state, name), dtype) for name, dtype in wanted]
     del seen

@@ -44,6 +44,7 @@ def get_init_inputs():
 def get_inputs():
     return [torch.tensor([1, 1000, 1000, 1], dtype=torch.float16)]
 """
+UPDATES = ["norm.running_mean", "norm.running_var", "norm.num_batches_tracked"]
 OUTPUTS = [["output_0", "f32"], ["output_1", "i64"], ["update:norm.running_mean", "f32"], ["update:input_1", "f32"]]
 
 
@@ -76,7 +77,7 @@ class HeldTest(unittest.TestCase):
         return self.server.ask(do, **fields)["error"]["message"]
 
     def hold(self, trial, **fields):
-        return self.ask("hold", trial=trial, mode="strict", outputs=OUTPUTS, updates=["norm.running_mean"], **{"seed": 5, **fields})
+        return self.ask("hold", trial=trial, mode="strict", outputs=OUTPUTS, updates=UPDATES, **{"seed": 5, **fields})
 
     def write(self, tensor, offset):
         os.pwrite(self.arena, bytes(tensor.contiguous().view(-1).view(torch.uint8).tolist()), offset)
@@ -211,7 +212,7 @@ class HeldTest(unittest.TestCase):
         self.hold(1)
         self.assertIn("there is no output 9", self.error("distance", trial=1, output=9, dtype="f32", offset=0))
         self.assertIn("outside of the arena", self.error("distance", trial=1, output=0, dtype="f32", offset=1 << 30))
-        self.assertIn("gives no 'output_7'", self.error("hold", trial=3, seed=1, mode="strict", outputs=[["output_7", "f32"]]))
+        self.assertIn("gives no 'output_7'", self.error("hold", trial=3, seed=1, mode="strict", outputs=[["output_7", "f32"]], updates=UPDATES))
         self.assertIn("not [name, dtype]", self.error("hold", trial=3, seed=1, mode="strict", outputs=[["output_0", "f3"]]))
         self.assertIn("cannot open", self.error("share", path="/nowhere"))
         self.ask("load", task=os.path.join(EXAMPLES, "mlp.py"), device=self.device)

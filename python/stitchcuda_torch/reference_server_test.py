@@ -136,9 +136,11 @@ class ReferenceServerTest(unittest.TestCase):
             again, _ = self.evaluate("inputs", mode, half="bf16")
             self.assertLess((again["output_0"].double() - tensors["output_0"]).abs().max().item(), 1e-4 if mode == "strict" else 0.1)
             self.assertEqual(again["update:state"].tolist(), [2.0] * 4)
-        chosen, _ = self.evaluate("inputs", "strict", updates=["conv.weight", "state"])
+        norm = ["norm.running_mean", "norm.running_var", "norm.num_batches_tracked"]
+        chosen, _ = self.evaluate("inputs", "strict", updates=["conv.weight", "state", *norm])
         self.assertTrue(torch.equal(chosen["update:conv.weight"], before["conv.weight"]))
-        self.assertNotIn("update:norm.running_mean", chosen)
+        error = self.error("evaluate", inputs=self.path("inputs"), mode="strict", out=self.path("lost"), updates=["state", *norm[1:]])
+        self.assertIn("forward changes 'norm.running_mean', and the imported graph does not", error["message"])
         self.ask("weights", out=self.path("after"))
         self.assertTrue(all(torch.equal(tensor, before[name]) for name, tensor in self.read("after").items()))
 

@@ -38,7 +38,7 @@ class Exported:
     def need(self, loaded):
         if self.document is None:
             model = copy.deepcopy(loaded.model).cpu()
-            program = trace.export(model, trace.fake_inputs(loaded.task), loaded.task.file)
+            program = trace.export(model, trace.fake_inputs(loaded.task), loaded.task.file, draw=lambda i: loaded.task.make_inputs(i))
             self.document, weights = record.record(program, loaded.task.file)
             self.constants = {e["data"]: weights[e["data"]] for e in self.document["values"] if e["role"] == "constant"}
         return self.document

@@ -11,7 +11,7 @@ from torch._subclasses.fake_tensor import (DataDependentOutputException, Dynamic
                                            FakeTensorMode)
 from torch.utils import _pytree as pytree
 
-from . import below_autograd, checks, known, rnn, structure, unread, where
+from . import below_autograd, carried, checks, known, rnn, structure, unread, where
 from .errors import TaskError, environment_error, first_line
 
 DATA_DEPENDENT_FIX = ("A CUDA program has one fixed shape and flow. Write the choice as tensor operations: "
@@ -69,9 +69,18 @@ def as_fake(inputs, mode=None):
     return pytree.tree_map(convert, inputs)
 
 
-def export(model, inputs, task_file, given="that get_inputs() returns"):
-    """inputs: (positional, keyword), fake; given: whose they are, in words. Returns an ExportedProgram of the training IR, nothing
-    decomposed."""
+def export(model, inputs, task_file, given="that get_inputs() returns", draw=None):
+    """inputs: (positional, keyword), fake; given: whose they are, in words; draw(i): real ones, others for another i. Returns an
+    ExportedProgram of the training IR, nothing decomposed."""
+    with carried.watched(model) as changed:
+        program = export_settled(model, inputs, task_file, given)
+    carried.drop_unread(model, program)
+    if changed:
+        carried.check_history(model, list(changed), draw, os.path.basename(task_file))
+    return program
+
+
+def export_settled(model, inputs, task_file, given):
     if type(model).forward is torch.nn.Module.forward:
         raise TaskError("missing", f"class {type(model).__name__} has no forward", os.path.basename(task_file),
                         "Define forward(self, …) in it: what the model computes.")

@@ -232,6 +232,9 @@ void Lowering::finish(const AtenProgram& program) {
   }
   for (const Leaf& leaf : leaves_) {
     if (storages_[leaf.storage].value == leaf.value) continue;
+    if (graph_[leaf.value].role == Role::constant)
+      refuse("forward writes to a tensor that is no buffer: one in a list or a dictionary, say",
+             "register it by register_buffer: then it is carried from call to call");
     for (const Leaf& other : leaves_)
       if (other.memory >= 0 && other.memory == leaf.memory && other.value != leaf.value)
         refuse(format("forward writes to '{}', which shares memory with '{}'", graph_[leaf.value].name,
