@@ -25,7 +25,7 @@ from .stopwatch import Stopwatch
 from .turns import Turns
 from .varied import Varied, is_free
 
-DRAWN = (*distributions.NAMES, "varied")
+DRAWN = (*distributions.NAMES, "varied", *distributions.PLANTED)
 HALVES = tuple(numerics.HALF)
 WHERE = ("host", "device")  # the orchestrator's arena, the device arena
 OTHERS = 2 << 30  # bytes of the GPU's memory that are not ours: more than contexts take
@@ -41,6 +41,7 @@ class Answers:
         "weights": {"variant": (("task", "reparameterised", "faint", "pointed", "mixed"), "task"), "seed": (int, 0), "gain": (float, 6 ** 0.5), "out": (str, None),
                     "changes": (list, None), "mode": (numerics.CLASSES, "default"), "half": (HALVES, "fp16"), "turns": (str, None)},
         "distributions": {},
+        "boundaries": {"kinds": (dict, NEEDED)},
         "draw": {"distribution": (DRAWN, "task"), "seed": (int, NEEDED), "out": (str, NEEDED)},
         "evaluate": {"inputs": (str, NEEDED), "mode": (MODES, NEEDED), "out": (str, NEEDED), "half": (HALVES, "fp16"),
                      "device": (("cpu", "cuda"), None), "seed": (int, 42), "updates": (list, None)},
@@ -144,6 +145,11 @@ class Answers:
 
     def distributions(self):
         return {"distributions": list(distributions.NAMES)}
+
+    def boundaries(self, kinds):
+        """What each input gets in draws of these kinds: src/verify/boundaries.h."""
+        self.planted = kinds
+        return {}
 
     def draw(self, distribution, seed, out):
         start = time.monotonic()
@@ -507,7 +513,10 @@ class Answers:
             return self.varied.draw(self.loaded.draw, self.studied, seed), True
         tensors = self.loaded.draw(seed)
         self.studied(tensors)
-        return distributions.draw(distribution, tensors, self.facts, seed)
+        if distribution in distributions.PLANTED:
+            return distributions.plant(self.planted[distribution], tensors, self.facts, seed), "below zero" not in distribution
+        again = self.loaded.draw(seed + 1) if distribution == "masks" else None
+        return distributions.draw(distribution, tensors, self.facts, seed, again)
 
     def read_inputs(self, path):
         stored = safetensors.read(path)

@@ -65,8 +65,9 @@ def give_structure(tensor, structure):
         return tensor.triu()
     if structure == "symmetric":
         return (tensor + tensor.mT) / 2
-    if structure == "simplex":
-        positive = tensor.abs() + 1e-6
+    if structure == "simplex":  # zeros stay: a logarithm of them counts
+        positive = tensor.abs()
+        positive = torch.where(positive.sum(-1, keepdim=True) > 0, positive, 1)
         return positive / positive.sum(-1, keepdim=True)
     return tensor
 
@@ -220,8 +221,9 @@ def inner_prefix(task, facts, generator):
 
 
 def low(task, facts, generator):
-    """Everything far below zero: whoever looks for the largest and begins at zero finds zero."""
-    return -100 - 100 * uniform(task, task.shape, generator)
+    """Everything far below zero: a search for the largest that begins at zero finds zero. By the seed, below what others begin at."""
+    size = (100, 1e4, 1e30)[generator.initial_seed() % PARTS % 3]
+    return -size - size * uniform(task, task.shape, generator)
 
 
 def small(task, facts, generator):
@@ -250,9 +252,9 @@ def per_sample(task, generator):
     return torch.rand((task.shape[0],) + (1,) * (task.dim() - 1), generator=generator, device=task.device)
 
 
-# Each takes (the task's draws, facts, seed) and gives all inputs.
+# Each takes (the task's draws, facts, seed, another draw) and gives all inputs.
 
-def uneven(tensors, facts, seed):
+def uneven(tensors, facts, seed, again):
     """One input far larger than the others: what is added to something large shows only so. The seed says which (src/verify/draw.h)."""
     numbers = [i for i, tensor in enumerate(tensors) if tensor.is_floating_point()]
     chosen = numbers[(seed % PARTS if len(numbers) <= PARTS else seed // PARTS) % len(numbers)] if numbers else None
@@ -263,30 +265,54 @@ def uneven(tensors, facts, seed):
 UNEVEN = 64.0  # squared, it brings a millionth near to one; and no product of halves underflows
 
 
-def masks(tensors, facts, seed):
-    """Booleans that are the same throughout as the task draws them become a mixture, integers that count up (positions) come in another
-    order, and of integers that repeat (tokens, groups) some never occur: whoever doesn't look is right for the task alone. The first
-    boolean of each row stays, so that no row is masked as a whole."""
-    return [rearranged(tensor, seed) for tensor in tensors]
+def masks(tensors, facts, seed, again):
+    """Choices that the task never varies, in other patterns: masks mixed, positions in another order, other lengths and offsets; and of
+    integers that repeat (tokens, groups) some never occur. The first entry of each row of a mask stays, so that no row is masked as a
+    whole. By the seed all of them, or one alone, since a model may refuse some. again: another draw of the task."""
+    changed = [rearranged(tensor, fact, other, seed) for tensor, fact, other in zip(tensors, facts, again)]
+    others = [i for i, (old, new) in enumerate(zip(tensors, changed)) if old is not new]
+    part = seed % PARTS
+    if part and others:
+        chosen = others[(part - 1) % len(others)]
+        return [new if i == chosen else old for i, (old, new) in enumerate(zip(tensors, changed))]
+    return changed
 
 
-def rearranged(tensor, seed):
-    if is_uniform(tensor):
-        return mixed(tensor, seed)
+def rearranged(tensor, facts, again, seed):
+    if tensor.is_floating_point() and facts.free:
+        return tensor
     if counts_up(tensor):
         return permuted(tensor, seed)
+    if torch.equal(tensor, again):
+        return mixed(tensor, seed) if tensor.dtype == torch.bool or tensor.is_floating_point() else recounted(tensor, seed)
     return thinned(tensor, seed) if repeats(tensor) else tensor
 
 
-def is_uniform(tensor):
-    return tensor.dtype == torch.bool and tensor.numel() > 1 and bool((tensor == tensor.reshape(-1)[0]).all())
-
-
 def mixed(tensor, seed):
+    """Each element one of the values that occur; booleans, either."""
+    values = torch.tensor([False, True], device=tensor.device) if tensor.dtype == torch.bool else tensor.unique()
     generator = torch.Generator(tensor.device).manual_seed(seed)
-    flipped = torch.rand(tensor.shape, generator=generator, device=tensor.device) < 0.5
-    flipped[..., 0] = False
-    return tensor ^ flipped
+    out = values[torch.randint(len(values), tensor.shape, generator=generator, device=tensor.device)]
+    if tensor.dim():
+        out[..., 0] = tensor[..., 0]
+    return out
+
+
+def recounted(tensor, seed):
+    """Lengths, offsets, orders and positions that were the same in every draw: offsets between the same ends, orders in another order,
+    lengths up to the largest."""
+    if tensor.numel() == 0 or tensor.is_complex():
+        return tensor
+    flat, generator = tensor.reshape(-1), torch.Generator(tensor.device).manual_seed(seed)
+    least, most = int(flat.min()), int(flat.max())
+    ascending = bool((flat[1:] >= flat[:-1]).all())
+    if len(flat) > 2 and not ascending and len(flat.unique()) == len(flat):
+        return flat[torch.randperm(len(flat), generator=generator, device=tensor.device)].reshape(tensor.shape)
+    drawn = torch.randint(min(least, 1), most + 1, flat.shape, generator=generator, device=tensor.device)
+    if len(flat) > 2 and least < most and ascending:
+        drawn[0], drawn[-1] = least, most
+        drawn = drawn.clamp(min=least).sort().values
+    return drawn.to(tensor.dtype).reshape(tensor.shape)
 
 
 def counts_up(tensor):
@@ -326,12 +352,38 @@ NAMES = ("task", *DRAWS, *WHOLE)
 KEEPS_SIGN = ("positive", "outliers", "large", "offset", "ties", "zero rows", "ends", "patches", "prefix", "inner prefix", "small", "not finite", *WHOLE)
 
 
-def draw(name, task_inputs, facts, seed):
-    """(tensors, whether each stays where the task's own draw was: not negative where that wasn't)."""
+PLANTED = tuple(f"{kind}{sign}" for kind in ("bounds", "whole numbers", "far angles", "sizes", "not numbers") for sign in ("", " below zero"))
+PLANTED_SHARE = 0.25
+
+
+def plant(planted, task_inputs, facts, seed):
+    """The task's own draw, with what the graph's constants ask for in its midst. planted: {values, smallest, largest} of each input."""
+    device = next((tensor.device for tensor in task_inputs), torch.device("cpu"))
+    generator = torch.Generator(device).manual_seed(seed)
+    return [with_plants(tensor, fact, one, generator) if fact.free else tensor for tensor, fact, one in zip(task_inputs, facts, planted)]
+
+
+def with_plants(tensor, facts, planted, generator):
+    out = tensor.double()
+    if planted["largest"]:
+        dims = tuple(range(1, tensor.dim())) if tensor.dim() > 1 else None
+        size = out.square().mean(dims, keepdim=True).sqrt() if tensor.numel() else out
+        exponent = per_sample(tensor, generator).double()
+        wanted = planted["smallest"] * (planted["largest"] / planted["smallest"]) ** exponent
+        out = torch.where(size > 0, out * (wanted / size), out)
+    if planted["values"]:
+        values = torch.tensor([float(value) for value in planted["values"]], dtype=torch.float64, device=tensor.device)
+        chosen = values[torch.randint(len(values), tensor.shape, generator=generator, device=tensor.device)]
+        out = torch.where(uniform(tensor, tensor.shape, generator) < PLANTED_SHARE, chosen, out)
+    return give_structure(out, facts.structure).to(tensor.dtype)
+
+
+def draw(name, task_inputs, facts, seed, again=None):
+    """again: another draw of the task, which masks are compared with. (tensors, whether each stays where the task's own draw was: not negative where that wasn't)."""
     if name == "task":
         return task_inputs, True
     if name in WHOLE:
-        return WHOLE[name](task_inputs, facts, seed), True
+        return WHOLE[name](task_inputs, facts, seed, again), True
     device = next((tensor.device for tensor in task_inputs), torch.device("cpu"))
     generator = torch.Generator(device).manual_seed(seed)
     tensors = [replace(name, tensor, fact, generator) if fact.free else tensor for tensor, fact in zip(task_inputs, facts)]

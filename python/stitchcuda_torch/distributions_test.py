@@ -59,16 +59,35 @@ class DistributionsTest(unittest.TestCase):
                 self.assertTrue(torch.equal(drawn[-1], self.inputs["ids"]))
             self.assertEqual(len(large), count)
 
-    def test_masks_that_let_all_through_and_integers(self):
+    def test_choices_that_the_task_never_varies(self):
+        causal = torch.full((16, 16), float("-inf")).triu(1)
         inputs = [torch.ones(6, 40, dtype=torch.bool), torch.rand(4, 5) > 0.5, torch.arange(12).expand(3, 12), torch.randint(0, 20, (7, 9)),
-                  torch.tensor([0, 4, 4, 9]), torch.randperm(9), torch.randn(3, 4)]
-        (mask, mixed, positions, tokens, offsets, order, numbers), _ = distributions.draw("masks", inputs, [distributions.study(x) for x in inputs], 7)
+                  torch.tensor([0, 4, 4, 9]), torch.randperm(9), torch.randn(3, 4), causal, torch.full((5,), 30)]
+        again = [torch.zeros_like(x) if i in (1, 3, 6) else x for i, x in enumerate(inputs)]
+        facts = [distributions.study(x) for x in inputs]
+        mask, mixed, positions, tokens, offsets, order, numbers, floats, lengths = drawn = distributions.draw("masks", inputs, facts, 8, again)[0]
         self.assertTrue(0.3 < mask.float().mean() < 0.7 and bool(mask[:, 0].all()))
         self.assertTrue(torch.equal(positions.sort(-1).values, inputs[2]) and not torch.equal(positions, inputs[2]))
         self.assertLess(set(tokens.unique().tolist()), set(inputs[3].unique().tolist()))
         self.assertLessEqual(len(tokens.unique()), (len(inputs[3].unique()) + 1) // 2)
-        for same in (1, 4, 5, 6):
-            self.assertTrue(torch.equal((mask, mixed, positions, tokens, offsets, order, numbers)[same], inputs[same]))
+        self.assertTrue(torch.equal(offsets, offsets.sort().values) and (int(offsets[0]), int(offsets[-1])) == (0, 9))
+        self.assertTrue(torch.equal(order.sort().values, inputs[5].sort().values) and not torch.equal(order, inputs[5]))
+        self.assertTrue(set(floats.unique().tolist()) == {0.0, float("-inf")} and bool((floats[:, 0] == 0).all()) and not torch.equal(floats, causal))
+        self.assertTrue(1 <= int(lengths.min()) <= int(lengths.max()) <= 30)
+        for same in (1, 6):
+            self.assertTrue(torch.equal(drawn[same], inputs[same]))
+        alone = distributions.draw("masks", inputs, facts, 9, again)[0]
+        self.assertEqual([i for i, (old, new) in enumerate(zip(inputs, alone)) if old is not new], [0])
+
+    def test_plants(self):
+        task = torch.rand(64, 100)
+        facts = distributions.study(task)
+        planted = {"values": [700.0, "nan"], "smallest": 0, "largest": 0}
+        drawn, = distributions.plant([planted], [task], [facts], 3)
+        self.assertTrue(0.05 < (drawn == 700).float().mean() < 0.2 and 0.05 < drawn.isnan().float().mean() < 0.2)
+        self.assertGreater((drawn == task).float().mean().item(), 0.7)
+        sizes = distributions.plant([{"values": [], "smallest": 1e-6, "largest": 1e-2}], [task], [facts], 3)[0].square().mean(1).sqrt()
+        self.assertTrue(1e-6 <= sizes.min() < 1e-5 and 1e-3 < sizes.max() <= 1.01e-2)
 
     def test_means_that_are_large_in_places(self):
         task = torch.randn(6, 8, 30)
@@ -90,7 +109,7 @@ class DistributionsTest(unittest.TestCase):
     def test_what_each_is_for(self):
         task = torch.rand(64, 1000)
         facts = distributions.study(task)
-        drawn = {name: distributions.draw(name, [task], [facts], 3)[0][0] for name in distributions.NAMES}
+        drawn = {name: distributions.draw(name, [task], [facts], 3, [task])[0][0] for name in distributions.NAMES}
         self.assertLess(abs(drawn["normal"].mean().item()), 0.02)
         self.assertGreater(drawn["scaled"].std(1).max() / drawn["scaled"].std(1).min(), 8)
         self.assertLess((drawn["sparse"] != 0).float().mean().item(), 0.15)

@@ -79,8 +79,10 @@ def redraw(module, name, old, generator, gain):
         return bias(old, generator) if name == "bias" else matrix(old, generator, gain)
     if isinstance(module, RECURRENT):
         return bias(old, generator) if old.dim() == 1 else matrix(old, generator, RECURRENT_GAIN)
-    if isinstance(module, nn.Embedding):
-        return None
+    if isinstance(module, (nn.Embedding, nn.EmbeddingBag)):
+        return table(module, old, generator)
+    if isinstance(module, nn.PReLU):  # of either sign, and beyond one: else a maximum would do
+        return uniform(old, generator) * 3 - 1
     return unknown(old, generator)
 
 
@@ -116,6 +118,14 @@ def matrix(old, generator, gain):
     return torch.randn(old.shape, generator=generator, device=old.device) * (spread * gain)
 
 
+def table(module, old, generator):
+    """Other rows than the known seed makes; the one for padding stays as it is."""
+    drawn = torch.randn(old.shape, generator=generator, device=old.device) * (spread_of(old) or 1.0)
+    if module.padding_idx is not None:
+        drawn[module.padding_idx] = old[module.padding_idx]
+    return drawn
+
+
 def bias(old, generator):
     return torch.randn(old.shape, generator=generator, device=old.device) * (spread_of(old) or 0.1)
 
@@ -130,7 +140,10 @@ def unknown(old, generator):
     # A gain that hides what it scales (a layer scale of 1e-6), or does nothing at all.
     if same and (float(size.reshape(-1)[0]) < 0.1 or (old.numel() > 1 and bool((old == 1).all()))):
         return away_from_zero(old, generator)
-    return old * (uniform(old, generator) + 0.5)
+    drawn = old * (uniform(old, generator) + 0.5)
+    if old.dim() > 1 and bool((old == 0).double().mean() > 0.5):  # an identity: its zeros are weights, too
+        drawn = torch.where(old == 0, torch.randn(old.shape, generator=generator, device=old.device) * 0.1, drawn)
+    return drawn
 
 
 def away_from_zero(old, generator):

@@ -75,7 +75,7 @@ bool is_sound(const Trial& trial) {
 }
 
 Result<OracleAnswer> ask_oracle(const TaskGraph& task, const Tensors& parameters, const Tensors& inputs,
-                                Numerics numerics, uint64_t seed) {
+                                Numerics numerics, uint64_t seed, bool exact_inputs) {
   const Graph& graph = task.graph;
   Named known;
   STITCH_CHECK(add_known(graph, task.signature.parameters, parameters, known));
@@ -85,7 +85,10 @@ Result<OracleAnswer> ask_oracle(const TaskGraph& task, const Tensors& parameters
   STITCH_TRY(std::vector<oracle::Tensor> exact, oracle::evaluate(graph, as_known(known), wanted));
 
   double unit = coarsest_rounding(graph, 0, graph.nodes.size(), numerics);
-  for (auto& [id, tensor] : known) tensor = perturbed(tensor, unit, seed + index_of(id));
+  // Products round what they read.
+  const bool inputs_stay = exact_inputs && unit < 0x1p-20;
+  for (auto& [id, tensor] : known)
+    if (!inputs_stay || graph[id].role != Role::input) tensor = perturbed(tensor, unit, seed + index_of(id));
   STITCH_TRY(std::vector<oracle::Tensor> moved, oracle::evaluate(graph, as_known(known), wanted));
 
   OracleAnswer answer;

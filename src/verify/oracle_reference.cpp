@@ -4,6 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "verify/boundaries.h"
 #include "verify/draw.h"
 #include "verify/pointed.h"
 #include "verify/reference.h"
@@ -31,7 +32,8 @@ bool finite(const Tensors& truth, const std::vector<ManifestTensor>& outputs) {
 
 class OracleReference : public Reference {
  public:
-  OracleReference(const TaskGraph& task, Numerics numerics) : task_(task), numerics_(numerics) {}
+  OracleReference(const TaskGraph& task, Numerics numerics)
+      : task_(task), numerics_(numerics), boundaries_(boundaries_of(task.graph)) {}
 
   void seed_weights(uint64_t seed) override { weights_seed_ = seed; }
 
@@ -43,12 +45,13 @@ class OracleReference : public Reference {
     Trial trial{.question = question};
     STITCH_TRY(trial.inputs, draw(question));
     STITCH_TRY(Tensors weights, parameters(question.weights));
-    STITCH_TRY(OracleAnswer answer, ask_oracle(task_, weights, trial.inputs, numerics_, question.seed));
+    STITCH_TRY(OracleAnswer answer, ask_oracle(task_, weights, trial.inputs, numerics_, question.seed,
+                                               harsh::is_exact(question.distribution)));
     trial.truth = std::move(answer.truth);
     trial.sensitivity = std::move(answer.sensitivity);
-    trial.in_domain = (question.distribution == "task" && question.weights != Weights::pointed) ||
-                      (finite(trial.truth, task_.signature.outputs) &&
-                       (!is_harsh(question) || is_sound(trial)));
+    trial.in_domain =
+        (question.distribution == "task" && question.weights != Weights::pointed) ||
+        (finite(trial.truth, task_.signature.outputs) && (!is_harsh(question) || is_sound(trial)));
     return trial;
   }
 
@@ -65,7 +68,19 @@ class OracleReference : public Reference {
       } else {
         ValueId id = task_.graph.find(tensor.name);
         TensorType type{tensor.type.dtype, tensor.type.shape, {}};
-        inputs.add(type, draw_input(task_.graph, id, question.distribution, question.seed));
+        const auto kind = boundaries_.find(question.distribution);
+        if (kind == boundaries_.end()) {
+          inputs.add(type, draw_input(task_.graph, id, question.distribution, question.seed));
+          continue;
+        }
+        std::vector<std::byte> drawn = draw_input(task_.graph, id, "task", question.seed);
+        if (const auto planted = kind->second.find(id); planted != kind->second.end()) {
+          STITCH_TRY(oracle::Tensor values, oracle::Tensor::from_bytes(type.dtype, type.shape, drawn));
+          plant(planted->second, question.seed + index_of(id), type.shape,
+                {values.writable<double>(), static_cast<size_t>(values.elements())});
+          drawn = values.to_bytes();
+        }
+        inputs.add(type, std::move(drawn));
       }
     }
     return inputs;
@@ -93,8 +108,7 @@ class OracleReference : public Reference {
         out.add(redrawn[i], redrawn.owners[i]);
         continue;
       }
-      STITCH_TRY(oracle::Tensor tensor,
-                 oracle::Tensor::from_bytes(type.dtype, type.shape, redrawn[i].bytes));
+      STITCH_TRY(oracle::Tensor tensor, oracle::Tensor::from_bytes(type.dtype, type.shape, redrawn[i].bytes));
       change(tensor, *found);
       out.add(type, tensor.to_bytes());
     }
@@ -103,6 +117,7 @@ class OracleReference : public Reference {
 
   const TaskGraph& task_;
   Numerics numerics_;
+  Boundaries boundaries_;
   uint64_t weights_seed_ = 0;
 };
 

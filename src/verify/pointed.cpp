@@ -35,8 +35,7 @@ class Changes {
         add({.begin = hidden, .end = 2 * hidden, .add = of_a_gate}, id);
       // A layer has the input's matrix, the state's, and biases.
       const bool of_the_state = shape.size() == 2 && matrices++ % 2 == 1;
-      if ((kind == "lstm" || kind == "gru") && of_the_state)
-        add({.end = shape[0], .scale = fed_back}, id);
+      if ((kind == "lstm" || kind == "gru") && of_the_state) add({.end = shape[0], .scale = fed_back}, id);
       if (kind == "lstm" || kind == "gru" || shape.empty() || shape[0] != hidden) continue;
       if (of_the_state)
         add({.end = hidden, .scale = mixed, .diagonal = handed_on}, id);

@@ -68,7 +68,8 @@ Result<Tensors> find_tensors(const std::vector<ManifestTensor>& wanted,
                              const std::shared_ptr<const Safetensors>& file,
                              const std::shared_ptr<const Safetensors>& otherwise);
 
-// The truth by the oracle, in the signature's order.
+// The truth by the oracle, in the signature's order. Sensitivity is to a rounding of what is given; of inputs
+// that are exact (harsh::is_exact) only where products round them.
 struct OracleAnswer {
   Tensors truth;
   std::vector<double> sensitivity;
@@ -76,6 +77,6 @@ struct OracleAnswer {
 // What the oracle starts from.
 Result<oracle::Known> oracle_values(const TaskGraph& task, const Tensors& parameters, const Tensors& inputs);
 Result<OracleAnswer> ask_oracle(const TaskGraph& task, const Tensors& parameters, const Tensors& inputs,
-                                Numerics numerics, uint64_t seed);
+                                Numerics numerics, uint64_t seed, bool exact_inputs = false);
 
 }  // namespace stitch::verifier

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "verify/boundaries.h"
 #include "verify/pointed.h"
 #include "verify/sensitivity.h"
 
@@ -88,6 +89,8 @@ Result<std::unique_ptr<TorchReference>> TorchReference::load(TorchProcess proces
   STITCH_TRY(Json names, out->process_.ask({{"do", "distributions"}}));
   for (const Json& one : names["distributions"])
     if (one != "task") out->distributions_.push_back(one.get<std::string>());
+  if (const Boundaries boundaries = boundaries_of(task.graph); !boundaries.empty())
+    STITCH_CHECK(out->process_.ask({{"do", "boundaries"}, {"kinds", to_json(boundaries, task.graph)}}));
   return out;
 }
 
@@ -236,7 +239,8 @@ Result<Trial> TorchReference::ask(const Question& question) {
                       "judge a compiled program, or put the task's model into eval mode");
   if (is_harsh(question) && !trial.pytorch.tensors.empty()) {
     trial.in_domain = is_sound(trial);
-    if (trial.in_domain && question.distribution != harsh::not_finite) {
+    if (trial.in_domain && question.distribution != harsh::not_finite &&
+        !harsh::is_exact(question.distribution)) {
       STITCH_TRY(trial.sensitivity, movement(trial));
       trial.in_domain = is_sound(trial);
     }

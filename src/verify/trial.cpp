@@ -1,5 +1,7 @@
 #include "verify/trial.h"
 
+#include <algorithm>
+
 namespace stitch::verifier {
 
 void Tensors::add(TensorType type, std::vector<std::byte> bytes) {
@@ -19,8 +21,14 @@ int64_t Tensors::bytes() const {
   return sum;
 }
 
+bool harsh::is_exact(std::string_view distribution) {
+  return std::ranges::any_of(std::initializer_list<std::string_view>{bounds, whole_numbers, not_numbers},
+                             [&](std::string_view kind) { return distribution.starts_with(kind); });
+}
+
 bool harsh::is_harsh(std::string_view distribution) {
-  return distribution == large || distribution == offset || distribution == ties || distribution == zeros ||
+  return is_exact(distribution) || distribution.starts_with(far_angles) || distribution.starts_with(sizes) ||
+         distribution == large || distribution == offset || distribution == ties || distribution == zeros ||
          distribution == ends || distribution == patches || distribution == prefix ||
          distribution == inner_prefix || distribution == low || distribution == small ||
          distribution == uneven || distribution == masks || distribution == not_finite;

@@ -52,7 +52,16 @@ inline constexpr std::string_view small = "small";    // ten thousandths: what e
 inline constexpr std::string_view uneven = "uneven";  // one input far larger than the others
 inline constexpr std::string_view masks = "masks";    // uniform masks mixed, positions in another order
 inline constexpr std::string_view not_finite = "not finite";
+// By the graph's own constants (boundaries.h); with " below zero" behind them where they are.
+inline constexpr std::string_view bounds = "bounds";  // at, below and above what is compared with
+inline constexpr std::string_view whole_numbers = "whole numbers";  // and halves: rounding, remainders
+inline constexpr std::string_view far_angles = "far angles";        // of sines
+inline constexpr std::string_view sizes = "sizes";                  // samples about as large as a bound
+inline constexpr std::string_view not_numbers =
+    "not numbers";  // NaN and infinities that the graph asks about
 bool is_harsh(std::string_view distribution);
+// Inputs that are where something jumps, exactly: moved by a rounding, they would be elsewhere.
+bool is_exact(std::string_view distribution);
 }  // namespace harsh
 
 struct Question {

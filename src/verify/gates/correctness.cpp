@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/wording.h"
 #include "verify/attempt.h"
+#include "verify/boundaries.h"
 #include "verify/draw.h"
 #include "verify/gates/gates.h"
 #include "verify/judge.h"
@@ -93,8 +94,8 @@ Result<void> check_trial(Session& session, Attempt& attempt, const Trial& trial,
                                             100 * check.outside, session.task.signature.outputs[i].name));
     }
     record["outputs"].push_back(output);
-    bool earlier = observed.called.earlier_result ||
-                   (!trial.held && is_earlier_result(tally, i, observed.outputs[i]));
+    bool earlier =
+        observed.called.earlier_result || (!trial.held && is_earlier_result(tally, i, observed.outputs[i]));
     if (comparison.own.relative() >= tally.error) tally.error = comparison.own.relative();
     if (comparison.pytorch) tally.pytorch = std::max(tally.pytorch, comparison.pytorch->relative());
     if (comparison.own.nan_lost > 0 && tally.nan_lost++ == 0)
@@ -193,7 +194,8 @@ bool matters(const Session& session, std::string_view kind) {
         std::initializer_list<std::string_view>{harsh::large, harsh::zeros, harsh::ends},
         [&](std::string_view other) { return matters(session, other); });
   if (kind == harsh::uneven) return count_inputs(session, true) > 1;
-  if (kind == harsh::masks) return count_inputs(session, false) > 0;
+  // Masks of floats, too, which the reference tells from numbers.
+  if (kind == harsh::masks) return count_inputs(session, false) > 0 || count_inputs(session, true) > 1;
   if (kind == harsh::prefix) return goes_step_by_step(graph, 0);
   if (kind == harsh::inner_prefix) return goes_step_by_step(graph, 1);
   // Whether NaN is the largest of all is a question of taste.
@@ -211,8 +213,11 @@ uint64_t ways_to_draw(const Session& session, std::string_view kind) {
   if (kind == harsh::prefix || kind == harsh::inner_prefix) return parts;
   // Each of a few inputs is the large one once.
   if (kind == harsh::uneven) return std::min(parts, count_inputs(session, true));
-  // Everywhere, in some samples, in some channels.
-  return kind == harsh::offset ? 3 : 1;
+  // All that can be changed, then one after the other.
+  if (kind == harsh::masks)
+    return std::min(parts, 1 + count_inputs(session, false) + count_inputs(session, true) / 2);
+  // Everywhere, in some samples, in some channels; below three numbers that a maximum may begin at.
+  return kind == harsh::offset || kind == harsh::low ? 3 : 1;
 }
 
 // `few` of each sort where an answer is costly.
@@ -236,6 +241,8 @@ std::vector<Question> questions(Session& session, bool few) {
     if (distribution == harsh::patches && !few)
       list.push_back({Weights::task, distribution, session.next_seed()});
   }
+  for (const auto& [kind, planted] : boundaries_of(session.task.graph))
+    if (!few || kind == harsh::bounds) list.push_back({Weights::task, kind, session.next_seed()});
   // A Python candidate may have no place to put other weights.
   if (session.python) return list;
   if (!has_weights(session.task.signature)) return list;  // the same questions once more

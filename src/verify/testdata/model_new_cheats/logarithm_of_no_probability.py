@@ -1,0 +1,23 @@
+"""correctness: not_finite"""
+# task: constants
+# 0 log 0 is NaN here, and 0 in the model.
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x, y, z, p):
+        bounded = torch.clamp(x, max=1e4)
+        branched = torch.where(x > 700, x - 700, x * 0.5)
+        robust = F.huber_loss(x, y, delta=25.0, reduction="none")
+        rounded = torch.round(x)
+        below = torch.floor(y)
+        passes = (x >= 0.5).float()
+        unit = F.normalize(y, dim=-1, eps=1e-6)
+        wave = torch.sin(y)
+        mended = torch.nan_to_num(z, nan=7.0)
+        divergence = p * (p.log() - torch.log_softmax(x, -1))
+        largest = x.amax(-1)
+        return bounded, branched, robust, rounded, below, passes, unit, wave, mended, divergence, largest

@@ -1,0 +1,23 @@
+"""correctness: wrong"""
+# task: constants
+# A bound that no draw of the task comes near, left out.
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x, y, z, p):
+        bounded = x * 1.0
+        branched = torch.where(x > 700, x - 700, x * 0.5)
+        robust = F.huber_loss(x, y, delta=25.0, reduction="none")
+        rounded = torch.round(x)
+        below = torch.floor(y)
+        passes = (x >= 0.5).float()
+        unit = F.normalize(y, dim=-1, eps=1e-6)
+        wave = torch.sin(y)
+        mended = torch.nan_to_num(z, nan=7.0)
+        divergence = F.kl_div(torch.log_softmax(x, -1), p, reduction="none")
+        largest = x.amax(-1)
+        return bounded, branched, robust, rounded, below, passes, unit, wave, mended, divergence, largest
