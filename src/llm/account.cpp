@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/time_account.h"
 #include "llm/chat_json.h"
 #include "llm/wire.h"
 
@@ -184,7 +185,7 @@ Result<Reply> AccountedChat::ask(const Request& request, const AskOptions& optio
   else if (streamed > 0)
     usage = {
         .input = prompt, .output = static_cast<int64_t>(streamed / bytes_per_token + 1), .estimated = true};
-  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const double seconds = seconds_since(start);
   account_.settle(hold, agent_, usage, price_, seconds, !reply);
   return reply;
 }

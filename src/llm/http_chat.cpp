@@ -4,6 +4,7 @@
 
 #include "base/terminal.h"
 #include "base/text.h"
+#include "base/time_account.h"
 #include "llm/account.h"
 #include "llm/wire.h"
 
@@ -100,7 +101,7 @@ Result<Reply> HttpChat::ask_once(const Request& request, const AskOptions& optio
   const Wire& wire = wire_of(profile_.api);
   HttpRequest post{.url = without_slash(profile_.url) + wire.path(),
                    .headers = wire.headers(key_),
-                   .body = wire.body(profile_, request).dump(-1, ' ', false, Json::error_handler_t::replace)};
+                   .body = line_text(wire.body(profile_, request))};
   post.headers.emplace_back("Content-Type", "application/json");
   post.headers.emplace_back("Accept", profile_.stream ? "text/event-stream" : "application/json");
   const HttpOptions limits{
@@ -120,7 +121,7 @@ Result<Reply> HttpChat::ask_once(const Request& request, const AskOptions& optio
     return status_error(profile_, head.status, refusal);
   }
   STITCH_TRY(Reply reply, body.end());
-  reply.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  reply.seconds = seconds_since(start);
   if (reply.model.empty()) reply.model = profile_.model;
   estimate_usage(reply, request);
   return reply;

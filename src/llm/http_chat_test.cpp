@@ -5,7 +5,6 @@
 #include "llm/connect.h"
 #include "llm/scripted_bodies.h"
 #include "llm/testing.h"
-#include "llm/url.h"
 
 namespace stitch::llm {
 namespace {
@@ -136,18 +135,6 @@ TEST(Proxy, FromTheEnvironment) {
     EXPECT_EQ(proxy(https, {{"HTTPS_PROXY", "p:1"}, {"no_proxy", other}}), "http://p:1") << other;
   EXPECT_EQ(proxy("http://localhost:11434/v1", {{"http_proxy", "p:1"}}), "direct");
   EXPECT_EQ(proxy("http://[::1]:80/v1", {{"http_proxy", "p:1"}}), "direct");
-}
-
-TEST(Url, Parts) {
-  auto url = parse_url("https://me:pw@[::1]:8443/v1/x?y");
-  ASSERT_TRUE(url);
-  EXPECT_TRUE(url->secure);
-  EXPECT_EQ(url->user, "me:pw");
-  EXPECT_EQ(url->origin(), "https://[::1]:8443");
-  EXPECT_EQ(url->path, "/v1/x?y");
-  EXPECT_EQ(parse_url("http://host")->port, 80);
-  for (const char* bad : {"", "host", "ftp://x", "http://", "http://x:99999/", "http://x:/", "http://[::1/"})
-    EXPECT_FALSE(parse_url(bad)) << bad;
 }
 
 }  // namespace

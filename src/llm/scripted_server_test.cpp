@@ -1,5 +1,4 @@
 // Whole conversations over loopback: the client against servers that behave and that don't.
-#ifdef STITCH_HAVE_HTTPLIB
 #include "llm/scripted_server.h"
 
 #include <gtest/gtest.h>
@@ -224,4 +223,3 @@ TEST(HttpTransport, BadAddresses) {
 
 }  // namespace
 }  // namespace stitch::llm
-#endif

@@ -7,26 +7,20 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
-#include "base/result.h"
+#include "http/client.h"
 #include "llm/profile.h"
 
 namespace stitch::llm {
 
-using Headers = std::vector<std::pair<std::string, std::string>>;
+using Headers = http::Headers;
+using HttpHead = http::Response;  // without its body
+using http::Receive;
 
 struct HttpRequest {
   std::string url;
   Headers headers;
   std::string body;
-};
-
-struct HttpHead {
-  int status = 0;
-  Headers headers;  // names in lower case
-  std::string header(std::string_view name) const;
 };
 
 struct HttpOptions {
@@ -35,9 +29,6 @@ struct HttpOptions {
   std::optional<std::chrono::steady_clock::time_point> deadline;
   std::function<bool()> should_stop;
 };
-
-// A piece of the body, in the thread that posts; an error ends the request and is its result.
-using Receive = std::function<Result<void>(const HttpHead& head, std::string_view bytes)>;
 
 class Transport {
  public:
@@ -48,9 +39,7 @@ class Transport {
                                 const Receive& receive) = 0;
 };
 
-// cpp-httplib with OpenSSL: certificates verified, HTTPS_PROXY, HTTP_PROXY and NO_PROXY obeyed, redirects not
-// followed (they would take the key along). Where it wasn't found at build time, every post fails and says
-// so.
+// By http/client.h, with HTTPS_PROXY, HTTP_PROXY and NO_PROXY obeyed.
 std::shared_ptr<Transport> http_transport(Environment environment = process_environment());
 bool has_http();
 
