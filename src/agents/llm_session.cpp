@@ -57,7 +57,7 @@ Result<std::shared_ptr<LlmSession>> LlmSession::open(LlmOptions options,
 }
 
 Result<void> LlmSession::keep(const Json& exchange) const {
-  if (tell_) tell_(exchange.dump(-1, ' ', false, Json::error_handler_t::replace));
+  if (tell_) tell_(line_text(exchange));
   return file_ ? file_(exchange) : Result<void>();
 }
 

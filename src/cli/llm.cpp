@@ -14,10 +14,6 @@ namespace stitch {
 
 namespace {
 
-std::string llm_text(const Json& document) {
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
-}
-
 // Lines stay lines; nothing else in them moves the cursor.
 std::string printable_lines(std::string_view text) {
   std::vector<std::string> lines = split(text, '\n');
@@ -48,7 +44,7 @@ Result<int> run_list(const llm::Config& config, Console& console) {
       one["origin"] = profile.origin;
       profiles.push_back(std::move(one));
     }
-    console.out << llm_text(
+    console.out << document_text(
         {{"profiles", profiles}, {"warnings", config.warnings}, {"http", llm::has_http()}});
     return 0;
   }
@@ -76,7 +72,7 @@ void print_reply(const llm::Reply& reply, const llm::Profile& profile, const llm
     document["profile"] = profile.name;
     document["requests"] = spent.requests;
     document["dollars"] = dollars ? Json(*dollars) : Json();
-    console.out << llm_text(document);
+    console.out << document_text(document);
     return;
   }
   if (!shown) console.out << printable_lines(reply.text);
