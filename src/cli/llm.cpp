@@ -7,6 +7,7 @@
 #include "base/progress.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "http/client.h"
 #include "llm/chat_json.h"
 #include "llm/connect.h"
 
@@ -45,7 +46,7 @@ Result<int> run_list(const llm::Config& config, Console& console) {
       profiles.push_back(std::move(one));
     }
     console.out << document_text(
-        {{"profiles", profiles}, {"warnings", config.warnings}, {"http", llm::has_http()}});
+        {{"profiles", profiles}, {"warnings", config.warnings}, {"http", http::has_client()}});
     return 0;
   }
   Table table({{"profile"}, {"api"}, {"url"}, {"model"}, {"key"}, {"from"}});
@@ -59,7 +60,7 @@ Result<int> run_list(const llm::Config& config, Console& console) {
   }
   console.out << table.render(console.out_terminal, 0);
   for (const std::string& warning : config.warnings) console.err << "warning: " << printable(warning) << '\n';
-  if (!llm::has_http())
+  if (!http::has_client())
     console.err
         << "warning: built without HTTP support (cpp-httplib was not found): none of them can be reached\n";
   return 0;

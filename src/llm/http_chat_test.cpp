@@ -28,7 +28,8 @@ TEST(HttpChat, StreamsAndDocuments) {
   EXPECT_EQ(reply->text, "hello");
   EXPECT_TRUE(reply->usage.estimated);  // the events said 0 and 0
   ASSERT_EQ(transport->posted.size(), 1u);
-  EXPECT_EQ(transport->posted[0].url, "https://x.test/v1/chat/completions");
+  EXPECT_EQ(transport->posted[0].url.origin() + transport->posted[0].url.path,
+            "https://x.test:443/v1/chat/completions");
   EXPECT_EQ(transport->posted[0].body.find("sk-1"), std::string::npos);
   EXPECT_EQ(code_of({"\n", openai_document({.text = "whole"})}), "fine: whole");
 }
@@ -73,7 +74,9 @@ TEST(HttpChat, KeysAreHiddenInWhatServersSay) {
 }
 
 TEST(HttpChat, RetryAfter) {
-  auto wait = [](Headers headers) { return retry_after({.status = 429, .headers = std::move(headers)}); };
+  auto wait = [](http::Headers headers) {
+    return retry_after({.status = 429, .headers = std::move(headers)});
+  };
   EXPECT_EQ(wait({{"retry-after", "3"}}), 3);
   EXPECT_EQ(wait({{"retry-after-ms", "250"}, {"retry-after", "1"}}), 0.25);
   EXPECT_EQ(wait({{"retry-after", "Wed, 21 Oct 2026 07:28:00 GMT"}}), std::nullopt);
@@ -114,7 +117,7 @@ TEST(Connect, TriesAreCountedRetriedAndWrittenDown) {
 
 TEST(Proxy, FromTheEnvironment) {
   auto proxy = [](std::string url, std::map<std::string, std::string> variables) {
-    return proxy_for(url,
+    return proxy_for(*http::parse_url(url),
                      [&](const std::string& name) -> std::optional<std::string> {
                        auto found = variables.find(name);
                        return found == variables.end() ? std::nullopt : std::optional(found->second);

@@ -20,11 +20,8 @@ bool excepts(std::string word, const http::Url& url) {
 
 }  // namespace
 
-std::optional<std::string> proxy_for(std::string_view url, const Environment& environment) {
-  const auto parsed = http::parse_url(url);
-  if (!parsed) return std::nullopt;
-  if (const std::string host = lower_case(parsed->host);
-      http::is_loopback(host) || host.ends_with(".localhost"))
+std::optional<std::string> proxy_for(const http::Url& url, const Environment& environment) {
+  if (const std::string host = lower_case(url.host); http::is_loopback(host) || host.ends_with(".localhost"))
     return std::nullopt;
   auto first_of = [&](std::initializer_list<const char*> variables) {
     for (const char* variable : variables)
@@ -32,9 +29,9 @@ std::optional<std::string> proxy_for(std::string_view url, const Environment& en
     return std::string();
   };
   for (const std::string& word : split(lower_case(first_of({"no_proxy", "NO_PROXY"})), ','))
-    if (excepts(trim(word), *parsed)) return std::nullopt;
-  std::string proxy = parsed->secure ? first_of({"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"})
-                                     : first_of({"http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"});
+    if (excepts(trim(word), url)) return std::nullopt;
+  std::string proxy = url.secure ? first_of({"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"})
+                                 : first_of({"http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"});
   if (proxy.empty()) return std::nullopt;
   if (proxy.find("://") == std::string::npos) proxy = "http://" + proxy;
   return proxy;

@@ -4,7 +4,7 @@
 #include "llm/chat.h"
 #include "llm/profile.h"
 #include "llm/sse.h"
-#include "llm/transport.h"
+#include "http/message.h"
 
 namespace stitch::llm {
 
@@ -24,7 +24,7 @@ class Wire {
  public:
   virtual ~Wire() = default;
   virtual std::string path() const = 0;  // behind the profile's url
-  virtual Headers headers(const std::string& key) const = 0;
+  virtual http::Headers headers(const std::string& key) const = 0;
   virtual Json body(const Profile& profile, const Request& request) const = 0;
   // `options` must outlive the reader; `limit`: bytes of the answer.
   virtual std::unique_ptr<ReplyReader> reader(const AskOptions& options, size_t limit) const = 0;
