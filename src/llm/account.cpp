@@ -5,7 +5,6 @@
 
 #include "base/time_account.h"
 #include "llm/chat_json.h"
-#include "llm/wire.h"
 
 namespace stitch::llm {
 
