@@ -1,5 +1,6 @@
 #include "llm/fences.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 

@@ -1,10 +1,10 @@
 // The two APIs: a Request as the body of a POST, and a Reply from what comes back. No network here.
 #pragma once
 
+#include "http/message.h"
 #include "llm/chat.h"
 #include "llm/profile.h"
 #include "llm/sse.h"
-#include "http/message.h"
 
 namespace stitch::llm {
 
