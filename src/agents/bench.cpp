@@ -24,11 +24,9 @@ namespace stitch::agents {
 namespace {
 
 constexpr size_t most_kernels = 8;
-constexpr auto no_throw = Json::error_handler_t::replace;
-
 // One write per line: a killed process leaves whole lines, or an incomplete one that readers ignore.
 Result<void> append_line(const fs::path& file, const Json& record) {
-  const std::string line = record.dump(-1, ' ', false, no_throw) + '\n';
+  const std::string line = line_text(record) + '\n';
   int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   bool written =
       descriptor >= 0 && ::write(descriptor, line.data(), line.size()) == static_cast<ssize_t>(line.size());

@@ -9,8 +9,6 @@
 #include "base/text.h"
 #include "llm/scripted_server.h"
 
-#ifdef STITCH_HAVE_HTTPLIB  // else there is no server to speak to
-
 namespace stitch::agents {
 namespace {
 
@@ -142,5 +140,3 @@ TEST(Candidate, IsWrittenByALanguageModelOnly) {
 
 }  // namespace
 }  // namespace stitch::agents
-
-#endif

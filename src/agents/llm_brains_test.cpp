@@ -10,8 +10,6 @@
 #include "base/time_account.h"
 #include "llm/scripted_server.h"
 
-#ifdef STITCH_HAVE_HTTPLIB  // else there is no server to speak to
-
 namespace stitch::agents {
 namespace {
 
@@ -222,7 +220,8 @@ TEST_P(LlmBrains, PlanNonsenseAndTheBuiltInPlanShips) {
       llm::says(R"({"steps": [{"title": "a", "why": "b", "changes": [{"split": "nobody"}]}]})"));
   auto run = this->run({passes(4), passes(4)}, {.planner = "llm:test"});
   ASSERT_TRUE(run) << run.error().text();
-  EXPECT_TRUE(in_words(run->ledger).starts_with("whole plan better, plan no answer")) << in_words(run->ledger);
+  EXPECT_TRUE(in_words(run->ledger).starts_with("whole plan better, plan no answer"))
+      << in_words(run->ledger);
   EXPECT_NE(server->asked()[1].body->dump().find("there is no region 'nobody'"), std::string::npos);
 }
 
@@ -307,5 +306,3 @@ TEST(PlanAnswer, SaysWhichStepCantBeTaken) {
 
 }  // namespace
 }  // namespace stitch::agents
-
-#endif

@@ -17,8 +17,6 @@
 #include "store/database.h"
 #include "store/run_store.h"
 
-#ifdef STITCH_HAVE_HTTPLIB  // else there is no server to speak to
-
 namespace stitch::agents {
 namespace {
 
@@ -215,5 +213,3 @@ INSTANTIATE_TEST_SUITE_P(InStyle, OnTheEmulatedGpu, testing::Values(CoderStyle::
 
 }  // namespace
 }  // namespace stitch::agents
-
-#endif

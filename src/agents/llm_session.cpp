@@ -57,7 +57,7 @@ Result<std::shared_ptr<LlmSession>> LlmSession::open(LlmOptions options,
 }
 
 Result<void> LlmSession::keep(const Json& exchange) const {
-  if (tell_) tell_(exchange.dump(-1, ' ', false, Json::error_handler_t::replace));
+  if (tell_) tell_(line_text(exchange));
   return file_ ? file_(exchange) : Result<void>();
 }
 
@@ -108,7 +108,6 @@ Result<LlmBrain> LlmSession::brain(std::string_view words, llm::Agent agent) {
   out.author = format("llm:{}/{}", profile.name, profile.model);
   llm::Connection connection{.profile = std::move(profile), .agent = agent, .account = &account_};
   connection.transcript = [this](const Json& each) { return keep(each); };
-  connection.transport = options_.transport;
   STITCH_TRY(std::unique_ptr<llm::Chat> chat, llm::connect(std::move(connection)));
   out.chat = std::make_unique<GoingOn>(*this, agent, std::move(chat));
   return out;

@@ -20,9 +20,8 @@ struct LlmOptions {
   bool whole = false;  // instead, the whole forward pass as one source
   int max_turns = 24;  // of an agent, for one region
   llm::Budget budget;
-  fs::path record, replay;                    // transcripts; empty: none
-  fs::path prompts, notes;                    // the user's folders; empty: built-in ones only
-  std::shared_ptr<llm::Transport> transport;  // null: HTTP
+  fs::path record, replay;  // transcripts; empty: none
+  fs::path prompts, notes;  // the user's folders; empty: built-in ones only
 };
 
 // "llm:PROFILE[/MODEL]"

@@ -12,10 +12,6 @@
 
 namespace stitch::agents {
 
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
 double seconds_of(const verifier::Verdict& verdict, double predicted) {
   return verdict.timing ? verdict.timing->at("program").at("seconds").get<double>() : predicted;
 }

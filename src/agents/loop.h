@@ -4,10 +4,9 @@
 
 #include "agents/optimize.h"
 #include "agents/tune.h"
+#include "base/time_account.h"
 
 namespace stitch::agents {
-
-double seconds_since(Clock::time_point begin);
 
 class Loop final : private Workbench {
  public:

@@ -1,5 +1,6 @@
 #include "base/descriptor.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -27,6 +28,14 @@ msghdr message_of(iovec& bytes, Control& control) {
 }
 
 }  // namespace
+
+bool Pipe::open() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return false;
+  read = Descriptor(ends[0]);
+  write = Descriptor(ends[1]);
+  return true;
+}
 
 Descriptor::~Descriptor() {
   if (number_ >= 0) ::close(number_);

@@ -29,6 +29,11 @@ class Descriptor {
   int number_ = -1;
 };
 
+struct Pipe {
+  Descriptor read, write;
+  bool open();
+};
+
 // As ::write; the descriptor arrives with the first byte.
 ssize_t send_with_descriptor(int socket, std::string_view bytes, int descriptor);
 // As ::read; what came with the bytes goes to `descriptor`.

@@ -1,4 +1,4 @@
-// Ed25519 signatures (RFC 8032): who wrote a receipt. Written here so that no machine lacks them.
+// Ed25519 signatures (RFC 8032): who wrote a receipt.
 #pragma once
 
 #include <array>

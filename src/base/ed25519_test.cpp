@@ -2,22 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "base/sha512.h"
-
 namespace stitch {
 namespace {
-
-TEST(Sha512, KnownSums) {
-  // FIPS 180-4's examples: one block, and two.
-  EXPECT_EQ(hex_of(sha512("abc")),
-            "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a"
-            "2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f");
-  EXPECT_EQ(
-      hex_of(sha512("abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnopqklm"
-                    "nopqrlmnopqrsmnopqrstnopqrstu")),
-      "8e959b75dae313da8cf4f72814fc143f8f7779c6eb9f7fa17299aeadb6889018"
-      "501d289e4900f7e4331b99dec4b5433ac7d329eeb6dd26545e96e55b874be909");
-}
 
 struct Vector {
   const char *seed, *key, *message, *signature;

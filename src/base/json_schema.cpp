@@ -36,7 +36,7 @@ constexpr std::array keywords = {"$ref",
                                  "allOf"};
 
 std::string shown(const Json& value) {
-  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = line_text(value);
   if (text.size() <= 60) return text;
   size_t end = 57;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;

@@ -2,17 +2,18 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <mutex>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -45,38 +46,20 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return out;
 }
 
-struct Pipe {
-  int read = -1, write = -1;
-  bool open() {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) return false;
-    read = ends[0];
-    write = ends[1];
-    return true;
-  }
-};
-
 }  // namespace
 
-Result<Child> Child::start(const Command& command) {
-  require(!command.words.empty(), "a command has at least its program");
-  // Writing to a child that died must be an error to report, not the end of this process.
-  static std::once_flag once;
-  std::call_once(once, [] { ::signal(SIGPIPE, SIG_IGN); });
+Result<int> spawn(const Command& command, std::span<const int> descriptors) {
+  std::array<int, 8> moved{};
+  require(!command.words.empty() && descriptors.size() <= moved.size(), "a command has at least its program");
   auto program = find_program(command.words[0]);
   if (!program) return user_error("program", format("program '{}' not found on the PATH", command.words[0]));
-
-  Pipe in, out, err;
-  if (!in.open() || !out.open() || !err.open())
-    return work_error("process", format("cannot create a pipe: {}", std::strerror(errno)));
-
   std::vector<std::string> words = command.words;
   std::vector<std::string> variables = environment_with(command.extra_environment);
   std::vector<char*> argv = pointers(words), envp = pointers(variables);
-  std::string path = program->string();
+  const std::string path = program->string();
 
-  int parent = ::getpid();
-  int pid = ::fork();
+  const int parent = ::getpid();
+  const int pid = ::fork();
   if (pid == 0) {
     // Only async-signal-safe calls from here on.
     ::setpgid(0, 0);
@@ -86,23 +69,31 @@ Result<Child> Child::start(const Command& command) {
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(127);
-    ::dup2(in.read, 0);
-    ::dup2(out.write, 1);
-    ::dup2(err.write, 2);
+    // First out of the way of the numbers to come, then to them.
+    for (size_t i = 0; i < descriptors.size(); ++i) moved[i] = ::fcntl(descriptors[i], F_DUPFD_CLOEXEC, 16);
+    for (size_t i = 0; i < descriptors.size(); ++i)
+      if (::dup2(moved[i], static_cast<int>(i)) < 0) ::_exit(127);
     ::execve(path.c_str(), argv.data(), envp.data());
     ::_exit(127);
   }
-  ::close(in.read);
-  ::close(out.write);
-  ::close(err.write);
-  Child child;
-  child.pid_ = pid;
-  child.in_ = in.write;
-  child.out_ = out.read;
-  child.err_ = err.read;
   if (pid < 0) return work_error("process", format("cannot start {}: {}", path, std::strerror(errno)));
   if (is_logging()) log_line(format("process {}: {}", pid, join(words, " ")));
   ::setpgid(pid, pid);
+  return pid;
+}
+
+Result<Child> Child::start(const Command& command) {
+  // Writing to a child that died must be an error to report, not the end of this process.
+  static std::once_flag once;
+  std::call_once(once, [] { ::signal(SIGPIPE, SIG_IGN); });
+  Pipe in, out, err;
+  if (!in.open() || !out.open() || !err.open())
+    return work_error("process", format("cannot create a pipe: {}", std::strerror(errno)));
+  Child child;
+  STITCH_TRY(child.pid_, spawn(command, std::array{in.read.get(), out.write.get(), err.write.get()}));
+  child.in_ = in.write.release();
+  child.out_ = out.read.release();
+  child.err_ = err.read.release();
   ::fcntl(child.err_, F_SETFL, O_NONBLOCK);
   if (command.time_limit.count() > 0) child.deadline_ = Clock::now() + command.time_limit;
   return child;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,10 @@ struct Finished {
   bool timed_out = false;
   std::string error_tail;  // the last 64 kB of stderr
 };
+
+// Starts it in a process group of its own, with `descriptors` as its 0, 1, 2, …; it is killed when this
+// process ends. Returns its number.
+Result<int> spawn(const Command& command, std::span<const int> descriptors);
 
 // A running child that is spoken to in lines: stdin in, stdout out.
 class Child {

@@ -12,6 +12,7 @@
 #include "base/format.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/time_account.h"
 
 namespace stitch {
 
@@ -53,7 +54,7 @@ std::string json_line(const ProgressState& state) {
                      {"done", state.done},
                      {"total", state.total},
                      {"seconds", state.seconds}};
-  return line.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return line_text(line);
 }
 
 // Escape sequences take no room.
@@ -134,7 +135,7 @@ void Progress::watch() {
 }
 
 void Progress::draw() {
-  state_.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+  state_.seconds = seconds_since(start_);
   ++state_.frame;
   if (machine_reads()) {
     if (state_.frame % 5 == 0) out_ << json_line(state_) << '\n' << std::flush;

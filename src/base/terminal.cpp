@@ -23,8 +23,7 @@ std::string_view environment(const char* name) {
 bool locale_is_utf8() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"})
     if (std::string_view value = environment(name); !value.empty()) {
-      std::string lower(value);
-      std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+      const std::string lower = lower_case(value);
       return lower.find("utf-8") != std::string::npos || lower.find("utf8") != std::string::npos;
     }
   return false;

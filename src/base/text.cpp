@@ -71,6 +71,20 @@ std::optional<int64_t> parse_integer(std::string_view text) {
   return value;
 }
 
+std::string lower_case(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
+std::string hex_text(std::span<const uint8_t> bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string out;
+  for (const uint8_t byte : bytes) out += {digits[byte >> 4], digits[byte & 15]};
+  return out;
+}
+
 std::string quote(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {

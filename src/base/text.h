@@ -14,11 +14,15 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
 std::string join(std::span<const int64_t> parts, std::string_view separator);
 std::vector<std::string> split(std::string_view text, char separator);
 std::string trim(std::string_view text);
+std::string lower_case(std::string_view text);  // ASCII
 
 // The shortest decimal that reads back as the same double; always with a '.', an 'e', inf or nan.
 std::string number_text(double value);
 std::optional<double> parse_number(std::string_view text);
 std::optional<int64_t> parse_integer(std::string_view text);
+
+// Two hexadecimal digits a byte, in lower case.
+std::string hex_text(std::span<const uint8_t> bytes);
 
 // A double-quoted string with JSON's escapes, and back.
 std::string quote(std::string_view text);

@@ -10,6 +10,10 @@
 
 namespace stitch {
 
+inline double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
 class TimeAccount {
  public:
   enum class Kind : uint8_t {
@@ -38,7 +42,7 @@ class SpentOn {
   SpentOn(const SpentOn&) = delete;
   SpentOn& operator=(const SpentOn&) = delete;
   ~SpentOn();
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+  double seconds() const { return seconds_since(begin_); }
 
  private:
   friend class TimeAccount;

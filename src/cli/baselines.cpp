@@ -97,7 +97,7 @@ Result<int> run_baselines(const BaselinesCommand& command, Console& console) {
     }
   }
   if (console.json)
-    console.out << Json{{"tasks", tasks}}.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    console.out << document_text(Json{{"tasks", tasks}});
   else
     console.out << table.render(console.out_terminal);
   return 0;

@@ -327,7 +327,7 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   Warnings warnings(console);
   warn_of_training(run->records, warnings);
   warnings.add_to(summary);
-  const std::string text = summary.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+  const std::string text = document_text(summary);
   STITCH_CHECK(write_file(options.out / "summary.json", text));
   STITCH_CHECK(write_file(options.out / "index.html", bench_page(summary)));
   for (const char* page : pages) STITCH_CHECK(add_to_record(options.out, page));

@@ -268,7 +268,7 @@ void add_settings(const Json& settings, const std::string& before, std::vector<s
     auto text = [](const Json& one) {
       return one.is_boolean()  ? (one.get<bool>() ? "yes" : "no")
              : one.is_string() ? one.get<std::string>()
-                               : one.dump(-1, ' ', false, Json::error_handler_t::replace);
+                               : line_text(one);
     };
     if (value.is_array())
       for (const Json& each : value) words.push_back(text(each));

@@ -92,7 +92,7 @@ Result<int> run_config(const ConfigCommand& command, Console& console) {
   STITCH_TRY(const Settings settings, load_settings(app, llm::process_environment()));
   const std::vector<ConfigRow> rows = rows_of(app, settings, command.command);
   if (console.json) {
-    console.out << to_json(rows, settings).dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    console.out << document_text(to_json(rows, settings));
     return 0;
   }
   for (const std::string& warning : settings.warnings)

@@ -83,7 +83,7 @@ int doctor_exit_code(const std::vector<Check>& checks) {
 Result<int> run_doctor(Console& console) {
   std::vector<Check> checks = examine_machine();
   if (console.json)
-    console.out << doctor_json(checks).dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    console.out << document_text(doctor_json(checks));
   else
     console.out << doctor_text(checks, console.out_terminal);
   return doctor_exit_code(checks);

@@ -7,16 +7,13 @@
 #include "base/progress.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "http/client.h"
 #include "llm/chat_json.h"
 #include "llm/connect.h"
 
 namespace stitch {
 
 namespace {
-
-std::string llm_text(const Json& document) {
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
-}
 
 // Lines stay lines; nothing else in them moves the cursor.
 std::string printable_lines(std::string_view text) {
@@ -48,8 +45,8 @@ Result<int> run_list(const llm::Config& config, Console& console) {
       one["origin"] = profile.origin;
       profiles.push_back(std::move(one));
     }
-    console.out << llm_text(
-        {{"profiles", profiles}, {"warnings", config.warnings}, {"http", llm::has_http()}});
+    console.out << document_text(
+        {{"profiles", profiles}, {"warnings", config.warnings}, {"http", http::has_client()}});
     return 0;
   }
   Table table({{"profile"}, {"api"}, {"url"}, {"model"}, {"key"}, {"from"}});
@@ -63,7 +60,7 @@ Result<int> run_list(const llm::Config& config, Console& console) {
   }
   console.out << table.render(console.out_terminal, 0);
   for (const std::string& warning : config.warnings) console.err << "warning: " << printable(warning) << '\n';
-  if (!llm::has_http())
+  if (!http::has_client())
     console.err
         << "warning: built without HTTP support (cpp-httplib was not found): none of them can be reached\n";
   return 0;
@@ -76,7 +73,7 @@ void print_reply(const llm::Reply& reply, const llm::Profile& profile, const llm
     document["profile"] = profile.name;
     document["requests"] = spent.requests;
     document["dollars"] = dollars ? Json(*dollars) : Json();
-    console.out << llm_text(document);
+    console.out << document_text(document);
     return;
   }
   if (!shown) console.out << printable_lines(reply.text);

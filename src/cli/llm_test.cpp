@@ -87,7 +87,6 @@ TEST_F(LlmCommandTest, AServerThatIsNotThere) {
   EXPECT_TRUE(error["code"] == "llm_unreachable" || error["code"] == "llm_no_http") << error;
 }
 
-#ifdef STITCH_HAVE_HTTPLIB
 TEST_F(LlmCommandTest, AsksAndShowsTheAnswerEscaped) {
   auto server = llm::ScriptedServer::start();
   ASSERT_TRUE(server) << server.error().text();
@@ -115,7 +114,6 @@ TEST_F(LlmCommandTest, AsksAndShowsTheAnswerEscaped) {
   EXPECT_EQ((*server)->asked()[2].body->at("model"), "other");
   EXPECT_NE(read_file(record)->find("\"hello\""), std::string::npos);
 }
-#endif
 
 }  // namespace
 }  // namespace stitch

@@ -29,8 +29,7 @@ Json without_timelines(Json document) {
   for (Json& side : document["sides"]) {
     std::vector<std::string> long_ones;
     for (const auto& [key, value] : side.items())
-      if (key != "regions" && key != "diagnosis" &&
-          value.dump(-1, ' ', false, Json::error_handler_t::replace).size() > most_bytes)
+      if (key != "regions" && key != "diagnosis" && line_text(value).size() > most_bytes)
         long_ones.push_back(key);
     for (const std::string& key : long_ones) side.erase(key);
   }

@@ -35,9 +35,7 @@ Json note_json(const notes::Note& note) {
   return json;
 }
 
-void print_json(const Json& json, Console& console) {
-  console.out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
-}
+void print_json(const Json& json, Console& console) { console.out << document_text(json); }
 
 // What a user's folder says goes to the terminal line by line, without control characters.
 std::string note_lines(const std::string& text) {

@@ -225,7 +225,7 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   json["report"] = report;
   const Standing standing = standing_of(json);
   if (console.json)
-    console.out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    console.out << document_text(json);
   else
     print_result(command, options, *optimized, json, console);
   if (command.exit_slower && (standing.best <= 0 || standing.slower())) return 1;

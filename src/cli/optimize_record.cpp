@@ -70,7 +70,7 @@ std::string record_of(const OptimizeCommand& given) {
   command.coder_weights = place_of_coder(command.coder_weights);
   Json json = {{"mode", name(command.mode)}};
   each_member(command, [&](const char* key, const auto& value) { json[key] = value; });
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return line_text(json);
 }
 
 Result<OptimizeCommand> read_command(const std::string& record) {

@@ -224,7 +224,7 @@ std::string fill(std::string_view page, const std::map<std::string, std::string,
 }  // namespace
 
 std::string report_page(const Report& report) {
-  std::string data = page_data(report).dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string data = line_text(page_data(report));
   return fill(embedded_page_html, {{"title", escaped(printable(report.graph.name))},
                                    {"css", std::string(embedded_base_css) + std::string(embedded_graph_css)},
                                    {"js", std::string(embedded_page_js)},

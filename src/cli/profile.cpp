@@ -175,8 +175,7 @@ Result<int> run_profile(const ProfileCommand& command, Console& console) {
     std::vector<profile::Timeline> timelines;
     if (run.pytorch) timelines.push_back(*run.pytorch);
     if (run.collected) timelines.push_back(run.collected->timeline);
-    const std::string text =
-        profile::chrome_trace(timelines).dump(-1, ' ', false, Json::error_handler_t::replace);
+    const std::string text = line_text(profile::chrome_trace(timelines));
     STITCH_CHECK(write_output_file(command.trace, text + "\n", overwrite));
     document["trace"] = command.trace;
   }
@@ -188,7 +187,7 @@ Result<int> run_profile(const ProfileCommand& command, Console& console) {
   }
   warnings.add_to(document);
   if (console.json) {
-    console.out << document.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    console.out << document_text(document);
     return 0;
   }
   console.out << profile_text(document, console.out_terminal);

@@ -18,9 +18,7 @@ Json prompt_json(const prompts::Prompt& prompt) {
   return json;
 }
 
-void say_json(const Json& json, Console& console) {
-  console.out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
-}
+void say_json(const Json& json, Console& console) { console.out << document_text(json); }
 
 void list_prompts(const std::vector<prompts::Prompt>& all, Console& console) {
   if (console.json) {

@@ -40,7 +40,7 @@ std::string printable_message(std::string_view text) {
 
 int report_error(const Error& error, Console& console) {
   if (console.json) {
-    console.out << to_json(error).dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    console.out << document_text(to_json(error));
     return error.exit_code();
   }
   auto [place, code] = split_place(error.where);
@@ -56,7 +56,7 @@ int report_error(const Error& error, Console& console) {
 int report_bug(const char* what, Console& console) {
   if (console.json) {
     Json error = {{"code", "bug"}, {"message", what}, {"exit_code", 3}};
-    console.out << Json{{"error", error}}.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    console.out << document_text(Json{{"error", error}});
   } else {
     console.err << styled("bug in stitchcuda:", Style::bad, console.err_terminal) << ' ' << what << '\n'
                 << "This is our mistake, not yours. Please report it with the command you ran.\n";

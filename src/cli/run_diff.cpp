@@ -138,7 +138,7 @@ Result<int> diff_runs(const store::RunStore& store, const store::Run& a, const s
   STITCH_TRY(Side left, side_of(store, a));
   STITCH_TRY(Side right, side_of(store, b));
   if (console.json)
-    console.out << compared(left, right).dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    console.out << document_text(compared(left, right));
   else
     print(left, right, console);
   return 0;

@@ -95,7 +95,7 @@ Result<int> show_run(const store::RunStore& store, const store::Run& run, Consol
   STITCH_TRY(const std::vector<Exchange> all, conversation_of(store, past));
   json["conversation"] = to_json(all);
   if (console.json) {
-    console.out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    console.out << document_text(json);
     return 0;
   }
   const Terminal& terminal = console.out_terminal;

@@ -14,10 +14,9 @@
 #include "cli/choose_device.h"
 #include "cli/choose_gpu.h"
 #include "cli/model_options.h"
-#include "http/client.h"
+#include "http/url.h"
 #include "serve/fleet/fan_out.h"
 #include "serve/fleet/worker.h"
-#include "serve/reward/door.h"
 #include "serve/reward/service.h"
 #include "serve/reward/task_shelf.h"
 #include "serve/token.h"
@@ -83,10 +82,10 @@ Result<serve::ServiceOptions> service_options(const ServeCommand& command) {
   out.answer_within = command.answer_within;
   out.lease_seconds = command.lease;
   STITCH_TRY(out.token, serve::token_in(command.token_env));
-  if (!command.cluster.on.empty() && (out.token.empty() || serve::is_loopback(command.host)))
+  if (!command.cluster.on.empty() && (out.token.empty() || http::is_loopback(command.host)))
     return user_error("on", "--on needs an address that other machines can reach, and a token",
                       "--host 0.0.0.0 --token-env STITCHCUDA_TOKEN");
-  if (out.token.empty() && !serve::is_loopback(command.host))
+  if (out.token.empty() && !http::is_loopback(command.host))
     return user_error("token",
                       format("{} is reachable from other machines, so a token is required", command.host),
                       "put one into an environment variable and pass its name: --token-env STITCHCUDA_TOKEN");

@@ -45,7 +45,7 @@ Result<int> show_graph(const Graph& graph, const std::string& source, const Show
     if (options.text) document["text"] = print_graph(graph);
     if (!options.html.empty()) document["html"] = options.html;
     warnings.add_to(document);
-    console.out << document.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    console.out << document_text(document);
   } else if (!options.html.empty()) {
     console.out << format("{}: {}, {}; open it in any browser\n", options.html,
                           counted(std::ssize(graph.nodes), "node"),

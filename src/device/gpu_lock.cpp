@@ -92,10 +92,6 @@ void tell_waiting() {
   if (told) told("waiting for the GPU" + holder());
 }
 
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
 std::string own_note() {
   std::lock_guard hold(guard);
   return this_process() + (introduction.empty() ? "" : " " + introduction);

@@ -43,15 +43,12 @@ TEST(GpuSpec, EveryArchitectureHasOne) {
 }
 
 TEST(GpuSpec, InstructionsFollowFromTheCapability) {
-  EXPECT_FALSE(architecture_of(75).reduce_max_sync());
-  EXPECT_TRUE(architecture_of(80).reduce_max_sync());
   EXPECT_FALSE(architecture_of(86).mma_fp8());
   EXPECT_FALSE(architecture_of(89).clusters());
   EXPECT_TRUE(architecture_of(90).wgmma());
   EXPECT_FALSE(architecture_of(100).wgmma());
   EXPECT_TRUE(architecture_of(103).tcgen05());
   EXPECT_FALSE(architecture_of(120).tcgen05());
-  EXPECT_TRUE(architecture_of(120).tma());
   EXPECT_EQ(find_gpu("RTX PRO 6000")->shared_per_block, 99 * 1024);
   EXPECT_EQ(find_gpu("A100")->shared_per_block, 163 * 1024);
   EXPECT_EQ(find_gpu("H200")->shared_per_block, 227 * 1024);

@@ -1,19 +1,17 @@
-// A client for our own services and for Ray's: plain HTTP, one request a connection, everything bounded.
+// The one HTTP client, on cpp-httplib with OpenSSL: for our own services and Ray's, and for language models,
+// whose answers stream. Certificates are verified; redirects are not followed (they would take a key along).
 #pragma once
 
 #include <chrono>
+#include <functional>
 
 #include "http/message.h"
+#include "http/url.h"
 
 namespace stitch::http {
 
-struct Url {
-  std::string host, path = "/";  // path: with its query
-  int port = 80;
-  std::string origin() const;  // http://HOST:PORT
-};
-// http://HOST[:PORT][/PATH]. TLS is for a proxy in front of the service.
-Result<Url> parse_address(std::string_view text);
+// A piece of the body, in the thread that calls; an error ends the call and is its result.
+using Receive = std::function<Result<void>(const Response& head, std::string_view bytes)>;
 
 struct Call {
   std::string method = "GET";
@@ -21,10 +19,17 @@ struct Call {
   Headers headers = {};
   std::string body = {};
   std::chrono::milliseconds time_limit{30'000};  // for all of it
-  Limits limits = {.head = size_t{64} << 10, .body = size_t{64} << 20};
+  std::chrono::milliseconds connect_limit{15'000};
+  std::chrono::milliseconds silence_limit{600'000};  // without a byte
+  std::optional<Url> proxy = {};
+  std::function<bool()> should_stop = {};  // then the call returns within about a second
+  Receive receive = {};                    // empty: the response has the body
+  size_t most_body = size_t{64} << 20;     // of such a response
 };
 
-// Any status is a success here. Errors: http_unreachable, http_timeout, http_answer.
+// Any status is a success here. Errors: http_unreachable, http_certificate, http_timeout (silence),
+// http_deadline, http_dropped, http_too_large, stopped; http_no_http in a build without cpp-httplib.
 Result<Response> call(const Call& call);
+bool has_client();
 
 }  // namespace stitch::http

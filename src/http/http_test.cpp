@@ -16,7 +16,7 @@ namespace stitch::http {
 namespace {
 
 Reader read(std::string_view bytes, size_t piece = 1000, Limits limits = {}) {
-  Reader reader(Reader::Kind::request, limits);
+  Reader reader(limits);
   while (!bytes.empty()) {
     const size_t used = reader.take(bytes.substr(0, piece));
     if (used == 0) break;
@@ -67,6 +67,18 @@ TEST(Message, WhatIsMalformedOrHasTwoReadingsIsRefused) {
   EXPECT_EQ(read(chunks, 1000, {.body = 100}).status(), 413);
 }
 
+TEST(Url, Parts) {
+  auto url = parse_url("https://me:pw@[::1]:8443/v1/x?y");
+  ASSERT_TRUE(url);
+  EXPECT_TRUE(url->secure);
+  EXPECT_EQ(url->user, "me:pw");
+  EXPECT_EQ(url->origin(), "https://[::1]:8443");
+  EXPECT_EQ(url->path, "/v1/x?y");
+  EXPECT_EQ(parse_url("http://host")->port, 80);
+  for (const char* bad : {"", "host", "ftp://x", "http://", "http://x:99999/", "http://x:/", "http://[::1/"})
+    EXPECT_FALSE(parse_url(bad)) << bad;
+}
+
 TEST(Address, IsOneOrSaysWhatOneIs) {
   auto url = parse_address("http://[::1]:81/a?b=c");
   ASSERT_TRUE(url);
@@ -76,6 +88,14 @@ TEST(Address, IsOneOrSaysWhatOneIs) {
   for (const char* wrong :
        {"https://x", "x", "http://", "http://x:0", "http://x:a", "http://a b/", "http://u@x/"})
     EXPECT_FALSE(parse_address(wrong)) << wrong;
+}
+
+TEST(Address, IsLoopbackByItsNumbers) {
+  for (const char* here : {"127.0.0.1", "127.3.2.1", "::1", "localhost"})
+    EXPECT_TRUE(is_loopback(here)) << here;
+  for (const char* elsewhere : {"", "0.0.0.0", "128.0.0.1", "127.evil.example", "127.0.0.attacker.com",
+                                "127.0.0.1.attacker.com", "localhost.attacker.com", "::2"})
+    EXPECT_FALSE(is_loopback(elsewhere)) << elsewhere;
 }
 
 class Served : public testing::Test {

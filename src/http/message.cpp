@@ -34,12 +34,6 @@ constexpr std::array statuses = {Status{100, "Continue"},
                                  Status{503, "Service Unavailable"},
                                  Status{505, "HTTP Version Not Supported"}};
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return out;
-}
-
 bool is_token(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
     return std::isalnum(c) ||
@@ -56,8 +50,8 @@ std::optional<size_t> number_of(std::string_view text, int base) {
 
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
-  const char small = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return small >= 'a' && small <= 'f' ? small - 'a' + 10 : -1;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 }  // namespace
@@ -113,7 +107,7 @@ void Reader::refuse(int status, std::string why) {
   why_ = std::move(why);
 }
 
-bool Reader::expects_continue() const { return lower(request_.header("expect")) == "100-continue"; }
+bool Reader::expects_continue() const { return lower_case(request_.header("expect")) == "100-continue"; }
 
 size_t Reader::take(std::string_view bytes) {
   if (state_ == State::body) return take_body(bytes);
@@ -139,10 +133,10 @@ size_t Reader::take(std::string_view bytes) {
 void Reader::read_head() {
   const size_t line_end = head_.find("\r\n");
   const std::string_view line = std::string_view(head_).substr(0, line_end);
-  const bool first = kind_ == Kind::request ? read_request_line(line) : read_status_line(line);
-  if (!first || !read_fields(std::string_view(head_).substr(line_end + 2)) || !find_length()) return;
-  const bool nothing = !chunked_ && !until_close_ && left_ == 0;
-  state_ = nothing ? State::done : State::body;
+  if (!read_request_line(line) || !read_fields(std::string_view(head_).substr(line_end + 2)) ||
+      !find_length())
+    return;
+  state_ = !chunked_ && left_ == 0 ? State::done : State::body;
 }
 
 bool Reader::read_request_line(std::string_view line) {
@@ -163,17 +157,6 @@ bool Reader::read_request_line(std::string_view line) {
   return true;
 }
 
-bool Reader::read_status_line(std::string_view line) {
-  const std::optional<size_t> status =
-      line.size() >= 12 && line.starts_with("HTTP/1.") ? number_of(line.substr(9, 3), 10) : std::nullopt;
-  if (!status || *status < 100 || *status > 599) {
-    refuse(400, "the answer is not HTTP");
-    return false;
-  }
-  response_.status = static_cast<int>(*status);
-  return true;
-}
-
 bool Reader::read_fields(std::string_view fields) {
   while (!fields.empty()) {
     const size_t end = fields.find("\r\n");
@@ -186,9 +169,9 @@ bool Reader::read_fields(std::string_view fields) {
       refuse(400, "a header is malformed");
       return false;
     }
-    headers().emplace_back(lower(field.substr(0, colon)), trim(field.substr(colon + 1)));
+    request_.headers.emplace_back(lower_case(field.substr(0, colon)), trim(field.substr(colon + 1)));
   }
-  const std::string connection = lower(find_header(headers(), "connection"));
+  const std::string connection = lower_case(find_header(request_.headers, "connection"));
   if (connection.find("close") != std::string::npos) request_.keep_alive = false;
   if (connection.find("keep-alive") != std::string::npos) request_.keep_alive = true;
   return true;
@@ -197,9 +180,9 @@ bool Reader::read_fields(std::string_view fields) {
 // Two ways to say how long a body is would be two readings of it.
 bool Reader::find_length() {
   std::optional<size_t> length;
-  for (const auto& [name, value] : headers()) {
+  for (const auto& [name, value] : request_.headers) {
     if (name == "transfer-encoding") {
-      if (lower(value) != "chunked" || chunked_) {
+      if (lower_case(value) != "chunked" || chunked_) {
         refuse(501, "only chunked transfer encoding is supported");
         return false;
       }
@@ -220,8 +203,6 @@ bool Reader::find_length() {
     return false;
   }
   declared_ = left_ = length.value_or(0);
-  const bool bodiless = response_.status == 204 || response_.status == 304 || response_.status / 100 == 1;
-  until_close_ = kind_ == Kind::response && !chunked_ && !length && !bodiless;
   if (declared_ > limits_.body) {
     refuse(413, format("the body is larger than {}", bytes_text(static_cast<double>(limits_.body))));
     return false;
@@ -230,21 +211,20 @@ bool Reader::find_length() {
 }
 
 bool Reader::keep(std::string_view bytes) {
-  if (body().size() + bytes.size() > limits_.body) {
-    body().clear();
-    body().shrink_to_fit();
+  if (request_.body.size() + bytes.size() > limits_.body) {
+    request_.body.clear();
+    request_.body.shrink_to_fit();
     refuse(413, format("the body is larger than {}", bytes_text(static_cast<double>(limits_.body))));
     return false;
   }
-  body() += bytes;
+  request_.body += bytes;
   return true;
 }
 
 size_t Reader::take_body(std::string_view bytes) {
   if (chunked_) return take_chunked(bytes);
-  const size_t mine = until_close_ ? bytes.size() : std::min(left_, bytes.size());
+  const size_t mine = std::min(left_, bytes.size());
   if (!keep(bytes.substr(0, mine))) return bytes.size();
-  if (until_close_) return mine;
   left_ -= mine;
   if (left_ == 0) state_ = State::done;
   return mine;
@@ -288,13 +268,6 @@ size_t Reader::take_chunked(std::string_view bytes) {
     chunk_ = *size == 0 ? Chunk::trailer : Chunk::data;
   }
   return used;
-}
-
-void Reader::end() {
-  if (state_ == State::body && until_close_)
-    state_ = State::done;
-  else if (state_ != State::done)
-    refuse(400, "the connection was closed in the middle of a message");
 }
 
 }  // namespace stitch::http

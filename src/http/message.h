@@ -44,41 +44,34 @@ struct Limits {
   size_t body = size_t{8} << 20;
 };
 
-// Bytes in, one message out. Both directions: a request, or a client's response.
+// Bytes in, one request out.
 class Reader {
  public:
   enum class State : uint8_t { head, body, done, refused };
-  enum class Kind : uint8_t { request, response };
-  explicit Reader(Kind kind, Limits limits = {}) : kind_(kind), limits_(limits) {}
+  explicit Reader(Limits limits = {}) : limits_(limits) {}
 
   // How many of the bytes belong to this message. After the head it returns once, so that the reader may
   // look at it before any of the body is kept.
   size_t take(std::string_view bytes);
-  void end();  // the other side has closed: the end of a response without a length
   State state() const { return state_; }
   bool untouched() const { return state_ == State::head && head_.empty(); }
-  // Of a request that was refused: 400, 413, 431, 501, 505.
+  // Where it was refused: 400, 413, 431, 501, 505.
   int status() const { return status_; }
   const std::string& why() const { return why_; }
   size_t declared() const { return declared_; }  // bytes of body, as the head says; 0: unknown
   bool expects_continue() const;
   Request& request() { return request_; }
-  Response& response() { return response_; }
 
  private:
   void refuse(int status, std::string why);
   void read_head();
   bool read_request_line(std::string_view line);
-  bool read_status_line(std::string_view line);
   bool read_fields(std::string_view fields);
   bool find_length();
   size_t take_body(std::string_view bytes);
   size_t take_chunked(std::string_view bytes);
   bool keep(std::string_view bytes);
-  Headers& headers() { return kind_ == Kind::request ? request_.headers : response_.headers; }
-  std::string& body() { return kind_ == Kind::request ? request_.body : response_.body; }
 
-  Kind kind_;
   Limits limits_;
   State state_ = State::head;
   int status_ = 0;
@@ -86,10 +79,9 @@ class Reader {
   std::string head_;
   std::string line_;  // of chunked: half a line
   size_t declared_ = 0, left_ = 0;
-  bool chunked_ = false, until_close_ = false;
+  bool chunked_ = false;
   enum class Chunk : uint8_t { size, data, end_of_data, trailer } chunk_ = Chunk::size;
   Request request_;
-  Response response_;
 };
 
 }  // namespace stitch::http

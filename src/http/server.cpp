@@ -61,8 +61,7 @@ Response refusal(int status, const std::string& why) {
 
 struct Connection {
   enum class Phase : uint8_t { reading, waiting, writing, draining };
-  Connection(Descriptor descriptor, Limits limits)
-      : socket(std::move(descriptor)), reader(Reader::Kind::request, limits) {}
+  Connection(Descriptor descriptor, Limits limits) : socket(std::move(descriptor)), reader(limits) {}
 
   Descriptor socket;
   Reader reader;
@@ -331,7 +330,7 @@ class EventLoop final : public Server {
       return true;
     }
     std::string unread = std::exchange(connection.unread, {});
-    connection.reader = Reader(Reader::Kind::request, options_.limits);
+    connection.reader = Reader(options_.limits);
     connection.admitted = false;
     connection.phase = Connection::Phase::reading;
     return unread.empty() || take(id, connection, unread);

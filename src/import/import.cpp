@@ -64,8 +64,7 @@ Result<Imported> import_task(Exporter& exporter, const ImportRequest& request,
   into_draft.out = draft.path();
   STITCH_TRY(Imported imported, import_into(exporter, into_draft, on_progress));
   STITCH_CHECK(write_file(draft.path() / graph_file, print_graph(imported.graph)));
-  STITCH_CHECK(write_file(draft.path() / task_file,
-                          imported.facts->dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
+  STITCH_CHECK(write_file(draft.path() / task_file, document_text(*imported.facts)));
   STITCH_TRY(imported.published, draft.publish());
   return imported;
 }

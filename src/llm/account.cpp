@@ -1,11 +1,10 @@
 #include "llm/account.h"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/time_account.h"
 #include "llm/chat_json.h"
-#include "llm/wire.h"
 
 namespace stitch::llm {
 
@@ -35,11 +34,6 @@ void add(Spent& sum, const Spent& one) {
 Json spent_json(const Spent& spent) {
   return {{"requests", spent.requests}, {"failed", spent.failed},     {"usage", llm::to_json(spent.usage)},
           {"dollars", spent.dollars},   {"unpriced", spent.unpriced}, {"seconds", spent.seconds}};
-}
-
-double number_at(const Json& object, const char* key) {
-  auto found = object.find(key);
-  return found != object.end() && found->is_number() ? found->get<double>() : 0;
 }
 
 }  // namespace
@@ -141,20 +135,6 @@ Json Account::to_json() const {
   return out;
 }
 
-Result<void> Account::restore(const Json& document) {
-  if (!document.is_object()) return user_error("llm_account", "an account is a JSON object");
-  std::lock_guard lock(mutex_);
-  for (const auto& [key, one] : document.items())
-    if (auto agent = parse_agent(key); agent && one.is_object())
-      spent_[static_cast<size_t>(*agent)] = {.requests = count_at(one, "requests"),
-                                             .failed = count_at(one, "failed"),
-                                             .usage = usage_from_json(object_at(one, "usage")),
-                                             .dollars = number_at(one, "dollars"),
-                                             .unpriced = count_at(one, "unpriced"),
-                                             .seconds = number_at(one, "seconds")};
-  return {};
-}
-
 AccountedChat::AccountedChat(std::unique_ptr<Chat> inner, Account& account, Agent agent, int64_t max_tokens,
                              std::optional<Price> price)
     : inner_(std::move(inner)), account_(account), agent_(agent), max_tokens_(max_tokens), price_(price) {}
@@ -184,7 +164,7 @@ Result<Reply> AccountedChat::ask(const Request& request, const AskOptions& optio
   else if (streamed > 0)
     usage = {
         .input = prompt, .output = static_cast<int64_t>(streamed / bytes_per_token + 1), .estimated = true};
-  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const double seconds = seconds_since(start);
   account_.settle(hold, agent_, usage, price_, seconds, !reply);
   return reply;
 }

@@ -47,8 +47,6 @@ class Account {
   const Budget& budget() const { return budget_; }
   // {"planner": {…}, …, "total": {…}}; agents that never asked are left out.
   Json to_json() const;
-  // Goes on from what an interrupted run had used.
-  Result<void> restore(const Json& document);
 
  private:
   static constexpr size_t agents = 5;

@@ -49,17 +49,13 @@ TEST(Account, Dollars2) {
   EXPECT_TRUE(account.hold(1000000, 5000, Price{}));  // a local server costs nothing
 }
 
-TEST(Account, ComesBackFromJson) {
+TEST(Account, AsJson) {
   Account account;
   auto hold = account.hold(10, 10, {});
   account.settle(*hold, Agent::planner, {.input = 7, .output = 3, .cached = 2},
                  Price{.input = 1, .output = 1}, 2.5, true);
-  Account other({.tokens = 20});
-  ASSERT_TRUE(other.restore(account.to_json()));
-  EXPECT_EQ(other.to_json(), account.to_json());
-  EXPECT_EQ(other.to_json()["planner"]["failed"], 1);
-  EXPECT_EQ(other.hold(10, 10, {}).error().code, "llm_budget");
-  EXPECT_FALSE(other.restore(Json::array()));
+  EXPECT_EQ(account.to_json()["planner"]["failed"], 1);
+  EXPECT_EQ(account.to_json()["total"], account.to_json()["planner"]);
 }
 
 TEST(AccountedChat, BoundsRequestsAndCountsThem) {

@@ -186,8 +186,8 @@ class AnthropicWire final : public Wire {
  public:
   std::string path() const override { return "/messages"; }
 
-  Headers headers(const std::string& key) const override {
-    Headers out = {{"anthropic-version", "2023-06-01"}};
+  http::Headers headers(const std::string& key) const override {
+    http::Headers out = {{"anthropic-version", "2023-06-01"}};
     if (!key.empty()) out.emplace_back("x-api-key", key);
     return out;
   }

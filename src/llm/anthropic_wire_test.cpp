@@ -63,7 +63,7 @@ TEST(AnthropicWire, WhatTheApiRefusesIsNotSent) {
   EXPECT_EQ(body["messages"][2]["content"][0]["text"], "(nothing)");
   EXPECT_EQ(body["output_config"]["format"]["type"], "json_schema");
   EXPECT_EQ(anthropic_wire().headers("k"),
-            (Headers{{"anthropic-version", "2023-06-01"}, {"x-api-key", "k"}}));
+            (http::Headers{{"anthropic-version", "2023-06-01"}, {"x-api-key", "k"}}));
 }
 
 Reply sample() {

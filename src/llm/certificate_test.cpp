@@ -1,13 +1,12 @@
 // A server whose certificate nobody has signed.
-#ifdef STITCH_HAVE_HTTPLIB
 #include <gtest/gtest.h>
 #include <httplib.h>
-#include <openssl/evp.h>
 #include <openssl/x509.h>
 
 #include <thread>
 
 #include "base/file.h"
+#include "base/openssl.h"
 #include "llm/connect.h"
 #include "llm/testing.h"
 
@@ -75,4 +74,3 @@ TEST(HttpTransport, TlsToAPlainServer) {
 
 }  // namespace
 }  // namespace stitch::llm
-#endif

@@ -20,7 +20,6 @@ std::optional<Value> find_name(std::string_view text, const auto& names) {
 std::string_view name(Role role) { return roles[static_cast<size_t>(role)]; }
 std::string_view name(Finish finish) { return finishes[static_cast<size_t>(finish)]; }
 std::string_view name(Agent agent) { return agents[static_cast<size_t>(agent)]; }
-std::optional<Role> parse_role(std::string_view text) { return find_name<Role>(text, roles); }
 std::optional<Finish> parse_finish(std::string_view text) { return find_name<Finish>(text, finishes); }
 std::optional<Agent> parse_agent(std::string_view text) { return find_name<Agent>(text, agents); }
 

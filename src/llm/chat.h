@@ -120,7 +120,6 @@ enum class Agent { planner, coder, verifier, judge, person };
 std::string_view name(Role role);
 std::string_view name(Finish finish);
 std::string_view name(Agent agent);
-std::optional<Role> parse_role(std::string_view text);
 std::optional<Finish> parse_finish(std::string_view text);
 std::optional<Agent> parse_agent(std::string_view text);
 

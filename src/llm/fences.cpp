@@ -1,7 +1,6 @@
 #include "llm/fences.h"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <utility>
 
@@ -29,10 +28,8 @@ std::optional<Mark> mark_of(std::string_view line) {
 }
 
 std::string language_of(std::string_view behind) {
-  std::string text = trim(behind);
-  text = text.substr(0, text.find_first_of(" \t{:,"));
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
+  const std::string text = trim(behind);
+  return lower_case(text.substr(0, text.find_first_of(" \t{:,")));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "base/terminal.h"
 #include "base/text.h"
+#include "base/time_account.h"
 #include "llm/account.h"
 #include "llm/wire.h"
 
@@ -68,6 +69,10 @@ std::string without_slash(std::string url) {
   return url;
 }
 
+std::chrono::milliseconds milliseconds(double seconds) {
+  return std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds));
+}
+
 // A server may repeat the key in what it says.
 std::string hide(std::string text, const std::string& key) {
   for (size_t at; key.size() > 3 && (at = text.find(key)) != std::string::npos;)
@@ -98,29 +103,36 @@ Result<Reply> HttpChat::ask(const Request& request, const AskOptions& options) {
 
 Result<Reply> HttpChat::ask_once(const Request& request, const AskOptions& options) {
   const Wire& wire = wire_of(profile_.api);
-  HttpRequest post{.url = without_slash(profile_.url) + wire.path(),
-                   .headers = wire.headers(key_),
-                   .body = wire.body(profile_, request).dump(-1, ' ', false, Json::error_handler_t::replace)};
-  post.headers.emplace_back("Content-Type", "application/json");
-  post.headers.emplace_back("Accept", profile_.stream ? "text/event-stream" : "application/json");
-  const HttpOptions limits{
-      .read_timeout = profile_.timeout, .deadline = options.deadline, .should_stop = options.should_stop};
+  const std::string address = without_slash(profile_.url) + wire.path();
+  auto url = http::parse_url(address);
+  if (!url) return user_error("llm_request", format("'{}' is not an http address", address));
   const auto reader = wire.reader(options, limit_);
   Body body(*reader, limit_);
   std::string refusal;
   const auto start = Clock::now();
-  STITCH_TRY(const HttpHead head,
-             transport_->post(post, limits, [&](const HttpHead& so_far, std::string_view bytes) {
-               if (so_far.status == 200) return body.feed(bytes);
-               if (refusal.size() < longest_error) refusal += bytes;
-               return Result<void>();
-             }));
+  http::Call call{.method = "POST",
+                  .url = *std::move(url),
+                  .headers = wire.headers(key_),
+                  .body = line_text(wire.body(profile_, request)),
+                  .time_limit = std::chrono::hours(7 * 24),
+                  .silence_limit = milliseconds(profile_.timeout),
+                  .should_stop = options.should_stop};
+  call.headers.emplace_back("Content-Type", "application/json");
+  call.headers.emplace_back("Accept", profile_.stream ? "text/event-stream" : "application/json");
+  if (options.deadline)
+    call.time_limit = std::chrono::ceil<std::chrono::milliseconds>(*options.deadline - start);
+  call.receive = [&](const http::Response& so_far, std::string_view bytes) {
+    if (so_far.status == 200) return body.feed(bytes);
+    if (refusal.size() < longest_error) refusal += bytes;
+    return Result<void>();
+  };
+  STITCH_TRY(const http::Response head, transport_->post(std::move(call)));
   if (head.status != 200) {
     if (auto wait = retry_after(head); wait && options.on_retry_after) options.on_retry_after(*wait);
     return status_error(profile_, head.status, refusal);
   }
   STITCH_TRY(Reply reply, body.end());
-  reply.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  reply.seconds = seconds_since(start);
   if (reply.model.empty()) reply.model = profile_.model;
   estimate_usage(reply, request);
   return reply;

@@ -24,6 +24,6 @@ class HttpChat final : public Chat {
 // What an HTTP status that isn't 200 means for the user. `body`: what came with it.
 Error status_error(const Profile& profile, int status, std::string_view body);
 // Seconds of a Retry-After header: a number, or nothing for its other form, a date.
-std::optional<double> retry_after(const HttpHead& head);
+std::optional<double> retry_after(const http::Response& head);
 
 }  // namespace stitch::llm

@@ -56,7 +56,7 @@ Error status_error(const Profile& profile, int status, std::string_view body) {
   return user_error("llm_request", format("{} rejects the request{}", who, said));
 }
 
-std::optional<double> retry_after(const HttpHead& head) {
+std::optional<double> retry_after(const http::Response& head) {
   if (auto milliseconds = parse_number(head.header("retry-after-ms"))) return *milliseconds / 1000;
   auto seconds = parse_number(head.header("retry-after"));
   return seconds && *seconds >= 0 ? seconds : std::nullopt;

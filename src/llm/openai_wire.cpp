@@ -145,7 +145,7 @@ class OpenAiWire final : public Wire {
  public:
   std::string path() const override { return "/chat/completions"; }
 
-  Headers headers(const std::string& key) const override {
+  http::Headers headers(const std::string& key) const override {
     if (key.empty()) return {};
     return {{"Authorization", "Bearer " + key}};
   }

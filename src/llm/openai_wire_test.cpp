@@ -58,7 +58,7 @@ TEST(OpenAiWire, TheProfileDecides) {
 }
 
 TEST(OpenAiWire, KeysAreOnlyInTheHeader) {
-  EXPECT_EQ(openai_wire().headers("sk-1"), (Headers{{"Authorization", "Bearer sk-1"}}));
+  EXPECT_EQ(openai_wire().headers("sk-1"), (http::Headers{{"Authorization", "Bearer sk-1"}}));
   EXPECT_TRUE(openai_wire().headers("").empty());
 }
 

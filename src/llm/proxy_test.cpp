@@ -1,5 +1,4 @@
 // What a proxy hears: a socket that keeps the first line and refuses.
-#ifdef STITCH_HAVE_HTTPLIB
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -84,4 +83,3 @@ TEST(HttpTransport, TlsGoesThroughProxiesByConnect) {
 
 }  // namespace
 }  // namespace stitch::llm
-#endif

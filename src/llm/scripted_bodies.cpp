@@ -6,10 +6,9 @@ namespace stitch::llm {
 
 namespace {
 
-std::string dump(const Json& body) { return body.dump(-1, ' ', false, Json::error_handler_t::replace); }
-std::string openai_event(const Json& body) { return "data: " + dump(body) + "\n\n"; }
+std::string openai_event(const Json& body) { return "data: " + line_text(body) + "\n\n"; }
 std::string anthropic_event(const Json& body) {
-  return format("event: {}\ndata: {}\n\n", body.at("type").get<std::string>(), dump(body));
+  return format("event: {}\ndata: {}\n\n", body.at("type").get<std::string>(), line_text(body));
 }
 
 // About `count` pieces, never inside a UTF-8 character.
@@ -71,7 +70,7 @@ std::string openai_document(const Reply& reply) {
   Json message = {{"role", "assistant"}, {"content", reply.text}};
   if (!reply.reasoning.empty()) message["reasoning_content"] = reply.reasoning;
   for (const ToolCall& call : reply.tool_calls) message["tool_calls"].push_back(openai_call(call));
-  return dump(
+  return line_text(
       {{"id", "chatcmpl-1"},
        {"object", "chat.completion"},
        {"model", reply.model},
@@ -120,13 +119,13 @@ std::string anthropic_document(const Reply& reply) {
   for (const ToolCall& call : reply.tool_calls)
     content.push_back(
         {{"type", "tool_use"}, {"id", call.id}, {"name", call.name}, {"input", input_of(call)}});
-  return dump({{"id", "msg_1"},
-               {"type", "message"},
-               {"role", "assistant"},
-               {"model", reply.model},
-               {"content", content},
-               {"stop_reason", anthropic_reason(reply.finish)},
-               {"usage", anthropic_usage(reply.usage)}});
+  return line_text({{"id", "msg_1"},
+                    {"type", "message"},
+                    {"role", "assistant"},
+                    {"model", reply.model},
+                    {"content", content},
+                    {"stop_reason", anthropic_reason(reply.finish)},
+                    {"usage", anthropic_usage(reply.usage)}});
 }
 
 std::vector<std::string> anthropic_events(const Reply& reply, int pieces) {
@@ -195,7 +194,7 @@ Answer fails_with(int status, std::string message, std::string retry_after) {
     if (!retry_after.empty()) out.headers.emplace_back("Retry-After", retry_after);
     Json error = {{"error", {{"type", "scripted_error"}, {"message", message}}}};
     if (asked.api == Api::anthropic) error["type"] = "error";
-    out.chunks = {dump(error)};
+    out.chunks = {line_text(error)};
     return out;
   };
 }

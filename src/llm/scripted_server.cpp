@@ -2,13 +2,13 @@
 
 #include <httplib.h>
 
-#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/text.h"
 #include "llm/scripted_bodies.h"
 
 namespace stitch::llm {
@@ -63,11 +63,7 @@ class HttpScriptedServer final : public ScriptedServer {
     auto body = parse_json(request.body);
     asked.body = std::make_shared<const Json>(body ? std::move(*body) : Json(request.body));
     asked.stream = asked.body->is_object() && asked.body->value("stream", false);
-    for (const auto& [key, value] : request.headers) {
-      std::string lower = key;
-      std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-      asked.headers.emplace_back(std::move(lower), value);
-    }
+    for (const auto& [key, value] : request.headers) asked.headers.emplace_back(lower_case(key), value);
     Answer answer = fails_with(500, "the script has no more answers");
     {
       std::lock_guard lock(mutex_);

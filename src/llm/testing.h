@@ -84,16 +84,16 @@ inline Result<Reply> read_whole(const Wire& wire, std::string_view document) {
 // An answer without a network.
 class FakeTransport final : public Transport {
  public:
-  Result<HttpHead> post(const HttpRequest& request, const HttpOptions&, const Receive& receive) override {
-    posted.push_back(request);
-    for (const std::string& piece : pieces) STITCH_CHECK(receive(head, piece));
+  Result<http::Response> post(http::Call call) override {
+    for (const std::string& piece : pieces) STITCH_CHECK(call.receive(head, piece));
+    posted.push_back(std::move(call));
     if (error) return *error;
     return head;
   }
-  HttpHead head{.status = 200, .headers = {}};
+  http::Response head{.status = 200, .headers = {}};
   std::vector<std::string> pieces;
   std::optional<Error> error;
-  std::vector<HttpRequest> posted;
+  std::vector<http::Call> posted;
 };
 
 }  // namespace stitch::llm::testing

@@ -11,15 +11,14 @@
 #include "base/sha256.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "base/time_account.h"
 #include "llm/chat_json.h"
 
 namespace stitch::llm {
 
 namespace {
 
-std::string line_of(const Json& exchange) {
-  return exchange.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+std::string line_of(const Json& exchange) { return line_text(exchange) + "\n"; }
 
 Json error_json(const Error& error) {
   Json out = {{"code", error.code},
@@ -72,8 +71,6 @@ std::string first_difference(const Json& recorded, const Json& now) {
 
 }  // namespace
 
-std::string request_hash(const Request& request) { return hash_of(to_json(request)); }
-
 Result<TranscriptSink> transcript_file(const fs::path& path) {
   const int number = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (number < 0)
@@ -114,7 +111,7 @@ Result<Reply> RecordingChat::ask(const Request& request, const AskOptions& optio
     exchange["reply"] = to_json(*reply);
   else
     exchange["error"] = error_json(reply.error());
-  exchange["seconds"] = std::chrono::duration<double>(Clock::now() - start).count();
+  exchange["seconds"] = seconds_since(start);
   std::lock_guard lock(mutex_);
   if (auto kept = sink_(exchange); !kept && !sink_error_) sink_error_ = kept.error();
   return reply;

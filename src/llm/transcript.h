@@ -61,7 +61,4 @@ class ReplayChat final : public Chat {
   const Agent agent_;
 };
 
-// What two requests must agree on to be the same.
-std::string request_hash(const Request& request);
-
 }  // namespace stitch::llm

@@ -1,60 +1,28 @@
-// POST with a streamed answer.
+// POST with a streamed answer, as http/client.h does it.
 #pragma once
 
-#include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
-#include "base/result.h"
+#include "http/client.h"
 #include "llm/profile.h"
 
 namespace stitch::llm {
-
-using Headers = std::vector<std::pair<std::string, std::string>>;
-
-struct HttpRequest {
-  std::string url;
-  Headers headers;
-  std::string body;
-};
-
-struct HttpHead {
-  int status = 0;
-  Headers headers;  // names in lower case
-  std::string header(std::string_view name) const;
-};
-
-struct HttpOptions {
-  double connect_timeout = 15;  // seconds
-  double read_timeout = 600;    // seconds without a byte
-  std::optional<std::chrono::steady_clock::time_point> deadline;
-  std::function<bool()> should_stop;
-};
-
-// A piece of the body, in the thread that posts; an error ends the request and is its result.
-using Receive = std::function<Result<void>(const HttpHead& head, std::string_view bytes)>;
 
 class Transport {
  public:
   virtual ~Transport() = default;
   // Any status is a success here; errors are llm_unreachable, llm_certificate, llm_timeout, llm_deadline,
   // llm_dropped, stopped. Returns within about a second after should_stop says so.
-  virtual Result<HttpHead> post(const HttpRequest& request, const HttpOptions& options,
-                                const Receive& receive) = 0;
+  virtual Result<http::Response> post(http::Call call) = 0;
 };
 
-// cpp-httplib with OpenSSL: certificates verified, HTTPS_PROXY, HTTP_PROXY and NO_PROXY obeyed, redirects not
-// followed (they would take the key along). Where it wasn't found at build time, every post fails and says
-// so.
+// With HTTPS_PROXY, HTTP_PROXY and NO_PROXY obeyed.
 std::shared_ptr<Transport> http_transport(Environment environment = process_environment());
-bool has_http();
 
 // Where a proxy is wanted for a URL; nothing for a direct connection.
-std::optional<std::string> proxy_for(std::string_view url, const Environment& environment);
+std::optional<std::string> proxy_for(const http::Url& url, const Environment& environment);
 
 }  // namespace stitch::llm

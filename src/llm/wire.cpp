@@ -64,10 +64,9 @@ std::string error_message(const Json& body) {
   for (const char* key : {"message", "detail", "error"}) {
     auto found = inner.find(key);
     if (found == inner.end() || found->is_null()) continue;
-    return found->is_string() ? found->get<std::string>()
-                              : found->dump(-1, ' ', false, Json::error_handler_t::replace);
+    return found->is_string() ? found->get<std::string>() : line_text(*found);
   }
-  return inner.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return line_text(inner);
 }
 
 }  // namespace stitch::llm

@@ -1,10 +1,10 @@
 // The two APIs: a Request as the body of a POST, and a Reply from what comes back. No network here.
 #pragma once
 
+#include "http/message.h"
 #include "llm/chat.h"
 #include "llm/profile.h"
 #include "llm/sse.h"
-#include "llm/transport.h"
 
 namespace stitch::llm {
 
@@ -24,7 +24,7 @@ class Wire {
  public:
   virtual ~Wire() = default;
   virtual std::string path() const = 0;  // behind the profile's url
-  virtual Headers headers(const std::string& key) const = 0;
+  virtual http::Headers headers(const std::string& key) const = 0;
   virtual Json body(const Profile& profile, const Request& request) const = 0;
   // `options` must outlive the reader; `limit`: bytes of the answer.
   virtual std::unique_ptr<ReplyReader> reader(const AskOptions& options, size_t limit) const = 0;

@@ -28,8 +28,7 @@ class MarkedSource {
   size_t partner(size_t i) const { return partner_[i]; }
   // The bracket that the token stands in; none at the top.
   std::optional<size_t> enclosing(size_t i) const;
-  bool in_body(size_t i) const;       // of a function or a type
-  bool in_subscript(size_t i) const;  // x[…], at any depth
+  bool in_body(size_t i) const;  // of a function or a type
   // The `(` of for (…) or if (…) that it stands in at once.
   std::optional<size_t> head_of(size_t i, std::string_view keyword) const;
   // Written with a space on either side, as formatters write binary operators and no template brackets.

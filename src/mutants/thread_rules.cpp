@@ -1,7 +1,7 @@
 // What belongs to threads: barriers and waits left out, one dimension taken for another.
 #include <algorithm>
-#include <cctype>
 
+#include "base/text.h"
 #include "mutants/marked_source.h"
 
 namespace stitch::mutants {
@@ -9,8 +9,7 @@ namespace stitch::mutants {
 namespace {
 
 bool waits(std::string_view word) {
-  std::string lower(word);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string lower = lower_case(word);
   // wmma's names end so, too, and are arithmetic.
   if (lower.find("mma") != lower.npos || lower.find("matrix") != lower.npos) return false;
   return lower.find("sync") != lower.npos || lower.find("wait") != lower.npos ||

@@ -78,8 +78,7 @@ const std::vector<std::string>& architectures() {
 }
 
 Result<std::string> architecture_named(std::string_view word) {
-  std::string text(word);
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::string text = lower_case(word);
   if (auto found = generations().find(text); found != generations().end()) return found->second.front();
   std::erase_if(text, [](char c) { return c == '.' || c == '_'; });
   if (text.starts_with("sm")) text = text.substr(2);

@@ -1,5 +1,7 @@
 #include "notes/words.h"
 
+#include "base/text.h"
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -13,12 +15,6 @@ bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)); }
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)); }
 bool is_upper(char c) { return std::isupper(static_cast<unsigned char>(c)); }
 bool joins(char c) { return c == '.' || c == '_' || c == '-'; }
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return out;
-}
 
 // Endings that don't change what a word means here, the longest first, with what takes their place.
 std::string stem(std::string word) {
@@ -60,7 +56,8 @@ void add(std::string word, std::vector<std::string>& out) {
 void add_parts(std::string_view token, std::vector<std::string>& out) {
   size_t begin = 0;
   auto cut = [&](size_t end) {
-    if (end > begin && (begin > 0 || end < token.size())) add(lower(token.substr(begin, end - begin)), out);
+    if (end > begin && (begin > 0 || end < token.size()))
+      add(lower_case(token.substr(begin, end - begin)), out);
   };
   for (size_t i = 0; i < token.size(); ++i) {
     if (joins(token[i])) {
@@ -89,7 +86,7 @@ std::vector<std::string> words_of(std::string_view text) {
                                   (is_letter(text[end + 1]) || is_digit(text[end + 1])))))
       ++end;
     const std::string_view token = text.substr(i, end - i);
-    add(lower(token), out);
+    add(lower_case(token), out);
     add_parts(token, out);
     i = end;
   }

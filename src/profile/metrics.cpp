@@ -165,23 +165,6 @@ Json to_json(const KernelMetrics& metrics) {
   return out;
 }
 
-Result<KernelMetrics> metrics_from_json(const Json& json) {
-  if (!json.is_object() || !json.contains("values") || !json["values"].is_object())
-    return user_error("metrics", "a kernel's metrics must be an object with 'values'");
-  KernelMetrics out{.kernel = word(json, "kernel"), .missing = word(json, "missing")};
-  if (auto launches = json.find("launches"); launches != json.end() && launches->is_number_integer())
-    out.launches = launches->get<int>();
-  for (const Json& source : json.value("sources", Json::array()))
-    for (const auto& [known, text] : sources)
-      if (source == text) out.sources.push_back(known);
-  for (const MetricInfo& row : table)
-    if (auto value = json["values"].find(row.name); value != json["values"].end()) {
-      if (!value->is_number()) return user_error("metrics", format("'{}' is not a number", row.name));
-      out.values[row.metric] = value->get<double>();
-    }
-  return out;
-}
-
 KernelMetrics metrics_of_launch(const runner::Activity& launch, const device::KernelResources* built,
                                 const GpuSpec& gpu) {
   KernelMetrics out{.kernel = launch.name, .launches = 1, .sources = {Source::build}};

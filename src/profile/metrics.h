@@ -96,7 +96,6 @@ struct KernelMetrics {
 };
 
 Json to_json(const KernelMetrics& metrics);
-Result<KernelMetrics> metrics_from_json(const Json& json);
 
 // Registers, spills, occupancy and waves, which need no counters. `built` may be null.
 KernelMetrics metrics_of_launch(const runner::Activity& launch, const device::KernelResources* built,

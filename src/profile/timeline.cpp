@@ -195,20 +195,4 @@ Json to_json(const Timeline& timeline) {
   return out;
 }
 
-Result<Timeline> timeline_from_json(const Json& json) {
-  if (!json.is_object() || !json.contains("activities") || !json["activities"].is_array())
-    return user_error("timeline", "a timeline must be an object with 'activities'");
-  Timeline out{.side = word(json, "side") == "PyTorch" ? Side::pytorch : Side::program,
-               .device = word(json, "device")};
-  const std::string times = word(json, "times");
-  out.times = times == "measured" ? Times::measured : times == "estimated" ? Times::estimated : Times::none;
-  out.note = word(json, "note");
-  for (const char* list : {"activities", "host"})
-    for (const Json& item : json.value(list, Json::array())) {
-      STITCH_TRY(Activity activity, runner::activity_from_json(item));
-      (list[0] == 'h' ? out.host : out.activities).push_back(std::move(activity));
-    }
-  return out;
-}
-
 }  // namespace stitch::profile

@@ -72,7 +72,6 @@ bool launches(std::string_view api_call);
 
 Json to_json(const Timeline& timeline);
 Json to_json(const Summary& summary);
-Result<Timeline> timeline_from_json(const Json& json);
 
 // For chrome://tracing and Perfetto: a process a timeline, a thread a stream, arrows from call to kernel.
 Json chrome_trace(const std::vector<Timeline>& timelines);

@@ -10,7 +10,7 @@ namespace {
 // One line, or several where it would be too long: broken behind commas.
 std::string line(const Json& json, size_t indent = 0) {
   constexpr size_t columns = 110;
-  const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string text = line_text(json);
   std::string out;
   size_t column = indent;
   bool quoted = false;

@@ -204,12 +204,6 @@ constexpr std::string_view repair_words =
     "correctness|does "
     "not match";
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
 // "don't use …", "instead of …", "already …": what stands shortly before takes it back.
 bool is_negated(std::string_view text, size_t at) {
   const size_t begin = at > 28 ? at - 28 : 0;
@@ -251,10 +245,10 @@ Feedback read_feedback(std::string_view text, const CodeFacts& before) {
   std::string suggestion;
   if (auto json = parse_json(out.text); json && json->is_object()) {
     suggestion = suggestion_of(*json);
-    out.bottleneck = lower(word(*json, "bottleneck"));
+    out.bottleneck = lower_case(word(*json, "bottleneck"));
     out.repair = json->contains("minimal_fix_hint") || json->contains("critical_issue");
   }
-  const std::string all = lower(out.text), asked = suggestion.empty() ? all : lower(suggestion);
+  const std::string all = lower_case(out.text), asked = suggestion.empty() ? all : lower_case(suggestion);
   std::vector<std::pair<size_t, std::string>> found;
   for (const AskRow& row : rows)
     if (size_t at = first_ask(asked, row.phrases); at != std::string::npos)

@@ -74,7 +74,6 @@ TEST(LlmJudge, CantWaveAHackThroughButMayFindOne) {
       1);
 }
 
-#ifdef STITCH_HAVE_HTTPLIB
 // The scripted model grades by what it is told: it reads the evidence in its prompt and answers as the
 // built-in judge would, in the form that was asked for. What is tested is the road there and back, for every
 // pair.
@@ -102,7 +101,6 @@ TEST(LlmJudge, RunsThroughThePairsAgainstAScriptedServer) {
   EXPECT_GE(static_cast<double>(right), 0.95 * static_cast<double>(all_pairs().size()));
   EXPECT_EQ((*server)->asked().size(), known.size());
 }
-#endif
 
 }  // namespace
 }  // namespace stitch::rubric

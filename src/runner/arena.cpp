@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/division.h"
 #include "base/text.h"
 
 namespace stitch::runner {
@@ -19,8 +20,6 @@ constexpr int64_t alignment = 256;
 constexpr int64_t smallest = int64_t{1} << 20;
 // Addresses, not memory: mapped once past the end of the file, which then grows behind them.
 constexpr int64_t reserved = int64_t{1} << 38;
-
-int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 Error no_memory(int64_t bytes) {
   return work_error("memory", format("cannot share {} of memory with a candidate: {}",
@@ -53,7 +52,7 @@ Arena::~Arena() {
 }
 
 Result<void> Arena::grow_to(int64_t size) {
-  size = round_up(size, smallest);
+  size = rounded_up(size, smallest);
   errno = ENOMEM;
   if (size > reserved || ::ftruncate(descriptor_, size) != 0) return no_memory(size);
   size_ = size;
@@ -62,7 +61,7 @@ Result<void> Arena::grow_to(int64_t size) {
 
 Result<int64_t> Arena::allocate(int64_t bytes) {
   require(bytes >= 0, "a piece of an arena has no negative size");
-  const int64_t offset = round_up(used_, alignment);
+  const int64_t offset = rounded_up(used_, alignment);
   // Half as much again, so that growing bit by bit stays cheap.
   if (offset + bytes > size_) STITCH_CHECK(grow_to(std::max(offset + bytes, size_ + size_ / 2)));
   used_ = offset + bytes;
@@ -70,7 +69,7 @@ Result<int64_t> Arena::allocate(int64_t bytes) {
 }
 
 void Arena::give_back_memory() {
-  const int64_t free = round_up(used_, 4096);
+  const int64_t free = rounded_up(used_, 4096);
   if (free < size_) ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, free, size_ - free);
 }
 

@@ -33,36 +33,19 @@ constexpr size_t tail_bytes = 64 << 10;
 // How often a busy child's memory is looked at: 20 ms of writing is 100 MB or so past the limit.
 constexpr milliseconds look_every{20}, disk_look{100};
 
-struct Pipe {
-  Descriptor read, write;
-  bool open() {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) return false;
-    read = Descriptor(ends[0]);
-    write = Descriptor(ends[1]);
-    return true;
-  }
-  // The same over a socket, which descriptors can travel through. What is written at its other end nobody
-  // reads.
-  bool open_socket() {
-    int ends[2];
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return false;
-    read = Descriptor(ends[0]);
-    write = Descriptor(ends[1]);
-    return true;
-  }
-};
+// A pipe over a socket, which descriptors can travel through. What is written at its reading end nobody
+// reads.
+bool open_socket(Pipe& pipe) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return false;
+  pipe.read = Descriptor(ends[0]);
+  pipe.write = Descriptor(ends[1]);
+  return true;
+}
 
 std::string signal_name(int signal) {
   const char* name = ::sigabbrev_np(signal);
   return name ? format("SIG{}", name) : format("signal {}", signal);
-}
-
-std::vector<char*> pointers(std::vector<std::string>& words) {
-  std::vector<char*> out;
-  for (std::string& word : words) out.push_back(word.data());
-  out.push_back(nullptr);
-  return out;
 }
 
 }  // namespace
@@ -72,7 +55,7 @@ struct Process::Channels {
   Descriptor nothing;
   bool open() {
     nothing = Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-    return requests.open_socket() && answers.open() && output.open() && nothing.get() >= 0;
+    return open_socket(requests) && answers.open() && output.open() && nothing.get() >= 0;
   }
   // In the order of the numbers they get. The last is the place of the arena, which comes with a request.
   std::array<int, 6> given() const {
@@ -94,45 +77,9 @@ Process Process::over(Channels& channels, pid_t pid, const ProcessLimits& limits
 }
 
 Result<Process> Process::start(const Command& command, const ProcessLimits& limits) {
-  require(!command.words.empty(), "a command has at least its program");
-  auto program = find_program(command.words[0]);
-  if (!program) return work_error("program", format("there is no program '{}'", command.words[0]));
   Channels channels;
   if (!channels.open()) return work_error("process", format("cannot make a pipe: {}", std::strerror(errno)));
-
-  std::vector<std::string> words = command.words;
-  std::vector<std::string> variables;
-  for (char** entry = environ; *entry; ++entry) {
-    std::string_view text = *entry;
-    if (!command.extra_environment.contains(std::string(text.substr(0, text.find('=')))))
-      variables.emplace_back(text);
-  }
-  for (const auto& [key, value] : command.extra_environment) variables.push_back(key + "=" + value);
-  std::vector<char*> argv = pointers(words), envp = pointers(variables);
-  const std::string path = program->string();
-  const std::array<int, 6> given = channels.given();
-
-  const pid_t parent = ::getpid();
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    // Only async-signal-safe calls from here on.
-    ::setpgid(0, 0);
-    ::signal(SIGPIPE, SIG_DFL);
-    sigset_t none;
-    ::sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(127);
-    // First out of the way of the numbers to come, then to them.
-    std::array<int, 6> moved{};
-    for (size_t i = 0; i < given.size(); ++i) moved[i] = ::fcntl(given[i], F_DUPFD_CLOEXEC, 16);
-    for (size_t i = 0; i < given.size(); ++i)
-      if (::dup2(moved[i], static_cast<int>(i)) < 0) ::_exit(127);
-    ::execve(path.c_str(), argv.data(), envp.data());
-    ::_exit(127);
-  }
-  if (pid < 0) return work_error("process", format("cannot start {}: {}", path, std::strerror(errno)));
-  ::setpgid(pid, pid);
+  STITCH_TRY(const pid_t pid, spawn(command, channels.given()));
   return over(channels, pid, limits);
 }
 

@@ -35,7 +35,7 @@ std::string to_text(const Confinement& confinement) {
                {"environment", confinement.environment},
                {"walls", Json::array()}};
   for (Wall wall : confinement.walls) json["walls"].push_back(static_cast<int>(wall));
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return line_text(json);
 }
 
 Result<Confinement> parse_confinement(std::string_view text) {

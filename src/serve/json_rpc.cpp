@@ -18,8 +18,4 @@ Json notification(std::string_view method, Json params) {
   return message;
 }
 
-std::string line_of(const Json& message) {
-  return message.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 }  // namespace stitch::serve

@@ -17,7 +17,4 @@ inline constexpr int parse_error = -32700, invalid_request = -32600, no_such_met
 Json result_message(const Json& id, Json result);
 Json error_message(const Json& id, int code, std::string_view message);
 Json notification(std::string_view method, Json params);
-// On one line. Broken UTF-8 is replaced: it may come from a candidate.
-std::string line_of(const Json& message);
-
 }  // namespace stitch::serve

@@ -6,6 +6,7 @@
 #include "base/interrupt.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "base/time_account.h"
 #include "serve/mcp_session.h"
 #include "serve/schema.h"
 
@@ -163,7 +164,7 @@ void McpSession::cancel(const Json& id, const std::string& reason) {
 void McpSession::run(Running& running) {
   auto answer = contained([&] { return running.tool.run(running.arguments, running); });
   if (running.cancelled) {
-    const double seconds = std::chrono::duration<double>(Clock::now() - running.cancelled_at).count();
+    const double seconds = seconds_since(running.cancelled_at);
     log("info", format("{}: stopped {:.1f} s after it was cancelled", running.tool.name, seconds));
     running.reply(nullptr);
     return;
@@ -192,8 +193,7 @@ Json McpSession::result_of(const Running& running, Result<Answer> answer) {
         answer->text.replace(at, before.size(), each.get<std::string>());
     }
   add_text(answer->text);
-  if (std::string whole = structured.dump(-1, ' ', false, Json::error_handler_t::replace);
-      whole.size() > most_structured_bytes) {
+  if (std::string whole = line_text(structured); whole.size() > most_structured_bytes) {
     const std::string uri = resources_.keep("answer", running.tool.name + "'s answer", std::move(whole));
     answer->resources.push_back(uri);
     structured = {{"too_long", true}, {"resource", uri}};

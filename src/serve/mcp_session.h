@@ -42,7 +42,7 @@ class McpSession {
   void take_batch(const Json& batch);
   void take_notification(const std::string& method, const Json& params);
   void log(std::string_view level, std::string_view text);
-  void send(const Json& message) { out_.send(line_of(message)); }
+  void send(const Json& message) { out_.send(line_text(message)); }
 
   // mcp_methods.cpp: requests that are answered at once
   static bool is_known(std::string_view method);

@@ -1,5 +1,5 @@
-// Schemas of tools' arguments, and whether arguments are as they say. A small part of JSON Schema: objects of
-// texts, numbers, flags, lists and nested objects that are not looked into.
+// JSON Schemas of tools' arguments and answers, written from short tables, and whether arguments are as they
+// say (base/json_schema.h).
 #pragma once
 
 #include <initializer_list>
@@ -21,7 +21,7 @@ struct Argument {
   bool required = false;
   std::vector<std::string> values = {};  // of a text, or of each of several; empty: any
   int64_t least = 0, most = 0;           // of an integer
-  size_t most_bytes = 4096;              // of a text
+  size_t most_characters = 4096;         // of a text
 };
 
 std::shared_ptr<const Json> schema_of(std::initializer_list<Argument> arguments);

@@ -139,8 +139,7 @@ Result<std::vector<Observation>> Memory::all() const {
 
 Result<int64_t> Memory::write_lines(const std::function<void(std::string_view)>& line) const {
   STITCH_TRY(std::vector<Observation> observations, all());
-  for (const Observation& one : observations)
-    line(to_json(one).dump(-1, ' ', false, Json::error_handler_t::replace));
+  for (const Observation& one : observations) line(line_text(to_json(one)));
   return static_cast<int64_t>(observations.size());
 }
 

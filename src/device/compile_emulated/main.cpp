@@ -42,6 +42,6 @@ int main(int count, char** words) {
     options.extra_flags.insert(options.extra_flags.end(), {"-fsanitize=thread", "-fno-tree-vectorize"});
   auto built = emulated::compile_emulated(sources, out, options);
   if (built) return 0;
-  std::printf("\n%s\n", to_json(built.error()).dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+  std::printf("\n%s\n", line_text(to_json(built.error())).c_str());
   return built.error().exit_code();
 }

@@ -61,7 +61,7 @@ int serve() {
     Json answer = {{"token", request->value("token", "")}};
     answer.update(session.answer(*request));
     // Other people's words may be no UTF-8.
-    if (!channel.write_line(answer.dump(-1, ' ', false, Json::error_handler_t::replace))) return 2;
+    if (!channel.write_line(line_text(answer))) return 2;
   }
   // Neither destructors nor what a candidate left for exit: whoever asked is gone.
   ::_exit(0);

@@ -1,4 +1,5 @@
 #include "serve/fleet/queue.h"
+#include "base/time_account.h"
 
 #include <algorithm>
 #include <random>
@@ -82,7 +83,7 @@ std::optional<Lease> WorkQueue::next(const std::string& worker, Clock::time_poin
   Item& item = items_.at(key);
   item.lease = next_lease_++;
   leases_[item.lease] = {key, worker, until};
-  return Lease{item.lease, item.work, std::chrono::duration<double>(Clock::now() - item.submitted).count()};
+  return Lease{item.lease, item.work, seconds_since(item.submitted)};
 }
 
 std::optional<Lease> WorkQueue::take(std::chrono::milliseconds patience) {

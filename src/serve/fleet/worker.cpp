@@ -6,6 +6,9 @@
 #include <array>
 #include <atomic>
 #include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/time_account.h"
 
 namespace stitch::serve {
 
@@ -15,10 +18,6 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr double longest_poll = 20;  // seconds
-
-double seconds_gone(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 class Workers {
  public:
@@ -59,7 +58,7 @@ class Workers {
                          {{"worker", options_.name}, {"device", options_.device}, {"wait", poll_seconds()}},
                          std::chrono::milliseconds(40'000));
       if (!answer || answer->status >= 500) {
-        if (seconds_gone(heard) > options_.patience)
+        if (seconds_since(heard) > options_.patience)
           return fail(answer ? work_error("server", format("the service answered {}", answer->status))
                              : answer.error());
         doing(format("{} is unreachable; retrying", options_.server.origin()));
@@ -82,7 +81,7 @@ class Workers {
         return fail(user_error("server", format("{} rejects this worker: {}", options_.server.origin(),
                                                 answer->body.substr(0, 300))));
       doing("waiting for work");
-      if (options_.idle > 0 && seconds_gone(busy) > options_.idle) return;
+      if (options_.idle > 0 && seconds_since(busy) > options_.idle) return;
     }
   }
 
@@ -119,7 +118,7 @@ class Workers {
   // The work is done: a server that is away for a moment still gets it.
   void hand_in(const Json& done) {
     const auto begin = Clock::now();
-    while (seconds_gone(begin) < options_.patience) {
+    while (seconds_since(begin) < options_.patience) {
       auto answer = post("/fleet/done", done, 30s);
       if (answer && answer->status < 500 && answer->status != 429) {
         auto said = parse_json(answer->body);

@@ -1,8 +1,7 @@
 #include "serve/reward/door.h"
 
-#include <algorithm>
-
 #include "base/text.h"
+#include "http/url.h"
 #include "serve/fleet/base64.h"
 
 namespace stitch::serve {
@@ -43,11 +42,6 @@ http::Response refused(int status, const char* code, const char* message) {
 
 }  // namespace
 
-bool is_loopback(std::string_view host) {
-  return host == "localhost" || host == "::1" || host == "127.0.0.1" ||
-         (host.starts_with("127.") && std::ranges::count(host, '.') == 3);
-}
-
 http::Doorkeeper door(std::string token) {
   return [token = std::move(token)](const http::Request& head) -> std::optional<http::Response> {
     // A foreign web page in a browser on this machine.
@@ -58,7 +52,7 @@ http::Doorkeeper door(std::string token) {
     if (token.empty()) {
       // A name that was made to point here.
       const std::string host = host_of(head.header("host"));
-      if (host.empty() || is_loopback(host)) return std::nullopt;
+      if (host.empty() || http::is_loopback(host)) return std::nullopt;
       return refused(403, "host", "without a token only local host names are allowed");
     }
     if (has_token(head, token)) return std::nullopt;

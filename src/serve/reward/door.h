@@ -9,7 +9,4 @@ namespace stitch::serve {
 // know only an address) or from "?token=". /healthz needs none.
 http::Doorkeeper door(std::string token);
 
-// An address that only this machine reaches.
-bool is_loopback(std::string_view host);
-
 }  // namespace stitch::serve

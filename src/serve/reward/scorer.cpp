@@ -7,6 +7,7 @@
 #include "base/contained.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "base/time_account.h"
 #include "device/gpu_detect.h"
 #include "profile/rules.h"
 #include "rubric/sources.h"
@@ -23,10 +24,6 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t most_remembered = 256;   // verdicts, for candidates that improve on one
 constexpr size_t longest_details = 2000;  // characters
 constexpr size_t longest_reason = 500;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 std::string cut_to(std::string text, size_t most) {
   if (text.size() > most) text = text.substr(0, most) + " …";

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "base/time_account.h"
 #include "serve/fleet/desk.h"
 #include "serve/reward/door.h"
 #include "serve/reward/forms.h"
@@ -127,7 +128,7 @@ class HttpService final : public RewardService {
     out["tasks"] = shelf_->names().size();
     out["answers_kept"] = journal_->answers();
     out["judging"] = to_json(options_.scorer.judging);
-    out["uptime"] = std::chrono::duration<double>(Clock::now() - started_).count();
+    out["uptime"] = seconds_since(started_);
     return out;
   }
 

@@ -5,6 +5,7 @@
 
 #include "base/terminal.h"
 #include "base/text.h"
+#include "base/time_account.h"
 
 namespace stitch::serve {
 
@@ -103,7 +104,7 @@ double Statistics::rate() const {
   const auto since = Clock::now() - recent;
   const auto count = std::ranges::count_if(times_, [&](Clock::time_point time) { return time > since; });
   if (count < 2) return 0;
-  const double minutes = std::chrono::duration<double>(Clock::now() - times_.front()).count() / 60;
+  const double minutes = seconds_since(times_.front()) / 60;
   return static_cast<double>(count) / std::max(minutes, 1.0 / 60);
 }
 

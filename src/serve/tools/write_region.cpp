@@ -189,7 +189,10 @@ Tool write_region_tool(Shared workshop) {
       .schema = schema_of(
           {model_argument(),
            {.name = "region", .description = "the region's name", .required = true},
-           {.name = "source", .description = "the whole CUDA file", .required = true, .most_bytes = 1 << 20},
+           {.name = "source",
+            .description = "the whole CUDA file",
+            .required = true,
+            .most_characters = 1 << 20},
            {.name = "program",
             .description = "a program folder that code or optimize wrote (default: the plan's)"},
            plan_argument(),
