@@ -14,6 +14,7 @@
 #include "learn/coder/propose.h"
 #include "learn/coder/table.h"
 #include "learn/coder/timings.h"
+#include "learn/coder/train.h"
 #include "learn/synthesis/compose.h"
 
 namespace stitch::learn {
@@ -259,6 +260,32 @@ TEST(CompactCoder, TheTableHasARowForEachChoice) {
   EXPECT_EQ((*about)["choices"].size(), rows);
   EXPECT_EQ((*about)["questions"][3]["set"], "mine");
   EXPECT_EQ((*about)["questions"][0]["key"], problems()[0].key);
+}
+
+// The Python process is ended like any child; its checkpoint is of the last whole epoch.
+TEST(CompactCoder, TrainingThatIsStoppedContinuesWithTheSameCurve) {
+  const auto whole = ScratchFolder::create("learn"), stopped = ScratchFolder::create("learn");
+  EstimatedTimes times;
+  const TrainOptions options{.members = 3, .epochs = 6};
+  auto train = [&](const fs::path& folder, int stop_after) {
+    EXPECT_TRUE(write_table(folder / "table.safetensors",
+                            {{"train", problems()}, {"held-out", {problems()[0]}}}, times, {}));
+    std::vector<Json> curve;
+    auto done = train_coder(folder, options,
+                            {.on_epoch = [&](const Json& point) { curve.push_back(point); },
+                             .should_stop = [&] { return std::ssize(curve) == stop_after; }});
+    EXPECT_TRUE(done) << done.error().text();
+    EXPECT_EQ(done && done->has_value(), stop_after < 0);
+    return curve;
+  };
+  const std::vector<Json> curve = train(whole->path(), -1);
+  ASSERT_EQ(curve.size(), 6U);
+  EXPECT_LT(curve[5]["loss"], curve[0]["loss"]);
+  train(stopped->path(), 2);
+  EXPECT_EQ(train(stopped->path(), -1), curve);
+  const auto committee = load_coder(stopped->path() / "coder.safetensors");
+  ASSERT_TRUE(committee) << committee.error().text();
+  EXPECT_EQ(committee->members.size(), 3U);
 }
 
 }  // namespace

@@ -34,7 +34,6 @@ class RegionQuestion {
   RegionQuestion(RegionProblem problem, Times& times);
 
   const std::vector<float>& features();  // (choices, feature_count())
-  const RegionProblem& problem() const { return problem_; }
   // The built-in one is the first. None: nothing can be chosen.
   const std::vector<plan::Region>& choices() const { return choices_; }
   const Timed& time_of(size_t choice);
