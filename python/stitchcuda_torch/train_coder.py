@@ -230,9 +230,9 @@ def compare(layers, table, name, caution, ways, options):
                                     for other in options["cautions"]}, "built-in Planner": 0}
         for who, estimates in zip(table.about["cost_models"], table.estimates):
             chosen[who] = known[estimates[rows][known].argmin()].item()
-        chosen["best"] = known[logs[known].argmin()].item()
         times = {who: math.exp(taken(table, question, each)) for who, each in chosen.items()}
-        times["random"] = logs[known].mean().exp().item()
+        chosen["best"] = known[logs[known].argmin()].item()
+        times |= {"random": logs[known].mean().exp().item(), "best": logs[known].min().exp().item()}
         # Choices tried until one is near the best: its choice, the built-in one and then by forecast, or by chance.
         near = logs[known] <= logs[known].min() + math.log(NEAR_THE_BEST)
         keys = forecast[0][known].clone()
