@@ -4,16 +4,13 @@ FOLDER/candidates. For trying `stitchcuda verify --all`:
   stitchcuda verify --all FOLDER/candidates --tasks FOLDER/tasks -o FOLDER/results
 
 `careful` is right and sometimes slow, `hasty` makes mistakes and writes some of it in Python, `sly` cheats. What each
-candidate is for stands in its first line, and `expected.json` says what verdict it has to get. With --time-singles the
-same candidates are judged one by one first, and the two times are compared.
+candidate is for stands in its first line, and `expected.json` says what verdict it has to get.
 """
 
 import argparse
 import json
 import os
-import subprocess
 import sys
-import time
 
 ROWS, COLUMNS = 16, 64
 
@@ -246,37 +243,12 @@ def make(folder):
     return out
 
 
-def seconds_of(command, **how):
-    start = time.monotonic()
-    done = subprocess.run(command, capture_output=True, text=True, **how)
-    return time.monotonic() - start, done
-
-
-def compare(folder, made, tool, singles):
-    """Both ways from cold caches of their own."""
-    def fresh(name):
-        return {**os.environ, "STITCHCUDA_CACHE": os.path.join(folder, "cache-" + name)}
-    some = made[::max(1, len(made) // singles)]
-    wall = sum(seconds_of([tool, "verify", path, "--task", os.path.join(folder, "tasks", f"{task}.py"), "--device", "emulated"],
-                          env=fresh("singles"))[0] for _, task, path, _ in some)
-    together, done = seconds_of([tool, "verify", "--all", os.path.join(folder, "candidates"), "--tasks", os.path.join(folder, "tasks"),
-                                 "--device", "emulated", "-o", os.path.join(folder, "results-timed")], env=fresh("all"))
-    print(done.stdout, done.stderr, sep="\n")
-    print(f"one by one: {wall / len(some):.2f} s each ({len(some)} measured)")
-    print(f"--all:      {together / len(made):.2f} s each")
-    print(f"throughput: {wall / len(some) * len(made) / together:.2f}x")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder")
-    parser.add_argument("--time-singles", type=int, default=0, metavar="N", help="also judge N of them one by one, and compare")
-    parser.add_argument("--tool", default="stitchcuda", help="the stitchcuda to measure")
     options = parser.parse_args()
     made = make(options.folder)
     print(f"{len(made)} candidates for {len(TASKS)} tasks in {options.folder}")
-    if options.time_singles:
-        compare(options.folder, made, options.tool, options.time_singles)
     return 0
 
 

@@ -103,9 +103,6 @@ void add_train(CLI::App& app, Options& options) {
        "where times come from: model (estimates), measured (--timings), run (this machine's GPU) (default: "
        "model)",
        "SOURCE");
-  text("--reward-kind", train.reward_kind,
-       "combined, paper, milestones, rule or rubric, see docs/rubric.md (default: rule)", "NAME");
-  text("--skill", train.skill, "from-scratch, from-feedback or both (default: both)", "NAME");
   text("--timings", train.timings,
        "measured times; --reward run appends to them (default: timings.jsonl in the output folder)", "FILE");
   number("--choices", train.choices, "choices measured per region, at most (default: 24)", 2, 256);
@@ -117,34 +114,26 @@ void add_train(CLI::App& app, Options& options) {
       "with --reward run: measure only regions whose built-in choice isn't the cost model's fastest");
   text("--calibration", train.calibration, "also compare with the cost model with this calibration", "FILE");
   number("--jobs", train.jobs, "with --reward run: programs built at once (default: 4)", 1, 256);
-  number("--steps", train.steps, "GRPO steps per network (default: 40)", 0, 1e7);
-  number("--warm-up", train.warm_up, "supervised epochs before GRPO (default: 60)", 0, 1e5);
-  number("--members", train.members,
+  number("--epochs", train.train.epochs, "passes over the training regions (default: 60)", 1, 1e5);
+  number("--members", train.train.members,
          "networks in the ensemble, each trained on two thirds of the tasks (default: 6)", 1, 64);
-  number("--patience", train.patience,
-         "validation checks without a gain before a network stops; 0: never (default: 2)", 0, 1e6);
-  number("--questions", train.questions, "regions per step (default: 16)", 1, 1e5);
-  number("--answers", train.answers, "answers per region, the group size (default: 8)", 2, 1e4);
-  number("--rate", train.rate, "learning rate of Adam (default: 0.003)", 0, 1);
-  number("--kl", train.kl, "weight of the KL term to the warm-up policy (default: 0.03)", 0, 100);
-  number("--entropy", train.entropy, "entropy weight (default: 0.01)", 0, 100);
-  number("--first-entropy", train.first_entropy,
-         "initial entropy weight; falls to --entropy over half of the steps (default: 0.1)", 0, 100);
+  number("--rate", train.train.rate, "initial learning rate of Adam; falls to zero (default: 0.003)", 0, 1);
   command
-      .add_option("--caution", train.cautions,
+      .add_option("--caution", train.train.cautions,
                   "also compare with these cautions: how many spreads of the networks' forecasts a choice "
                   "must be faster than the built-in one (default: only the one that training finds)")
       ->type_name("NUMBER")
       ->check(CLI::Range(0.0, 100.0));
-  number("--seed", train.seed, "random seed (default: 1)", 0, 1e15);
+  number("--seed", train.train.seed, "random seed (default: 1)", 0, 1e15);
   text("--numerics", train.numerics, "numerics class: strict, default, tf32 or half (default: default)",
        "CLASS");
   text("--gpu", train.gpu, "the GPU to choose for (default: this machine's GPU, else H200)", "NAME");
+  text("--python", train.train.python, "the Python to train with; it needs PyTorch", "PATH");
   add_json(command, options);
   command.footer(
       "stitchcuda train -o coder/ --synthetic 200\n"
       "stitchcuda train tasks/ -o coder/ --reward run --measure-seconds 600 --jobs 8\n"
-      "stitchcuda train tasks/ -o coder/ --reward measured --timings timings.jsonl --skill from-scratch\n"
+      "stitchcuda train tasks/ -o coder/ --reward measured --timings timings.jsonl\n"
       "stitchcuda train tasks/ -o coder/ --reward measured --timings timings.jsonl --evaluate mine=graphs/");
 }
 

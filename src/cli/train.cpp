@@ -15,80 +15,26 @@
 #include "cli/train_page.h"
 #include "cli/train_problems.h"
 #include "learn/coder/collect.h"
-#include "learn/coder/propose.h"
+#include "learn/coder/table.h"
 
 namespace stitch {
 
 namespace {
 
-Json curve_json(const learn::CurvePoint& point) {
-  const learn::TrainStep& step = point.step;
-  Json out = {{"step", step.step},
-              {"member", point.member},
-              {"reward", step.reward},
-              {"best", step.best},
-              {"loss", step.loss.loss},
-              {"kl", step.loss.kl},
-              {"entropy", step.loss.entropy},
-              {"clipped", step.loss.clipped},
-              {"dropped", step.loss.dropped},
-              {"flat_groups", step.loss.flat_groups},
-              {"skipped_updates", step.skipped_updates}};
-  if (point.validation) out["validation"] = *point.validation;
-  return out;
-}
-
-// Of a run that was killed: what its checkpoint does not know of is done again.
-Result<std::vector<Json>> curve_until(const fs::path& file, int64_t step) {
-  std::vector<Json> out;
-  if (!fs::exists(file)) return out;
-  STITCH_TRY(const std::string text, read_file(file));
-  for (const std::string& line : split(text, '\n')) {
-    auto json = parse_json(line);
-    if (json && json->is_object() && json->value("step", int64_t{-1}) <= step && json->contains("step"))
-      out.push_back(*std::move(json));
-  }
-  return out;
-}
-
-Result<learn::CoderTrainOptions> options_of(const TrainCommand& command) {
-  learn::CoderTrainOptions out;
-  if (command.skill == "from-scratch")
-    out.skill = learn::SkillChoice::from_scratch;
-  else if (command.skill == "from-feedback")
-    out.skill = learn::SkillChoice::from_feedback;
-  else if (command.skill != "both")
-    return user_error("skill", format("unknown skill '{}'", printable(command.skill)),
-                      "from-scratch, from-feedback or both");
-  STITCH_TRY(out.reward, rubric::parse_reward(command.reward_kind));
-  out.members = command.members;
-  out.steps = command.steps;
-  out.warm_up = command.warm_up;
-  out.patience = command.patience;
-  out.train.seed = command.seed;
-  out.train.questions = command.questions;
-  out.train.answers = command.answers;
-  out.train.adam.rate = command.rate;
-  out.train.grpo.kl = command.kl;
-  out.train.grpo.entropy = command.entropy;
-  out.train.first_entropy = command.first_entropy;
-  out.train.cooling = command.steps / 2;
-  return out;
-}
-
-std::string standings_text(const std::string& set, const learn::Comparison& comparison,
-                           const Terminal& terminal) {
-  if (comparison.problems == 0) return format("No {} region has a choice with a known time.\n", set);
+std::string standings_text(const std::string& set, const Json& compared, const Terminal& terminal) {
+  if (compared.value("problems", 0) == 0)
+    return format("No {} region has a choice with a known time.\n", set);
   Table table({{.header = "who chooses"},
                {.header = "time over built-in", .align = Column::Align::right},
                {.header = "95 %", .align = Column::Align::right}});
-  for (const learn::Standing& each : comparison.standings)
-    table.add_row({each.name, format("{:.3f}", each.mean), format("{:.3f} to {:.3f}", each.low, each.high)});
-  std::string out =
-      format("{} {} regions, geometric means:\n", comparison.problems, set) + table.render(terminal);
-  for (const learn::Comparison::Search& each : comparison.searches)
-    out += format("within 5 % of the best: {} needs {:.0f} trials (median), {:.0f} % of all choices\n",
-                  each.name, each.median_trials, 100 * each.mean_share);
+  for (const Json& each : compared["time_over_built_in"])
+    table.add_row({word(each, "who"), format("{:.3f}", each.value("geomean", 1.0)),
+                   format("{:.3f} to {:.3f}", each.value("low", 1.0), each.value("high", 1.0))});
+  std::string out = format("{} {} regions, geometric means:\n", compared.value("problems", 0), set) +
+                    table.render(terminal);
+  for (const Json& each : compared["search"])
+    out += format("within 5 % of the best: {} needs {} trials (median), {:.0f} % of all choices\n",
+                  word(each, "who"), each.value("median_trials", 0), 100 * each.value("mean_share", 0.0));
   return out;
 }
 
@@ -100,7 +46,7 @@ Result<Json> measure_all(const TrainCommand& command, const TrainProblems& probl
                       "use --reward model, or --reward measured with --timings from a machine with a GPU");
   std::vector<learn::RegionProblem> all = problems.all();
   if (command.disputed)
-    all = learn::disputed(std::move(all), static_cast<size_t>(command.choices), command.seed);
+    all = learn::disputed(std::move(all), static_cast<size_t>(command.choices), command.train.seed);
   all = learn::in_fair_order(std::move(all));
   Progress progress(console.err, console.err_terminal, console.json, "measuring", std::ssize(all));
   STITCH_TRY(const learn::Collected collected,
@@ -109,7 +55,7 @@ Result<Json> measure_all(const TrainCommand& command, const TrainProblems& probl
                              .choices = static_cast<size_t>(command.choices),
                              .jobs = command.jobs,
                              .seconds = command.measure_seconds,
-                             .seed = command.seed,
+                             .seed = command.train.seed,
                              .should_stop = stop_requested,
                              .on_progress = [&](const std::string& problem, int, int) {
                                progress.detail(problem);
@@ -149,16 +95,46 @@ Result<std::optional<Calibration>> calibration_in(const std::string& file) {
   return std::optional(*std::move(calibration));
 }
 
+// Writes the table, trains on it, and keeps the curve. Nothing: it was stopped.
+Result<std::optional<Json>> train(const TrainCommand& command, const TrainProblems& problems,
+                                  learn::Times& times, std::vector<Json>& curve, Console& console) {
+  const fs::path out = command.out;
+  std::vector<learn::NamedCalibration> calibrations;
+  if (command.reward != "model") {
+    // The cost model, too, may learn from the training regions.
+    calibrations.emplace_back("estimate fitted to the training regions",
+                              learn::fit_calibration(problems.train, times));
+    STITCH_TRY(const std::optional<Calibration> given, calibration_in(command.calibration));
+    if (given) calibrations.emplace_back("estimate by " + command.calibration, *given);
+  }
+  std::vector<learn::NamedProblems> sets = {
+      {"train", problems.train}, {"validation", problems.validation}, {"held-out", problems.test}};
+  sets.insert(sets.end(), problems.evaluation.begin(), problems.evaluation.end());
+  STITCH_TRY(const size_t questions,
+             learn::write_table(out / "table.safetensors", sets, times, calibrations));
+  if (questions == 0)
+    return user_error("empty", "nothing to train on: no region of these tasks has a choice with a known time",
+                      "give more tasks, or timings for these");
+  Progress progress(console.err, console.err_terminal, console.json, "training", command.train.epochs);
+  std::ofstream lines(out / "curve.jsonl");
+  auto on_epoch = [&](const Json& point) {
+    curve.push_back(point);
+    lines << line_text(point) << std::endl;
+    progress.detail(format("loss {:.3f}", point.value("loss", 0.0)));
+    progress.advance();
+  };
+  return learn::train_coder(out, command.train, {.on_epoch = on_epoch, .should_stop = stop_requested});
+}
+
 }  // namespace
 
 Result<int> run_train(const TrainCommand& command, Console& console) {
   STITCH_TRY(const GpuSpec gpu, choose_gpu(command.gpu));
   STITCH_TRY(const Numerics numerics, parse_numerics(command.numerics));
-  STITCH_TRY(const learn::CoderTrainOptions options, options_of(command));
   if (command.reward != "model" && command.reward != "measured" && command.reward != "run")
     return user_error("reward", format("unknown reward '{}'", printable(command.reward)),
                       "model (the cost model), measured (--timings alone) or run (on this machine's GPU)");
-  STITCH_TRY(const std::optional<Calibration> given, calibration_in(command.calibration));
+  STITCH_CHECK(calibration_in(command.calibration));  // before anything takes time
   if (command.measure_only && command.reward != "run")
     return user_error("reward", "--measure-only needs --reward run");
   StopPolitely polite;
@@ -185,7 +161,7 @@ Result<int> run_train(const TrainCommand& command, Console& console) {
                    {"fold", command.fold},
                    {"left_out", problems.left_out},
                    {"reward", command.reward},
-                   {"options", to_json(options)}};
+                   {"options", to_json(command.train)}};
   for (const auto& [set, own] : problems.evaluation) document["regions"][set] = own.size();
   if (command.reward == "run") {
     STITCH_TRY(document["measured"], measure_all(command, problems, timings, timings_file, console));
@@ -194,83 +170,43 @@ Result<int> run_train(const TrainCommand& command, Console& console) {
   learn::EstimatedTimes estimated;
   learn::MeasuredTimes measured(timings);
   learn::Times& times = command.reward == "model" ? static_cast<learn::Times&>(estimated) : measured;
-  const fs::path curve_file = out / "curve.jsonl", checkpoint = out / "checkpoint.safetensors",
-                 policy_file = out / "coder.safetensors";
-  learn::CoderTrainHooks hooks{.checkpoint = checkpoint, .on_step = {}, .should_stop = stop_requested};
   std::vector<Json> curve;
-  if (fs::exists(learn::checkpoint_of(checkpoint, 0))) {
-    STITCH_TRY(const int64_t before, learn::steps_in(checkpoint));
-    STITCH_TRY(curve, curve_until(curve_file, before));
+  STITCH_TRY(std::optional<Json> result, train(command, problems, times, curve, console));
+  if (!result) {
+    document["stopped"] = true;
+    if (console.json)
+      console.out << document_text(document);
+    else
+      console.out << format("Stopped after epoch {} of {}; the same command continues.\n", curve.size(),
+                            command.train.epochs);
+    return 1;
   }
-  auto curve_text = [&] {
-    std::string text;
-    for (const Json& point : curve) text += line_text(point) + "\n";
-    return text;
-  };
-  STITCH_CHECK(write_file(curve_file, curve_text()));
-  Result<learn::Trained> trained = work_error("", "");
-  {
-    Progress progress(console.err, console.err_terminal, console.json, "training",
-                      command.members * command.steps);
-    if (!curve.empty()) progress.advance(curve.back().value("step", int64_t{0}));
-    std::ofstream lines(curve_file, std::ios::app);
-    hooks.on_step = [&](const learn::CurvePoint& point) {
-      curve.push_back(curve_json(point));
-      lines << line_text(curve.back()) << std::endl;
-      progress.detail(format("reward {:.3f}", point.step.reward));
-      if (point.step.step > 0) progress.advance();
-    };
-    trained = learn::train_coder(problems.train, problems.validation, times, options, hooks);
-  }
-  if (!trained) return std::move(trained).error();
-  // The cost model, too, may learn from the training regions.
-  const Calibration fitted = learn::fit_calibration(problems.train, times);
-  std::vector<learn::NamedCalibration> calibrations = {{"estimate fitted to the training regions", &fitted}};
-  if (given) calibrations.push_back({"estimate by " + command.calibration, &*given});
-  if (command.reward == "model") calibrations.clear();
-  auto compared = [&](const std::vector<learn::RegionProblem>& some) {
-    return learn::compare(trained->committee, some, times, command.seed, calibrations, command.cautions);
-  };
-  std::vector<std::pair<std::string, learn::Comparison>> comparisons = {
-      {"held-out", compared(problems.test)}};
-  for (const auto& [set, own] : problems.evaluation) comparisons.emplace_back(set, compared(own));
-  document["trained"] = {{"steps", trained->steps},
-                         {"caution", trained->committee.caution},
-                         {"out_of_sample", trained->out_of_sample},
-                         {"out_of_sample_regions", trained->out_of_sample_regions},
-                         {"validation", trained->validation},
-                         {"ended", trained->ended}};
-  document["held_out"] = to_json(comparisons[0].second);
-  for (size_t i = 1; i < comparisons.size(); ++i)
-    document["evaluated"][comparisons[i].first] = to_json(comparisons[i].second);
-  document["weights"] = policy_file.string();
-  Json standings = document["held_out"];
-  standings.erase("regions");
-  const Json about = {{"gpu", gpu.name},
-                      {"reward", command.reward},
-                      {"options", to_json(options)},
-                      {"trained", document["trained"]},
-                      {"held_out", standings}};
-  STITCH_CHECK(learn::write_coder(policy_file, trained->committee, about));
+  const std::string weights = (out / "coder.safetensors").string(), page = (out / "index.html").string();
+  const Json &trained = (*result)["trained"], &compared = (*result)["compared"];
+  document["trained"] = trained;
+  document["held_out"] = compared["held-out"];
+  for (const auto& [set, own] : problems.evaluation)
+    if (compared.contains(set)) document["evaluated"][set] = compared[set];
+  document["weights"] = weights;
   STITCH_CHECK(write_file(out / "training.json", document_text(document)));
-  STITCH_CHECK(write_file(out / "index.html", train_page(document, curve)));
+  STITCH_CHECK(write_file(page, train_page(document, curve)));
   if (console.json) {
     console.out << document_text(document);
     return 0;
   }
   if (command.reward == "model") console.out << "Times are the cost model's estimates: nothing was run.\n";
-  for (const auto& [set, comparison] : comparisons)
-    console.out << standings_text(set, comparison, console.out_terminal);
-  if (trained->out_of_sample_regions > 0)
+  console.out << standings_text("held-out", compared["held-out"], console.out_terminal);
+  for (const auto& [set, own] : problems.evaluation)
+    if (compared.contains(set)) console.out << standings_text(set, compared[set], console.out_terminal);
+  const double gain = trained.value("out_of_sample", 1.0);
+  if (const int regions = trained.value("out_of_sample_regions", 0); regions > 0)
     console.out << format(
         "On {} training regions, decided by networks that were not trained on them: {:.3f} of the built-in "
         "time{}.\n",
-        trained->out_of_sample_regions, trained->out_of_sample,
-        trained->out_of_sample < 1 ? "" : "; no gain, so the built-in choices are kept");
-  console.out << format("{} steps of {} networks ({}). Weights: {}\nCurve: {}\n", trained->steps,
-                        trained->committee.members.size(), trained->ended, printable(policy_file.string()),
-                        printable((out / "index.html").string()));
-  return trained->ended == "stopped" ? 1 : 0;
+        regions, gain, gain < 1 ? "" : "; no gain, so the built-in choices are kept");
+  console.out << format("{} epochs of {} networks. Weights: {}\nCurve: {}\n", command.train.epochs,
+                        command.train.members, printable(weights), printable(page));
+  return 0;
 }
 
 }  // namespace stitch

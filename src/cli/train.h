@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "cli/console.h"
+#include "learn/coder/train.h"
 
 namespace stitch {
 
@@ -18,17 +19,8 @@ struct TrainCommand {
   std::string out;
   std::string gpu, numerics = "default";
   std::string reward = "model";  // model, measured, run
-  std::string reward_kind = "rule";
-  std::string skill = "both";
-  std::string timings;  // empty: timings.jsonl in the output folder
-  int members = 6;
-  int64_t steps = 40;
-  int warm_up = 60;
-  int patience = 2;
-  int questions = 16, answers = 8;
-  double rate = 3e-3, kl = 0.03, entropy = 0.01, first_entropy = 0.1;
-  std::vector<double> cautions;  // to compare with, besides the one that training finds
-  uint64_t seed = 1;
+  std::string timings;           // empty: timings.jsonl in the output folder
+  learn::TrainOptions train;
   int choices = 24, jobs = 4;
   double measure_seconds = 0;
   bool measure_only = false;

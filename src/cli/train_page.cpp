@@ -12,20 +12,20 @@ namespace stitch {
 namespace {
 
 struct PlotPoint {
-  double step, value;
+  double epoch, value;
 };
 
-// One line over the steps, with the least and the most of it written beside.
+// One line over the epochs, with the least and the most of it written beside.
 std::string plot(std::string_view title, const std::vector<PlotPoint>& points) {
   constexpr double width = 640, height = 160, left = 64, below = 24;
   if (points.size() < 2) return {};
   double low = INFINITY, high = -INFINITY;
   for (const PlotPoint& point : points) low = std::min(low, point.value), high = std::max(high, point.value);
   if (high - low < 1e-12) high = low + 1;
-  const double first = points.front().step, last = std::max(points.back().step, first + 1);
+  const double first = points.front().epoch, last = std::max(points.back().epoch, first + 1);
   std::string line;
   for (const PlotPoint& point : points)
-    line += format("{:.1f},{:.1f} ", left + (width - left) * (point.step - first) / (last - first),
+    line += format("{:.1f},{:.1f} ", left + (width - left) * (point.epoch - first) / (last - first),
                    8 + (height - below - 8) * (high - point.value) / (high - low));
   return format(
       "<figure><figcaption>{}</figcaption><svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">"
@@ -40,9 +40,8 @@ std::string plot(std::string_view title, const std::vector<PlotPoint>& points) {
 std::vector<PlotPoint> points_of(const std::vector<Json>& curve, const char* field) {
   std::vector<PlotPoint> out;
   for (const Json& point : curve)
-    if (point.contains(field) && point[field].is_number() &&
-        (point.value("step", 0) > 0 || std::string_view(field) == "validation"))
-      out.push_back({point.value("step", 0.0), point[field].get<double>()});
+    if (point.contains(field) && point[field].is_number())
+      out.push_back({point.value("epoch", 0.0), point[field].get<double>()});
   return out;
 }
 
@@ -58,9 +57,9 @@ std::string train_page(const Json& document, const std::vector<Json>& curve) {
   const Json& trained = document.at("trained");
   std::string body =
       html_facts({{word(document, "gpu"), "GPU"},
-                  {word(document, "reward"), "rewards by"},
+                  {word(document, "reward"), "times by"},
                   {std::to_string(document.value("tasks", 0)), "tasks"},
-                  {std::to_string(trained.value("steps", 0)), "steps: " + word(trained, "ended")},
+                  {std::to_string(trained.value("epochs", 0)), "epochs"},
                   {format("{:.3f}", trained.value("validation", 1.0)), "validation: time over built-in"}});
   body += "<h2>Held-out regions</h2>\n";
   std::vector<std::vector<HtmlCell>> rows;
@@ -70,13 +69,9 @@ std::string train_page(const Json& document, const std::vector<Json>& curve) {
                     {format("{:.3f} to {:.3f}", each.value("low", 1.0), each.value("high", 1.0)), "n"}});
   body += html_table({"who chooses", "time over built-in", "95 %"}, rows);
   body += "<h2>Curves</h2>\n";
-  body += plot("mean reward of a step", points_of(curve, "reward"));
+  body += plot("loss", points_of(curve, "loss"));
   body += plot("validation: geometric mean of the time over the built-in Planner's",
                points_of(curve, "validation"));
-  body += plot("KL to the warm-up policy", points_of(curve, "kl"));
-  body += plot("entropy of a decision", points_of(curve, "entropy"));
-  body += plot("share of clipped decisions", points_of(curve, "clipped"));
-  body += plot("answers dropped: no reward", points_of(curve, "dropped"));
   return html_page("stitchcuda train", body, css);
 }
 

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/synth.h"
 #include "graph/folder.h"
+#include "learn/split.h"
 #include "learn/synthesis/compose.h"
 
 namespace stitch {

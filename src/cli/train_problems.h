@@ -5,7 +5,6 @@
 
 #include "cli/train.h"
 #include "learn/coder/timings.h"
-#include "learn/coder/train.h"
 
 namespace stitch {
 

@@ -13,13 +13,12 @@ DATA is what language_coder.corpus wrote. Every phase writes as it goes; what ti
 import argparse
 import concurrent.futures
 import contextlib
-import json
 import os
 import sys
 import threading
 import time
 
-from . import arms, corpus, diagnose, evaluation, examine, judge, mutations, network, questions, reinforce, warm_up, words
+from . import arms, corpus, evaluation, examine, judge, mutations, network, questions, reinforce, warm_up, words
 from .evaluation import say
 
 CONTEXT = 2048
@@ -62,7 +61,6 @@ def run_warm_up(options):
         import torch
         torch.set_num_threads(1)
     model = network.fresh(options.size, len(vocabulary), CONTEXT, options.seed).to(device_of(options.device))
-    say(json.dumps(diagnose.line(next(model.parameters()).device, plans=True)))
     say(f"{network.parameters(model) / 1e6:.1f} M parameters, {len(vocabulary)} tokens, {len(rows)} rows")
     out = os.path.join(options.out, "warm_up")
     steps = warm_up.train(model, vocabulary, rows, out, options.seconds, CONTEXT, options.batch, rate=options.rate, seed=options.seed,
@@ -189,7 +187,7 @@ def learn(run, options):
             raise SystemExit("every arm has failed; their log.txt say why")
         arms.await_file(os.path.join(place, warm_up.DONE), os.getppid())
         vocabulary, model = words.load(place), network.load(place).to(device)
-        say(f"the warm-up is over after {run.gone():.1f} s", json.dumps(diagnose.line(device)))
+        say(f"the warm-up is over after {run.gone():.1f} s")
         # Before GRPO, not beside it: rollouts would take the judges from it.
         begun = time.monotonic()
         run.stages.append(("warm-up", evaluation.evaluate("warm-up", model, vocabulary, asked, quick, options.out, **how)))

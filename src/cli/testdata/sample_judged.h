@@ -52,7 +52,7 @@ inline std::string training_page() {
   const Json document = {{"gpu", "H200"},
                          {"reward", "run"},
                          {"tasks", 300},
-                         {"trained", {{"steps", 40}, {"ended", "all steps were made"}, {"validation", 0.93}}},
+                         {"trained", {{"epochs", 40}, {"validation", 0.93}}},
                          {"held_out",
                           {{"time_over_built_in",
                             {{{"who", "the compact Coder"}, {"geomean", 0.94}, {"low", 0.91}, {"high", 0.97}},
@@ -61,14 +61,8 @@ inline std::string training_page() {
                               {"low", 0.7},
                               {"high", 0.9}}}}}}};
   std::vector<Json> curve;
-  for (int step = 1; step <= 40; ++step)
-    curve.push_back({{"step", step},
-                     {"reward", 0.3 + 0.01 * step},
-                     {"validation", 1 - 0.002 * step},
-                     {"kl", 1e-4 * step},
-                     {"entropy", 2.0 / step},
-                     {"clipped", 0.01},
-                     {"dropped", step % 7}});
+  for (int epoch = 1; epoch <= 40; ++epoch)
+    curve.push_back({{"epoch", epoch}, {"loss", 2.0 / epoch}, {"validation", 1 - 0.002 * epoch}});
   return train_page(document, curve);
 }
 

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "code/catalogue.h"
-#include "learn/grpo/draw.h"
+#include "learn/draw.h"
 #include "plan/estimate.h"
 
 namespace stitch::learn {
@@ -55,7 +55,8 @@ std::vector<plan::Region> candidate_choices(const RegionProblem& problem, size_t
     if (out.size() < until && known.insert(choice_text(region)).second) out.push_back(region);
   };
   take(problem.now(), most);
-  const std::vector<plan::Way> ways = ways_of(problem.context(), problem.plan(), problem.now(), code::catalogue());
+  const std::vector<plan::Way> ways =
+      ways_of(problem.context(), problem.plan(), problem.now(), code::catalogue());
   if (ways.empty()) return out;
   std::vector<plan::Region> plain;
   for (const plan::Way& way : ways) plain.push_back(as_it_is(problem, way));

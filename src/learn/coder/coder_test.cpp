@@ -1,14 +1,18 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/json.h"
 #include "code/catalogue.h"
 #include "code/write_program.h"
+#include "graph/safetensors.h"
 #include "learn/coder/alone.h"
 #include "learn/coder/candidates.h"
 #include "learn/coder/collect.h"
-#include "learn/coder/compare.h"
+#include "learn/coder/propose.h"
+#include "learn/coder/table.h"
 #include "learn/coder/timings.h"
 #include "learn/coder/train.h"
 #include "learn/synthesis/compose.h"
@@ -42,7 +46,7 @@ TEST(CompactCoder, EveryChoiceIsLegalReadBackAndARowOfNumbers) {
     RegionQuestion question(problem, times);
     ASSERT_GE(question.choices().size(), 2U) << problem.task->name << " " << problem.now().name;
     EXPECT_EQ(choice_text(question.choices()[0]), choice_text(problem.now()));
-    const std::vector<float> rows = question.options({});
+    const std::vector<float> rows = question.features();
     ASSERT_EQ(rows.size(), question.choices().size() * static_cast<size_t>(feature_count()));
     for (float value : rows) ASSERT_TRUE(std::isfinite(value));
     for (size_t i = 0; i < std::min<size_t>(question.choices().size(), 24); ++i) {
@@ -182,116 +186,106 @@ TEST(CompactCoder, TimingsAreReadBackAndDamageIsNamed) {
   EXPECT_FALSE(Timings::read(file));
 }
 
-// A made-up machine on which the built-in choice is never the best: training finds what is.
-class MadeUpTimes final : public Times {
- public:
-  Timed of(const RegionProblem& problem, const plan::Region& chosen) override {
-    const bool now = choice_text(chosen) == choice_text(problem.now());
-    const double knobs = static_cast<double>(chosen.choices.size());
-    return {Timed::Kind::timed, 1e-5 * (now ? 2.0 : 1.0 + 0.3 * knobs)};
+// PyTorch's forward pass over the same rows: python/stitchcuda_torch/train_coder_test.py computes the file's
+// scores again.
+TEST(CompactCoder, TheShippedWeightsScoreAsInPyTorch) {
+  const auto committee = load_coder(shipped_coder);
+  ASSERT_TRUE(committee) << committee.error().text();
+  const auto text = read_file(STITCH_SOURCE_DIR "/src/learn/coder/testdata/scores_of_sm_90.json");
+  ASSERT_TRUE(text);
+  const Json wanted = *parse_json(*text);
+  ASSERT_EQ(wanted.size(), committee->members.size());
+  const size_t count = wanted[0].size();
+  std::vector<float> rows;
+  for (int r = 0; r < static_cast<int>(count); ++r)
+    for (int i = 0; i < feature_count(); ++i)
+      rows.push_back(static_cast<float>((37 * i + 101 * r) % 17 - 8) / 8.0F);
+  for (size_t m = 0; m < committee->members.size(); ++m) {
+    const std::vector<double> scores = committee->members[m].score(rows);
+    for (size_t r = 0; r < count; ++r)
+      EXPECT_NEAR(scores[r], wanted[m][r].get<double>(), 1e-9 * (1 + std::abs(scores[r]))) << m << " " << r;
   }
-};
-
-TEST(CompactCoder, TrainingFindsWhatIsFasterAndGoesOnWhereItWasKilled) {
-  const std::vector<RegionProblem> some(problems().begin(), problems().begin() + 6);
-  MadeUpTimes times;
-  CoderTrainOptions options;
-  options.members = 1;
-  options.steps = 12;
-  options.warm_up = 1;
-  options.check_every = 4;
-  options.patience = 0;
-  options.known_after = 1;
-  options.hidden = {16};
-  options.train.questions = 6;
-  options.train.adam.rate = 1e-2;
-  std::vector<double> curve, again;
-  const auto folder = ScratchFolder::create("learn");
-  auto whole = train_coder(some, some, times, options,
-                           {.on_step = [&](const CurvePoint& point) { curve.push_back(point.step.reward); }});
-  ASSERT_TRUE(whole) << whole.error().text();
-  EXPECT_LT(whole->validation, 0.75);
-  // Killed after step 6: the last checkpoint is of step 4.
-  CoderTrainHooks hooks{.checkpoint = folder->path() / "checkpoint.safetensors"};
-  int steps = 0;
-  hooks.should_stop = [&] { return steps++ == 6; };
-  ASSERT_TRUE(train_coder(some, some, times, options, hooks));
-  EXPECT_EQ(*steps_in(hooks.checkpoint), 4);
-  hooks.should_stop = {};
-  hooks.on_step = [&](const CurvePoint& point) { again.push_back(point.step.reward); };
-  auto resumed = train_coder(some, some, times, options, hooks);
-  ASSERT_TRUE(resumed) << resumed.error().text();
-  ASSERT_EQ(again.size(), 8U);
-  for (size_t i = 0; i < 8; ++i) EXPECT_EQ(again[i], curve[curve.size() - 8 + i]) << i;
-  EXPECT_EQ(resumed->validation, whole->validation);
-  // Other settings are not the same run.
-  options.train.seed = 9;
-  EXPECT_FALSE(train_coder(some, some, times, options, hooks));
-  // Nothing to learn from.
-  auto empty = train_coder({}, {}, times, options, {});
-  ASSERT_FALSE(empty);
-  EXPECT_EQ(empty.error().code, "empty");
-  const Comparison comparison = compare(whole->committee, some, times, 1);
-  EXPECT_EQ(comparison.problems, 6);
-  for (const ComparedRegion& region : comparison.regions) {
-    ASSERT_EQ(region.after_a_quarter.size(), region.trials.size());
-    for (size_t i = 0; i < region.trials.size(); ++i) {
-      EXPECT_GE(region.after_a_quarter[i].second, 1);
-      EXPECT_EQ(region.after_a_quarter[i].second <= 1.05,
-                region.trials[i].second <= std::max(1, region.choices / 4));
-    }
-    EXPECT_NE(region.chosen[3].second, region.chosen[1].second);  // the built-in choice is never the best
-  }
-  EXPECT_EQ(comparison.standings[1].mean, 1);
-  EXPECT_LT(comparison.standings[0].mean, comparison.standings[3].mean);
 }
 
-// Times that nothing about a choice tells: what was learned from some tasks is wrong on the others.
-class NoisyTimes final : public Times {
- public:
-  Timed of(const RegionProblem& problem, const plan::Region& chosen) override {
-    if (choice_text(chosen) == choice_text(problem.now())) return {Timed::Kind::timed, 1e-5};
-    const uint64_t hash = stable_hash(problem.key + choice_text(chosen));
-    return {Timed::Kind::timed, 1e-5 * (hash % 8 == 0 ? 0.9 : 1.2)};
-  }
-};
-
-TEST(CompactCoder, KeepsToTheBuiltInChoiceWhereItKnowsNothing) {
-  NoisyTimes noise;
-  CoderTrainOptions options;
-  options.steps = 0;
-  options.warm_up = 8;
-  options.known_after = 1;
-  options.hidden = {8};
-  auto careful = train_coder(problems(), problems(), noise, options, {});
-  ASSERT_TRUE(careful) << careful.error().text();
-  EXPECT_EQ(careful->committee.members.size(), 6U);
-  EXPECT_GT(careful->out_of_sample_regions, 5);
-  EXPECT_LE(careful->out_of_sample, 1);
-  EXPECT_GE(careful->committee.caution, 1) << "taking each mean at its word would lose";
-  // A way that training never saw is never proposed, nor is a change of one.
-  Committee certain = careful->committee;
-  certain.caution = 0;
-  certain.known_ways = {"nothing like this"};
-  RegionQuestion question(problems()[0], noise);
-  EXPECT_EQ(decide(certain, question), 0U);
-}
-
-TEST(CompactCoder, RewardsOfEveryKindAreOrderedBySpeed) {
+// Scores the first choice after the built-in one by its only difference from it: whether it is the built-in.
+Committee prefers_others(double by) {
+  std::vector<double> parameters(static_cast<size_t>(feature_count()) + 1, 0.0);
+  // The flag "is the built-in choice" has another value in row 0 than in any other row.
   EstimatedTimes times;
-  const RegionProblem& problem = problems()[0];
-  for (const rubric::RewardInfo& kind : rubric::all_rewards()) {
-    const RewardOf reward = reward_by(kind.kind, rubric::Skill::from_scratch);
-    const Timed slow{Timed::Kind::timed, 4e-5}, base{Timed::Kind::timed, 1e-5},
-        fast{Timed::Kind::timed, 2.5e-6};
-    const double low = reward(problem, problem.now(), slow, base),
-                 high = reward(problem, problem.now(), fast, base);
-    EXPECT_LE(low, high) << kind.name;
-    EXPECT_GE(low, kind.least);
-    EXPECT_LE(high, kind.most);
-    EXPECT_LE(reward(problem, problem.now(), {Timed::Kind::failed, 0}, base), low) << kind.name;
-    EXPECT_TRUE(std::isnan(reward(problem, problem.now(), {}, base)));
+  RegionQuestion question(problems()[0], times);
+  const std::vector<float>& rows = question.features();
+  const auto width = static_cast<size_t>(feature_count());
+  for (size_t i = 0; i < width; ++i) {
+    bool only_first = rows[i] == 1;
+    for (size_t r = 1; r < question.choices().size(); ++r) only_first &= rows[r * width + i] == 0;
+    if (only_first) parameters[i] = -by * sharpness;
   }
+  const Scorer scorer({{feature_count()}}, parameters);
+  return {.members = {scorer, scorer}, .caution = 1};
+}
+
+TEST(CompactCoder, DecidesByForecastsAndOnlyAmongWaysItKnows) {
+  EstimatedTimes times;
+  RegionQuestion question(problems()[0], times);
+  Committee committee = prefers_others(0.1);
+  EXPECT_NE(decide(committee, question), 0U);
+  EXPECT_NEAR(forecasts(committee.members, question)[1].mean, -0.1, 1e-6);
+  EXPECT_EQ(decide(prefers_others(0.01), question), 0U) << "under the least gain";
+  EXPECT_EQ(decide(prefers_others(-0.1), question), 0U);
+  committee.known_ways = {"nothing like this"};
+  EXPECT_EQ(decide(committee, question), 0U);
+}
+
+TEST(CompactCoder, TheTableHasARowForEachChoice) {
+  const auto folder = ScratchFolder::create("learn");
+  const fs::path file = folder->path() / "table.safetensors";
+  EstimatedTimes times;
+  const std::vector<RegionProblem> some(problems().begin(), problems().begin() + 3);
+  const Calibration fitted = fit_calibration(some, times);
+  const auto written =
+      write_table(file, {{"train", some}, {"mine", {problems()[3]}}}, times, {{"fitted", fitted}});
+  ASSERT_TRUE(written) << written.error().text();
+  EXPECT_EQ(*written, 3U);
+  const auto table = Safetensors::open(file);
+  ASSERT_TRUE(table) << table.error().text();
+  size_t rows = 0;
+  for (size_t i = 0; i < 4; ++i) rows += RegionQuestion(problems()[i], times).choices().size();
+  const auto count = static_cast<int64_t>(rows);
+  EXPECT_EQ(table->find("features")->type.shape, (Shape{count, feature_count()}));
+  EXPECT_EQ(table->find("estimates")->type.shape, (Shape{2, count}));
+  EXPECT_EQ(table->find("first")->type.shape, Shape{5});
+  const auto bytes = table->find("about")->bytes;
+  const auto about = parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  ASSERT_TRUE(about);
+  EXPECT_EQ((*about)["choices"].size(), rows);
+  EXPECT_EQ((*about)["questions"][3]["set"], "mine");
+  EXPECT_EQ((*about)["questions"][0]["key"], problems()[0].key);
+}
+
+// The Python process is ended like any child; its checkpoint is of the last whole epoch.
+TEST(CompactCoder, TrainingThatIsStoppedContinuesWithTheSameCurve) {
+  const auto whole = ScratchFolder::create("learn"), stopped = ScratchFolder::create("learn");
+  EstimatedTimes times;
+  const TrainOptions options{.members = 3, .epochs = 6};
+  auto train = [&](const fs::path& folder, int stop_after) {
+    EXPECT_TRUE(write_table(folder / "table.safetensors",
+                            {{"train", problems()}, {"held-out", {problems()[0]}}}, times, {}));
+    std::vector<Json> curve;
+    auto done = train_coder(folder, options,
+                            {.on_epoch = [&](const Json& point) { curve.push_back(point); },
+                             .should_stop = [&] { return std::ssize(curve) == stop_after; }});
+    EXPECT_TRUE(done) << done.error().text();
+    EXPECT_EQ(done && done->has_value(), stop_after < 0);
+    return curve;
+  };
+  const std::vector<Json> curve = train(whole->path(), -1);
+  ASSERT_EQ(curve.size(), 6U);
+  EXPECT_LT(curve[5]["loss"], curve[0]["loss"]);
+  train(stopped->path(), 2);
+  EXPECT_EQ(train(stopped->path(), -1), curve);
+  const auto committee = load_coder(stopped->path() / "coder.safetensors");
+  ASSERT_TRUE(committee) << committee.error().text();
+  EXPECT_EQ(committee->members.size(), 3U);
 }
 
 }  // namespace

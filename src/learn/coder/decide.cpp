@@ -4,13 +4,11 @@
 
 namespace stitch::learn {
 
-std::vector<Forecast> forecasts(std::span<const Scorer> members, RegionQuestion& question,
-                                const std::vector<bool>* asked) {
+std::vector<Forecast> forecasts(std::span<const Scorer> members, RegionQuestion& question) {
   std::vector<Forecast> out(question.choices().size());
   std::vector<std::vector<double>> logs;
   for (size_t m = 0; m < members.size() && !out.empty(); ++m) {
-    if (asked && !(*asked)[m]) continue;
-    logs.push_back(members[m].score(question.options({})));
+    logs.push_back(members[m].score(question.features()));
     const double built_in = logs.back()[0];
     for (double& each : logs.back()) each = (built_in - each) / sharpness;
   }
@@ -30,8 +28,8 @@ std::string way_text(const plan::Region& region) {
                 plan::name(region.offer.order));
 }
 
-size_t decide(const Committee& committee, const RegionQuestion& question, std::span<const Forecast> known,
-              double caution) {
+size_t decide(const Committee& committee, RegionQuestion& question) {
+  const std::vector<Forecast> known = forecasts(committee.members, question);
   auto is_known = [&](size_t choice) {
     return committee.known_ways.empty() ||
            committee.known_ways.contains(way_text(question.choices()[choice]));
@@ -40,16 +38,12 @@ size_t decide(const Committee& committee, const RegionQuestion& question, std::s
   double least = std::log(1 - least_gain);
   if (question.choices().empty() || !is_known(0)) return 0;
   for (size_t i = 1; i < known.size(); ++i) {
-    const double bound = known[i].mean + caution * known[i].spread;
+    const double bound = known[i].mean + committee.caution * known[i].spread;
     if (!(bound < least) || !is_known(i)) continue;
     least = bound;
     best = i;
   }
   return best;
-}
-
-size_t decide(const Committee& committee, RegionQuestion& question) {
-  return decide(committee, question, forecasts(committee.members, question), committee.caution);
 }
 
 }  // namespace stitch::learn

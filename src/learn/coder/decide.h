@@ -5,12 +5,12 @@
 #include <set>
 
 #include "learn/coder/region_question.h"
-#include "learn/grpo/scorer.h"
+#include "learn/coder/scorer.h"
 
 namespace stitch::learn {
 
-// A network's scores are logarithms of speed, times this: as a policy it takes a choice that is 10 % faster
-// 2.6 times as often.
+// A network's scores are logarithms of speed, times this; training (python/stitchcuda_torch/train_coder.py)
+// has the same numbers.
 inline constexpr double sharpness = 10;
 // A gain under this is not worth a change: about the clock's spread.
 inline constexpr double least_gain = 0.02;
@@ -27,14 +27,11 @@ struct Committee {
 struct Forecast {
   double mean = 0, spread = 0;  // of log(time / the built-in choice's)
 };
-// One for each choice of the question. Members that aren't `asked` are left out; null: all are.
-std::vector<Forecast> forecasts(std::span<const Scorer> members, RegionQuestion& question,
-                                const std::vector<bool>* asked = nullptr);
+// One for each choice of the question.
+std::vector<Forecast> forecasts(std::span<const Scorer> members, RegionQuestion& question);
 
 std::string way_text(const plan::Region& region);  // "conv.cudnn half channels_last"
-// Its index among the question's choices, by these forecasts; 0: the built-in one.
-size_t decide(const Committee& committee, const RegionQuestion& question, std::span<const Forecast> known,
-              double caution);
+// Its index among the question's choices; 0: the built-in one.
 size_t decide(const Committee& committee, RegionQuestion& question);
 
 }  // namespace stitch::learn

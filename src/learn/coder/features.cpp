@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "learn/grpo/draw.h"
+#include "learn/draw.h"
 #include "plan/estimate.h"
 
 namespace stitch::learn {
@@ -12,8 +12,8 @@ namespace stitch::learn {
 namespace {
 
 constexpr int technique_buckets = 64, knob_buckets = 24, kinds = 6;
-constexpr std::array<std::string_view, 6> bottlenecks = {"launch",  "host",    "memory",
-                                                         "compute", "latency", "occupancy"};
+// Always zero: weights of version 2 have inputs for a choice made before and its bottleneck.
+constexpr int unused_of_region = 8, unused_of_choice = 1;
 
 // Fields are written one after the other; each has its place because each is always written.
 class Row {
@@ -29,6 +29,7 @@ class Row {
     const int which = static_cast<int>(stable_hash(name) % static_cast<uint64_t>(count));
     for (int i = 0; i < count; ++i) number(i == which ? value : 0);
   }
+  void zeros(int count) { out.resize(out.size() + static_cast<size_t>(count)); }
   std::vector<float> out;
 };
 
@@ -167,14 +168,12 @@ void add_knobs(Row& row, const plan::Region& region) {
     for (double value : each) row.number(value);
 }
 
-constexpr int estimate_fields = 8, flags_of_choice = 5;
+constexpr int estimate_fields = 8, flags_of_choice = 4;
 
 }  // namespace
 
-RegionFeatures::RegionFeatures(const plan::Context& context, const plan::Plan& plan, size_t region,
-                               const Feedback* feedback)
+RegionFeatures::RegionFeatures(const plan::Context& context, const plan::Plan& plan, size_t region)
     : context_(context), plan_(plan), region_(plan.regions[region]) {
-  if (feedback) feedback_ = *feedback;
   const Graph& graph = context.graph;
   const Node& node = main_node(graph, region_);
   auto operand = [&](size_t i) {
@@ -195,11 +194,8 @@ RegionFeatures::RegionFeatures(const plan::Context& context, const plan::Plan& p
   add_storage(row, plan, region_.writes);
   add_neighbours(row, graph, plan, region_);
   add_gpu(row, context.gpu);
-  row.flag(feedback_.has_value());
+  row.zeros(unused_of_region);
   estimate_ = plan::estimate(context, plan, region_);
-  row.number(feedback_ ? ratio(feedback_->seconds, estimate_.seconds()) : 0);
-  const auto found = std::ranges::find(bottlenecks, feedback_ ? feedback_->bottleneck : std::string());
-  row.one_of(static_cast<int>(found - bottlenecks.begin()), static_cast<int>(bottlenecks.size()));
   shared_ = std::move(row.out);
 }
 
@@ -214,8 +210,7 @@ std::vector<float> RegionFeatures::of_choice(const plan::Region& chosen) const {
   row.flag(same_technique && way.offer == region_.offer && chosen.choices == region_.choices);
   row.flag(way.technique->suits(context_, region_, way.offer));
   row.flag(way.technique->is_exact(way.offer));
-  row.flag(feedback_ && feedback_->previous.technique == way.technique &&
-           feedback_->previous.offer == way.offer && feedback_->previous.choices == chosen.choices);
+  row.zeros(unused_of_choice);
   row.one_of(static_cast<int>(way.technique->entry()), 4);
   add_estimate(row, plan::estimate(context_, plan_, chosen), estimate_);
   add_knobs(row, chosen);
@@ -224,9 +219,10 @@ std::vector<float> RegionFeatures::of_choice(const plan::Region& chosen) const {
 
 int feature_count() {
   constexpr int shape = 4 + 1 + 2 + 1;
-  constexpr int shared = 1 + kinds + 4 + 4 + 3 * shape + (8 + 16 + 2) + 8 + 4 + 2 * kinds + 6 + 2 +
-                         static_cast<int>(bottlenecks.size());
-  return shared + technique_buckets + 4 + 2 + flags_of_choice + 4 + estimate_fields + 3 * knob_buckets;
+  constexpr int shared =
+      1 + kinds + 4 + 4 + 3 * shape + (8 + 16 + 2) + 8 + 4 + 2 * kinds + 6 + unused_of_region;
+  return shared + technique_buckets + 4 + 2 + flags_of_choice + unused_of_choice + 4 + estimate_fields +
+         3 * knob_buckets;
 }
 
 }  // namespace stitch::learn

@@ -2,8 +2,6 @@
 // of order one. Names are hashed into buckets, so a new technique or knob changes no network.
 #pragma once
 
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "learn/coder/choices.h"
@@ -15,17 +13,9 @@ namespace stitch::learn {
 inline constexpr int feature_version = 2;
 int feature_count();
 
-// For the second skill: what was chosen before, and what the Verifier made of it.
-struct Feedback {
-  plan::Region previous;
-  double seconds = 0;      // measured
-  std::string bottleneck;  // of the profile: launch, host, memory, compute, latency, occupancy; or empty
-};
-
 class RegionFeatures {
  public:
-  RegionFeatures(const plan::Context& context, const plan::Plan& plan, size_t region,
-                 const Feedback* feedback = nullptr);
+  RegionFeatures(const plan::Context& context, const plan::Plan& plan, size_t region);
 
   // `chosen`: the region with a technique, an offer and knobs.
   std::vector<float> of_choice(const plan::Region& chosen) const;
@@ -34,7 +24,6 @@ class RegionFeatures {
   const plan::Context& context_;
   const plan::Plan& plan_;
   const plan::Region& region_;
-  std::optional<Feedback> feedback_;
   plan::RegionEstimate estimate_;  // of the built-in choice
   std::vector<float> shared_;      // the region's part of every row
 };

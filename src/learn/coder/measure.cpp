@@ -13,7 +13,7 @@
 #include "code/write_program.h"
 #include "device/build.h"
 #include "device/gpu_lock.h"
-#include "learn/grpo/draw.h"
+#include "learn/draw.h"
 
 namespace stitch::learn {
 

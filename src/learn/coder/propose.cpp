@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "learn/coder/weights_file.h"
 #include "plan/document.h"
 #include "plan/estimate.h"
 #include "plan/steps.h"
@@ -54,7 +55,7 @@ class LearnedPlanner final : public agents::Planner {
 }  // namespace
 
 Result<Committee> load_coder(const fs::path& file) {
-  auto read = file == shipped_coder ? parse_policy(std::as_bytes(embedded_coder_sm_90)) : read_policy(file);
+  auto read = file == shipped_coder ? parse_weights(std::as_bytes(embedded_coder_sm_90)) : read_weights(file);
   if (!read) {
     Error error = std::move(read).error();
     error.fix = format("give the coder.safetensors that stitchcuda train wrote, or {}", shipped_coder);
@@ -77,14 +78,6 @@ Result<Committee> load_coder(const fs::path& file) {
   for (const Json& each : (*about)["ways"])
     if (each.is_string()) out.known_ways.insert(each.get<std::string>());
   return out;
-}
-
-Result<void> write_coder(const fs::path& file, const Committee& committee, Json about) {
-  about["stitchcuda_coder"] = 1;
-  about["features"] = feature_version;
-  about["caution"] = committee.caution;
-  about["ways"] = committee.known_ways;
-  return write_policy(file, committee.members, line_text(about));
 }
 
 Result<Proposed> with_learned_choices(const plan::Context& context, plan::Plan plan,

@@ -5,9 +5,8 @@
 #include <memory>
 
 #include "agents/roles.h"
-#include "base/json.h"
+#include "base/file.h"
 #include "learn/coder/decide.h"
-#include "learn/grpo/checkpoint.h"
 
 namespace stitch::learn {
 
@@ -16,8 +15,6 @@ namespace stitch::learn {
 inline constexpr std::string_view shipped_coder = "sm_90";
 // Those, by their name; or a file that train wrote, for the features of this version.
 Result<Committee> load_coder(const fs::path& place);
-// Its file: what training wrote down of it, besides.
-Result<void> write_coder(const fs::path& file, const Committee& committee, Json about);
 
 struct Proposed {
   plan::Plan plan;

@@ -31,10 +31,10 @@ end
     options.out = scratch->path() / "out";
     const plan::Context context(task.graph, gpu, Numerics::standard);
     agents::Brains brains;
-    Scorer policy(ScorerShape{{feature_count(), 8}}, 1);
-    for (double& each : policy.parameters()) each *= 20;  // sure of something
+    std::vector<double> weights;  // large and different: sure of something
+    for (int i = 0; i <= feature_count(); ++i) weights.push_back(i * 37 % 17 - 8.0);
     brains.planner = learned_planner(std::make_unique<ScriptedPlanner>(std::vector<std::string>{"plain"}),
-                                     {.members = {policy}, .caution = 0});
+                                     {.members = {Scorer({{feature_count()}}, weights)}, .caution = 0});
     brains.coder = std::make_unique<ScriptedCoder>();
     brains.verifier = std::make_unique<ScriptedVerifier>(std::move(answers));
     return agents::optimize(task, context, brains, options);

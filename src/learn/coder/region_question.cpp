@@ -30,23 +30,15 @@ Timed EstimatedTimes::of(const RegionProblem& problem, const plan::Region& chose
   return {Timed::Kind::timed, plan::estimate(problem.context(), problem.plan(), chosen).seconds()};
 }
 
-RegionQuestion::RegionQuestion(RegionProblem problem, Times& times, RewardOf reward,
-                               std::optional<Feedback> feedback)
-    : problem_(std::move(problem)),
-      times_(times),
-      reward_(std::move(reward)),
-      feedback_(std::move(feedback)),
-      choices_(choices_of(problem_, times)) {
+RegionQuestion::RegionQuestion(RegionProblem problem, Times& times)
+    : problem_(std::move(problem)), times_(times), choices_(choices_of(problem_, times)) {
   if (choices_.size() < 2) choices_.clear();
   timed_.resize(choices_.size());
-  rewards_.resize(choices_.size());
 }
 
-std::vector<float> RegionQuestion::options(std::span<const int> chosen) {
-  if (!chosen.empty()) return {};
+const std::vector<float>& RegionQuestion::features() {
   if (rows_.empty() && !choices_.empty()) {
-    const RegionFeatures features(problem_.context(), problem_.plan(), problem_.region,
-                                  feedback_ ? &*feedback_ : nullptr);
+    const RegionFeatures features(problem_.context(), problem_.plan(), problem_.region);
     for (const plan::Region& each : choices_) {
       const std::vector<float> row = features.of_choice(each);
       rows_.insert(rows_.end(), row.begin(), row.end());
@@ -58,14 +50,6 @@ std::vector<float> RegionQuestion::options(std::span<const int> chosen) {
 const Timed& RegionQuestion::time_of(size_t choice) {
   std::optional<Timed>& known = timed_.at(choice);
   if (!known) known = times_.of(problem_, choices_[choice]);
-  return *known;
-}
-
-double RegionQuestion::reward(std::span<const int> chosen) {
-  require(chosen.size() == 1 && static_cast<size_t>(chosen[0]) < choices_.size(), "a choice that there is");
-  const auto at = static_cast<size_t>(chosen[0]);
-  std::optional<double>& known = rewards_[at];
-  if (!known) known = reward_ ? reward_(problem_, choices_[at], time_of(at), time_of(0)) : 0;
   return *known;
 }
 

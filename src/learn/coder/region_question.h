@@ -2,12 +2,10 @@
 // with an offer and its knobs.
 #pragma once
 
-#include <functional>
 #include <optional>
 
 #include "learn/coder/features.h"
 #include "learn/coder/planned_task.h"
-#include "learn/grpo/question.h"
 
 namespace stitch::learn {
 
@@ -31,19 +29,11 @@ class EstimatedTimes final : public Times {
   Timed of(const RegionProblem& problem, const plan::Region& chosen) override;
 };
 
-// The reward of a choice, given what it takes and what the built-in Planner's own choice takes.
-using RewardOf = std::function<double(const RegionProblem&, const plan::Region& chosen, const Timed& timed,
-                                      const Timed& built_in)>;
-
-class RegionQuestion final : public Question {
+class RegionQuestion {
  public:
-  RegionQuestion(RegionProblem problem, Times& times, RewardOf reward = {},
-                 std::optional<Feedback> feedback = std::nullopt);
+  RegionQuestion(RegionProblem problem, Times& times);
 
-  std::vector<float> options(std::span<const int> chosen) override;
-  double reward(std::span<const int> chosen) override;
-
-  const RegionProblem& problem() const { return problem_; }
+  const std::vector<float>& features();  // (choices, feature_count())
   // The built-in one is the first. None: nothing can be chosen.
   const std::vector<plan::Region>& choices() const { return choices_; }
   const Timed& time_of(size_t choice);
@@ -51,12 +41,9 @@ class RegionQuestion final : public Question {
  private:
   RegionProblem problem_;
   Times& times_;
-  RewardOf reward_;
-  std::optional<Feedback> feedback_;
   std::vector<plan::Region> choices_;
   std::vector<float> rows_;
   std::vector<std::optional<Timed>> timed_;
-  std::vector<std::optional<double>> rewards_;
 };
 
 }  // namespace stitch::learn

@@ -26,7 +26,6 @@ class Timings {
 
   const std::map<std::string, Timed>* of(const std::string& key) const;
   void add(const TimingRow& row);
-  size_t problems() const { return by_key_.size(); }
   size_t size() const { return size_; }
   bool has_task(const std::string& task) const { return tasks_.contains(task); }
 

@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "graph/text.h"
-#include "learn/coder/train.h"
+#include "learn/split.h"
 #include "learn/synthesis/canonical.h"
 #include "prompts/templates.h"
 #include "rubric/reward.h"

@@ -8,7 +8,7 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
-#include "learn/grpo/draw.h"
+#include "learn/draw.h"
 
 namespace stitch::learn {
 

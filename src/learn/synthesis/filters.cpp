@@ -8,7 +8,7 @@
 #include "device/floor.h"
 #include "graph/cost.h"
 #include "import/import.h"
-#include "learn/grpo/draw.h"
+#include "learn/draw.h"
 #include "oracle/interpreter.h"
 
 namespace stitch {

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "learn/grpo/draw.h"
+#include "learn/draw.h"
 #include "learn/synthesis/draft.h"
 
 namespace stitch::learn {

@@ -8,7 +8,7 @@
 #include "graph/cost.h"
 #include "graph/folder.h"
 #include "graph/text.h"
-#include "learn/coder/train.h"
+#include "learn/split.h"
 
 namespace stitch::learn {
 

@@ -1,10 +1,8 @@
-// Random numbers that are the same on every machine and with every standard library: curves and synthetic
-// tasks are known by their seeds.
+// Random numbers that are the same on every machine and with every standard library: synthetic tasks are
+// known by their seeds.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
-#include <numbers>
 #include <span>
 #include <string_view>
 
@@ -23,10 +21,6 @@ class Draw {
   double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }  // [0, 1)
   int64_t below(int64_t end) { return static_cast<int64_t>(uniform() * static_cast<double>(end)); }
   bool chance(double probability) { return uniform() < probability; }
-  double normal() {
-    const double radius = std::sqrt(-2 * std::log(1 - uniform()));
-    return radius * std::cos(2 * std::numbers::pi * uniform());
-  }
   template <class T>
   const T& of(std::span<const T> choices) {
     return choices[static_cast<size_t>(below(static_cast<int64_t>(choices.size())))];
