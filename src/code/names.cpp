@@ -18,7 +18,7 @@ const std::set<std::string, std::less<>> reserved = {
     "short", "signed", "sizeof", "static", "struct", "switch", "template", "this", "throw", "true", "try",
     "typedef", "union", "unsigned", "using", "virtual", "void", "volatile", "while", "in", "out", "stream",
     "device", "params", "workspace", "arena", "weights", "graphs", "cublas", "cudnn", "stitch", "create",
-    "run", "enqueue", "inputs", "outputs", "parameters", "settings", "beside", "launches",
+    "run", "enqueue", "inputs", "outputs", "parameters", "settings", "branches", "launches",
     "programmatic_launches",
     // CUDA's functions of doubles, which a local value of the same name would hide.
     "exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2",

@@ -50,7 +50,7 @@ ObjectSymbols symbols_of(const fs::path& object) {
   auto section = [&](uint64_t index) {
     return read_at<Elf64_Shdr>(bytes, header->e_shoff + index * sizeof(Elf64_Shdr));
   };
-  // More than 65,279 sections are counted in the first one.
+  // Above 65,279 sections the count is in the first one.
   uint64_t count = header->e_shnum;
   if (const auto first = section(0); count == 0 && first) count = first->sh_size;
   for (uint64_t i = 0; i < count; ++i) {

@@ -18,7 +18,7 @@ std::optional<T> read_at(std::span<const std::byte> bytes, uint64_t offset) {
   return out;
 }
 
-// /folders/0007/program.cu and /folders/0012/program.cu: the same.
+// Replaces the folder, so that /folders/0007/program.cu equals /folders/0012/program.cu.
 std::string without_folder(std::string_view bytes, const std::string& folders) {
   std::string out(bytes);
   if (folders.empty()) return out;
@@ -47,7 +47,7 @@ Result<std::string> machine_code_hash(const fs::path& library, const fs::path& f
   for (uint64_t i = 0; i < header->e_shnum; ++i) {
     const auto section = read_at<Elf64_Shdr>(bytes, header->e_shoff + i * header->e_shentsize);
     if (!section || section->sh_size > bytes.size()) return not_elf(library);
-    // Notes hold the build's number, which is a hash of the debug information too.
+    // Notes hold the build ID, which depends on debug information.
     if (!(section->sh_flags & SHF_ALLOC) || section->sh_type == SHT_NOTE || section->sh_type == SHT_NOBITS)
       continue;
     if (section->sh_offset > bytes.size() - section->sh_size) return not_elf(library);

@@ -86,7 +86,7 @@ std::string create_section(const ProgramParts& parts, const KeptMemory& memory) 
   if (memory.weights.empty()) out += "    (void)params;\n";
   if (!parts.starts_kernels_itself()) out += "    STITCH_OK_OR_RETURN(graphs.create());\n";
   out += "    STITCH_OK_OR_RETURN(arena.allocate(arena_bytes));\n";
-  if (parts.branches() > 1) out += "    STITCH_OK_OR_RETURN(beside.create());\n";
+  if (parts.branches() > 1) out += "    STITCH_OK_OR_RETURN(branches.create());\n";
   for (const Handle& handle : handles(parts))
     out += format("    STITCH_OK_OR_RETURN({}.create());\n", handle.name);
   for (size_t i = 0; i < parts.scratch.size(); ++i) {

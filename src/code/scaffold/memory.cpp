@@ -50,7 +50,7 @@ std::string workspace_name(const ProgramParts& parts, size_t region) {
 std::string members_section(const ProgramParts& parts, const KeptMemory& memory) {
   std::string out = "  int device = 0;\n  stitch::Arena arena;\n";
   if (!parts.starts_kernels_itself()) out += "  stitch::GraphCache graphs;\n";
-  if (parts.branches() > 1) out += format("  stitch::Branches<{}> beside;\n", parts.branches());
+  if (parts.branches() > 1) out += format("  stitch::Branches<{}> branches;\n", parts.branches());
   for (const Handle& handle : handles(parts)) out += format("  {} {};\n", handle.type, handle.name);
   // As they are when the program is created.
   for (const RegionCode& region : parts.regions)
