@@ -115,7 +115,7 @@ Expression appended(const Expression& a, const Expression& b) {
 
 namespace {
 
-// Of one operator, from left to right: a && b && c.
+// Chains one operator from left to right: a && b && c.
 Expression chained(Operator op, const Expression& a, const Expression& b) {
   if (a.empty() || b.empty()) return a.empty() ? b : a;
   if (b->kind != Kind::binary || b->op != op) return binary(op, a, b);

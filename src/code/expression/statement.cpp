@@ -18,7 +18,7 @@ void add_names(const Expression& expression, std::set<std::string>& names) {
   });
 }
 
-// What stands in the brackets of a target.
+// Names in the subscripts of a target.
 void add_indices(const Expression& target, std::set<std::string>& names) {
   if (target->kind != Expression::Kind::element) return;
   add_indices(target->operands[0], names);
@@ -64,7 +64,7 @@ void remove_assignments(Block& block, size_t from, const std::string& name) {
       remove_assignments(*body, 0, name);
 }
 
-// One sweep from the end: what follows a declaration in its block is all that can see it.
+// One sweep from the end: only statements after a declaration in its block can read it.
 bool sweep(Block& block) {
   bool changed = false;
   std::set<std::string> read;

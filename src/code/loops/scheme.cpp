@@ -1,4 +1,4 @@
-// The passes that each reduction needs over a row, and what follows from them.
+// The passes of each reduction over a row, and its statistics.
 #include <cmath>
 
 #include "base/format.h"
@@ -73,7 +73,7 @@ class SchemeWriter {
   void extreme(bool largest, const std::string& name, const Of& of = {}) {
     const Expression identity = extreme_of(dtype_, largest);
     const char* function = largest ? "stitch::maximum" : "stitch::minimum";
-    // |x| is no less than 0: of sizes, nothing is neutral.
+    // For |x| no element is neutral.
     scheme_.passes.push_back({type_, identity, largest ? "stitch::Maximum" : "stitch::Minimum",
                               of ? Expression() : identity,
                               [=](const Expression& acc, const Expression& x, const Expression&) {
@@ -141,7 +141,7 @@ void SchemeWriter::exponentials_at_once(const std::string& largest, const std::s
   auto finish = [result, largest, most, op = node_.op, type = type_, one = real(1),
                  dtype = dtype_](const Expression& acc) {
     const Expression plain = member(acc, "sum");
-    // An infinite largest element makes every share NaN; the difference here is NaN just then.
+    // An infinite maximum makes every result NaN; this difference is NaN exactly then.
     const Expression sum = plain + (most - most);
     auto log = [&](const Expression& x) { return standard_call("log", dtype, {x}); };
     const Expression value = op == Op::softmax       ? one / sum
@@ -205,7 +205,7 @@ void SchemeWriter::moments() {
            : std::max(static_cast<double>(length_) - node_.attributes.number("correction"), 0.0);
   const std::string mean = named_(base_ + "_mean"), variance = named_(norm ? base_ + "_variance" : base_);
   const std::string scale = norm ? named_(base_ + "_scale") : "";
-  // What follows from the variance.
+  // Statistics from the variance.
   auto concluded = [=, type = type_, small = real(eps), dtype = dtype_](const Expression& spread) {
     std::vector<Statistic> out = {{variance, type, spread}};
     if (norm) out.push_back({scale, type, standard_call("rsqrt", dtype, {named(variance) + small})});

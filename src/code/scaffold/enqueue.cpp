@@ -20,7 +20,7 @@ const char* const replay =
   }
 )";
 
-// Where a value is during a whole pass.
+// A value's location during a pass.
 std::string at_home(const ProgramParts& parts, const std::string& name) {
   for (const auto& [id, resident] : parts.residents) {
     if (resident.name != name) continue;

@@ -1,4 +1,4 @@
-// What the program holds: handles, settings, and pointers into its arena.
+// The program's members: handles, settings, and pointers into its arena.
 #include <algorithm>
 #include <tuple>
 
@@ -16,7 +16,7 @@ KeptMemory kept_memory(const ProgramParts& parts) {
   for (const Resident* weight : out.weights)
     if (parts.keeps(*weight)) out.kept.insert(weight->name);
 
-  // Scratch first, then weights that stay, then what families packed.
+  // Scratch first, then weights that stay, then packed memory.
   out.bytes = parts.layout.bytes;
   auto add = [&](const std::string& name, int64_t bytes) {
     out.offsets[name] = out.bytes;
