@@ -26,7 +26,7 @@ TEST(Print, ParenthesesKeepTheTree) {
   EXPECT_EQ(text_of(member(element("x", a), "sum")), "x[a].sum");
 }
 
-// Right without them, but nobody should have to look that up.
+// Right without them, but easily misread.
 TEST(Print, ParenthesesForReaders) {
   EXPECT_EQ(text_of(a / b * c), "(a / b) * c");
   EXPECT_EQ(text_of(a * b % c), "(a * b) % c");
@@ -126,7 +126,7 @@ TEST(Statements, WhatNobodyReadsIsRemoved) {
   EXPECT_EQ(tidied({define_constant(type, "u", a), array, fill, used}), "y[0] = a;\n");
   EXPECT_EQ(tidied({array, fill, assign(element("y", 0), element("held", 2))}),
             "float held[4];\nfor (int e = 0; e < 4; ++e) {\n  held[e] = u;\n}\ny[0] = held[2];\n");
-  // A sum is written and read by nobody but itself.
+  // A sum that is only read to be written again.
   EXPECT_EQ(tidied({define_variable(type, "sum", 0), assign(named("sum"), a, Operator::add), used}),
             "y[0] = a;\n");
 }

@@ -88,14 +88,15 @@ Draft draft(const std::vector<const Place*>& writes, const std::string& name, co
 // returns before the parts are summed: threads past the end repeat the last vector without storing it.
 int64_t LoopEmitter::share_lists(const Expression& thread, const std::string& unit, int64_t count) {
   list_parts = wanted_list_parts;
-  const int64_t beside = 32 / list_parts;
+  const int64_t vectors_per_warp = 32 / list_parts;
   const Type type = index_type();
   add(define_constant(type, "thread", thread));
-  add(define_constant(type, "list_part", named("thread") / beside % list_parts));
-  add(define_constant(type, "wanted_index", named("thread") / 32 * beside + named("thread") % beside));
+  add(define_constant(type, "list_part", named("thread") / vectors_per_warp % list_parts));
+  add(define_constant(type, "wanted_index",
+                      named("thread") / 32 * vectors_per_warp + named("thread") % vectors_per_warp));
   add(define_constant(type, unit, select(named("wanted_index") < count, named("wanted_index"), count - 1)));
   store_condition_ = both(named("list_part") == 0, named("wanted_index") < count);
-  return divided_up(count, beside) * 32;
+  return divided_up(count, vectors_per_warp) * 32;
 }
 
 namespace {

@@ -51,7 +51,7 @@ Chunks chunks_of(const LibraryProduct& made, const plan::Region& region, bool on
   return {(made.depth() + depth - 1) / depth, depth, thin};
 }
 
-enum class Form { deep = 1, large_on_small, small_beside };
+enum class Form { deep = 1, accumulated, stacked };
 
 // One side of the product in split form.
 struct Side {
@@ -115,10 +115,9 @@ std::string what_is_split(const Contraction& c, const Side& side, int64_t elemen
 
 // Few rows and a large weight: reading it dominates, unless many chunks pass over the result, which is twice
 // as large here.
-bool puts_small_beside(const LibraryProduct& made, const plan::Region& region) {
+bool stacks_rows(const LibraryProduct& made, const plan::Region& region) {
   if (made.batches() > 1 || !has_depth_inside(made.contraction, true)) return false;
-  if (const int64_t given = region.choice("form", 0))
-    return given == static_cast<int64_t>(Form::small_beside);
+  if (const int64_t given = region.choice("form", 0)) return given == static_cast<int64_t>(Form::stacked);
   return made.rows() <= 128 && made.columns() >= 8192 && chunks_of(made, region, true).depth >= 4096 &&
          made.is_weight(made.contraction.right);
 }
@@ -127,12 +126,12 @@ bool puts_small_beside(const LibraryProduct& made, const plan::Region& region) {
 // it enlarges by half, and 12-42 % for depths of 768 to 2048. If splitting dominates it is 14 % slower.
 Form form_of(const LibraryProduct& made, const plan::Region& region) {
   if (const int64_t given = region.choice("form", 0))
-    return given == static_cast<int64_t>(Form::deep) ? Form::deep : Form::large_on_small;
+    return given == static_cast<int64_t>(Form::deep) ? Form::deep : Form::accumulated;
   const bool left_weight = made.is_weight(made.contraction.left),
              right_weight = made.is_weight(made.contraction.right);
-  if ((left_weight || right_weight) && made.depth() >= 4096) return Form::large_on_small;
+  if ((left_weight || right_weight) && made.depth() >= 4096) return Form::accumulated;
   const int64_t split = (left_weight ? 0 : made.rows()) + (right_weight ? 0 : made.columns());
-  return made.depth() * split >= 8 * made.rows() * made.columns() ? Form::large_on_small : Form::deep;
+  return made.depth() * split >= 8 * made.rows() * made.columns() ? Form::accumulated : Form::deep;
 }
 
 // The products of a run, in order.
@@ -144,7 +143,7 @@ class ProductWriter {
 
   void write(Form form) {
     const int64_t turns = chunks_.side_by_side ? 1 : chunks_.count;
-    if (form == Form::large_on_small) {
+    if (form == Form::accumulated) {
       // After the chunks' results, or below them.
       const int64_t behind =
           chunks_.side_by_side ? chunks_.count * left_.filled_side * made_.dense_pitch() : 0;
@@ -160,12 +159,12 @@ class ProductWriter {
       one.batch = chunks_.side_by_side ? chunks_.count : made_.batches();
       one.right = right_.offset(form == Form::deep ? 0 : 1, at);
       if (form == Form::deep) one.depth *= 3;
-      if (form == Form::small_beside) one.terms = "high_matmul", one.left_rows = 2;
-      if (chunks_.side_by_side || (turn == 0 && form != Form::large_on_small)) one.factors = "first";
-      one.last = turn + 1 == turns && form != Form::small_beside;
+      if (form == Form::stacked) one.terms = "high_matmul", one.left_rows = 2;
+      if (chunks_.side_by_side || (turn == 0 && form != Form::accumulated)) one.factors = "first";
+      one.last = turn + 1 == turns && form != Form::stacked;
       add(one);
     }
-    if (form == Form::small_beside)
+    if (form == Form::stacked)
       add({.terms = "low_matmul",
            .depth = left_.part_depth,
            .result = made_.dense_pitch(),
@@ -300,7 +299,9 @@ std::vector<plan::Knob> MatmulSplitHalf::knobs(const plan::Context& context, con
       {"longest_sum",
        "products summed by tensor cores before FP32 adds the sum up",
        {32, 64, 128, 256, 512, 1024, 2048, 4096}},
-      {"form", "1 one deep product, 2 large terms on small ones, 3 small terms beside large ones", {1, 2, 3}},
+      {"form",
+       "1 one product of triple depth, 2 high terms accumulated onto low ones, 3 high and low rows stacked",
+       {1, 2, 3}},
       {"chunks", "parts of the depth whose sums are added in FP32", {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}},
       {"side_by_side",
        "1: the chunks are a batch of products, for results too small to fill the GPU",
@@ -328,7 +329,7 @@ std::optional<plan::Leaner> MatmulSplitHalf::leaner(const plan::Context& context
   const double split = size->left_is_weight ? size->columns() : size->rows();
   if (size->depth() >= 4096 || size->depth() * split >= 8 * size->rows() * size->columns())
     return std::nullopt;  // as in form_of
-  return plan::Leaner{"form", static_cast<int64_t>(Form::large_on_small),
+  return plan::Leaner{"form", static_cast<int64_t>(Form::accumulated),
                       2 * (size->left_is_weight ? size->left : size->right),
                       size->left_is_weight ? size->left_weight : size->right_weight};
 }
@@ -337,7 +338,7 @@ std::optional<plan::Leaner> MatmulSplitHalf::leaner(const plan::Context& context
 double MatmulSplitHalf::scratch_bytes(const plan::Context& context, const plan::Region& region) const {
   const std::optional<ProductSize> size = product_size(context.graph, region);
   if (!size) return 0;
-  const double parts = region.choice("form", 0) == static_cast<int64_t>(Form::large_on_small) ? 2 : 3;
+  const double parts = region.choice("form", 0) == static_cast<int64_t>(Form::accumulated) ? 2 : 3;
   const double split = (size->left_is_weight ? 0 : size->left) + (size->right_is_weight ? 0 : size->right);
   return 2 * parts * split + 4 * size->result;
 }
@@ -345,17 +346,17 @@ double MatmulSplitHalf::scratch_bytes(const plan::Context& context, const plan::
 Result<RegionCode> MatmulSplitHalf::write_region(const RegionRequest& request) const {
   STITCH_TRY(LibraryProduct made, library_product(request, DType::f32, false));
   const plan::Region& region = request.region;
-  const bool beside = puts_small_beside(made, region);
-  const Chunks chunks = chunks_of(made, region, beside);
-  const Form form = beside ? Form::small_beside : form_of(made, region);
+  const bool stacked = stacks_rows(made, region);
+  const Chunks chunks = chunks_of(made, region, stacked);
+  const Form form = stacked ? Form::stacked : form_of(made, region);
   const int64_t parts = form == Form::deep ? 3 : 2;
   Side left = side_of(made, true, parts, chunks), right = side_of(made, false, parts, chunks);
   for (const Side* side : {&left, &right})
     if (side->place->dtype != DType::f32) return not_for(region, "reads f32 only");
   // Constants only: it runs once, at create, so nothing is worth packing.
   if (left.weight && right.weight) left.weight = right.weight = false;
-  if (chunks.side_by_side) made.add_up(chunks.count + (form == Form::large_on_small));
-  if (beside) {
+  if (chunks.side_by_side) made.add_up(chunks.count + (form == Form::accumulated));
+  if (stacked) {
     made.add_up(2);
     made.enlarged = 2048;
   }
@@ -428,9 +429,9 @@ Result<RegionCode> MatmulSplitHalf::write_region(const RegionRequest& request) c
 
   ProductWriter(made, left, right, chunks, factors).write(form);
   return made.finish(format("Each side split into two fp16 matrices, {} on tensor cores with FP32 sums{}.",
-                            form == Form::deep             ? "one deep product"
-                            : form == Form::large_on_small ? "the small terms and the large ones"
-                                                           : "small terms beside the large ones",
+                            form == Form::deep          ? "one product of triple depth"
+                            : form == Form::accumulated ? "the low terms, then the high ones"
+                                                        : "high and low rows stacked",
                             chunks.count > 1 ? format(", {} chunks of the depth", chunks.count) : ""));
 }
 

@@ -42,7 +42,7 @@ struct Extents {
 // Time on tensor cores, and of both sides' tiles from L2. Guesses, except for the first: mma.sync has about
 // half the rate that libraries reach with wgmma. Sides loaded and split for few sums cost more than the sums.
 double seconds_of(const GpuSpec& gpu, const Extents& size, const ProductTiles& tiles) {
-  constexpr double of_tensor_cores = 0.48, of_l2 = 1.4, load = 0.25, beside = 0.2;
+  constexpr double of_tensor_cores = 0.48, of_l2 = 1.4, load = 0.25, exposed = 0.2;
   const auto row_tiles = static_cast<double>(tiles.row_tiles),
              column_tiles = static_cast<double>(tiles.column_tiles);
   const double sums = row_tiles * column_tiles,
@@ -57,7 +57,7 @@ double seconds_of(const GpuSpec& gpu, const Extents& size, const ProductTiles& t
   const double filled = std::min(1.0, blocks / (2.0 * gpu.sms));
   const double multiplied = busy * operations / (of_tensor_cores * gpu.tensor_tf32),
                loaded = moved / (of_l2 * gpu.bandwidth);
-  return (std::max(multiplied, loaded) + beside * std::min(multiplied, loaded)) / filled;
+  return (std::max(multiplied, loaded) + exposed * std::min(multiplied, loaded)) / filled;
 }
 
 ProductTiles best_tiles(const GpuSpec& gpu, const plan::Region& region, const Extents& size) {

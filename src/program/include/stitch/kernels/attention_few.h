@@ -89,7 +89,7 @@ struct FewRow {
       for (int e = 0; e < Heads::run; ++e) sums[c][e] *= ratio;
   }
   // Merges with the lane at `mask`.
-  __device__ __forceinline__ void meet(int mask) {
+  __device__ __forceinline__ void merge(int mask) {
     if constexpr (Heads::weights != Weights::relu) {
       const float other = __shfl_xor_sync(0xffffffffu, most, mask);
       rescale(fmaxf(most, other));
@@ -379,7 +379,7 @@ __global__ void __launch_bounds__(Heads::warps * 32)
 #pragma unroll
   for (int r = 0; r < Heads::rows; ++r) {
 #pragma unroll
-    for (int mask_of = Few::lanes; mask_of < 32; mask_of *= 2) rows[r].meet(mask_of);
+    for (int mask_of = Few::lanes; mask_of < 32; mask_of *= 2) rows[r].merge(mask_of);
     if (team == 0) {
 #pragma unroll
       for (int c = 0; c < Few::chunks; ++c)

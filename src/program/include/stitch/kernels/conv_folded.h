@@ -29,9 +29,9 @@ __global__ void __launch_bounds__(256)
                                                                 : 1;
   const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
   if (i >= count) return;
-  const int below = static_cast<int>(i % Layer::stride_y);
+  const int offset_y = static_cast<int>(i % Layer::stride_y);
   const int64_t pixel = i / Layer::stride_y;
-  const int y = static_cast<int>(pixel / Layer::size_x % Layer::size_y) * Layer::stride_y + below -
+  const int y = static_cast<int>(pixel / Layer::size_x % Layer::size_y) * Layer::stride_y + offset_y -
                 Layer::pad_y,
             x0 = static_cast<int>(pixel % Layer::size_x) * Layer::stride_x - Layer::pad_x;
   const int64_t n = pixel / Layer::size_x / Layer::size_y;
@@ -40,12 +40,12 @@ __global__ void __launch_bounds__(256)
 #pragma unroll
   for (int channel = 0; channel < Layer::channels; ++channel)
 #pragma unroll
-    for (int beside = 0; beside < Layer::stride_x; ++beside) {
-      const bool inside = y >= 0 && y < Layer::height && x0 + beside >= 0 && x0 + beside < Layer::width;
-      values[beside * Layer::channels + channel] = static_cast<To>(
-          inside ? static_cast<float>(from[channel * Layer::x_channel + beside * Layer::x_x]) : 0.0f);
+    for (int offset_x = 0; offset_x < Layer::stride_x; ++offset_x) {
+      const bool inside = y >= 0 && y < Layer::height && x0 + offset_x >= 0 && x0 + offset_x < Layer::width;
+      values[offset_x * Layer::channels + channel] = static_cast<To>(
+          inside ? static_cast<float>(from[channel * Layer::x_channel + offset_x * Layer::x_x]) : 0.0f);
     }
-  To* own = to + pixel * Layer::padded + below * row;
+  To* own = to + pixel * Layer::padded + offset_y * row;
 #pragma unroll
   for (int j = 0; j < row; j += pack) {
     Pack<To, pack> some;
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(256)
     for (int u = 0; u < pack; ++u) some[u] = values[j + u];
     store<pack>(own + j, 0, some);
   }
-  if (rest > 0 && below == Layer::stride_y - 1) {
+  if (rest > 0 && offset_y == Layer::stride_y - 1) {
 #pragma unroll
     for (int j = 0; j < rest; ++j) own[row + j] = static_cast<To>(0.0f);
   }
@@ -75,11 +75,13 @@ __global__ void __launch_bounds__(256)
   const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
   if (i >= count) return;
   const int own = static_cast<int>(i % Layer::padded), channel = own % Layer::channels,
-            beside = own / Layer::channels % Layer::stride_x, below = own / Layer::channels / Layer::stride_x;
-  const int x = static_cast<int>(i / Layer::padded % Layer::taps_x) * Layer::stride_x + beside,
-            y = static_cast<int>(i / Layer::padded / Layer::taps_x % Layer::taps_y) * Layer::stride_y + below;
+            offset_x = own / Layer::channels % Layer::stride_x,
+            offset_y = own / Layer::channels / Layer::stride_x;
+  const int x = static_cast<int>(i / Layer::padded % Layer::taps_x) * Layer::stride_x + offset_x,
+            y = static_cast<int>(i / Layer::padded / Layer::taps_x % Layer::taps_y) * Layer::stride_y +
+                offset_y;
   const int64_t filter = i / Layer::padded / Layer::taps_x / Layer::taps_y;
-  const bool there = below < Layer::stride_y && x < Layer::kernel_x && y < Layer::kernel_y;
+  const bool there = offset_y < Layer::stride_y && x < Layer::kernel_x && y < Layer::kernel_y;
   packed[i] = static_cast<To>(
       there ? static_cast<float>(
                   weight[((filter * Layer::channels + channel) * Layer::kernel_y + y) * Layer::kernel_x + x])

@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(256)
   const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
   if (i >= Tile::packed) return;
   const int element = static_cast<int>(i % 8), row = static_cast<int>(i / 8 % Tile::filters),
-            beside = static_cast<int>(i / (8 * Tile::filters) % 2);
+            half_of_step = static_cast<int>(i / (8 * Tile::filters) % 2);
   const bool low = i / (16 * Tile::filters) % Tile::parts;
   const int in_stage = static_cast<int>(i / Tile::step_elements % Tile::stage_steps),
             stage = static_cast<int>(i / Tile::stage_elements % Tile::slice_stages),
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(256)
   while (stage >= Tile::stages_before(p + 1)) ++p;
   const auto phase = Tile::phase_of(p);
   const int of_phase = stage - Tile::stages_before(p), stages = Tile::stages_of(p);
-  const int octet = (of_phase % stages * Tile::stage_steps + in_stage) * 2 + beside;
+  const int octet = (of_phase % stages * Tile::stage_steps + in_stage) * 2 + half_of_step;
   const int channel =
       (of_phase / stages * Layer::chunk + octet % Layer::chunk) * Tile::together + element % Tile::together;
   const int tap = octet / Layer::chunk, groups = phase.groups_x();
@@ -258,7 +258,7 @@ __device__ __forceinline__ void pool_implicit(const Sums& sums, float* stage,
       (Layer::pool_x - 1) | (Layer::pool_y - 1) * Layer::tile_x;  // bits of the pixel index
   static_assert(joined < 64 && Tile::phases == 1);
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  auto meet = [](float a, float b) { return Layer::pool_max ? maximum(a, b) : a + b; };
+  auto combine = [](float a, float b) { return Layer::pool_max ? maximum(a, b) : a + b; };
 #pragma unroll
   for (int f = 0; f < Tile::filter_tiles; ++f) {
     const int first = slice * Tile::slice + first_filter + f * 16;
@@ -281,8 +281,8 @@ __device__ __forceinline__ void pool_implicit(const Sums& sums, float* stage,
                                first + filter, position);
 #pragma unroll
         for (int bit = 1; bit < 32; bit *= 2)
-          if (joined & bit) value = meet(value, __shfl_xor_sync(0xffffffffu, value, bit));
-        pooled[i] = h == 1 && (joined & 32) ? meet(pooled[i], value) : value;
+          if (joined & bit) value = combine(value, __shfl_xor_sync(0xffffffffu, value, bit));
+        pooled[i] = h == 1 && (joined & 32) ? combine(pooled[i], value) : value;
       }
       const int to_x = x / Layer::pool_x, to_y = y / Layer::pool_y;
       if ((h == 0 && (joined & 32)) || (lane & joined & 31) != 0 || to_x >= Layer::result_x / Layer::pool_x ||
@@ -373,7 +373,7 @@ __global__ void __launch_bounds__(ImplicitTile<Layer, exact>::threads,
     starts[q] = (at_z * Layer::stride_z * Tile::halo_y + at_y * Layer::stride_y) * Tile::halo_x +
                 at_x * Layer::stride_x;
   }
-  const int beside = lane / 8 % 2;  // which of a step's two octets
+  const int half_of_step = lane / 8 % 2;  // which of a step's two octets
   const int own_filter = lane / 16 * Tile::filters + first_filter + lane % 16;
   // Elements without a tap would be multiplied by zero weights, which gives NaN for infinities.
   constexpr bool masked =
@@ -411,7 +411,7 @@ __global__ void __launch_bounds__(ImplicitTile<Layer, exact>::threads,
 #pragma unroll
           for (int step = 0; step < Tile::stage_steps; ++step) {
             if (!full_stages && s * Tile::stage_steps + step >= steps) break;
-            const uint32_t entry = entries[step * 2 + beside];
+            const uint32_t entry = entries[step * 2 + half_of_step];
             const bool none = ragged && entry == Tile::none;
             const Row* octet = here + (entry & 0xffffffu);
             MmaLeft left[filter_tiles], fine[filter_tiles], rest[filter_tiles];

@@ -112,10 +112,11 @@ __global__ void __launch_bounds__(split_tile::threads)
     }
     __syncthreads();
     for (int k = 0; k < tile::depth && first + k < padded_depth; k += tile::step) {
-      const __half* beside = gathered + k * tile::pitch + warp * 16;
+      const __half* columns_of_warp = gathered + k * tile::pitch + warp * 16;
       Right high, low;
-      wmma::load_matrix_sync(high, beside, tile::pitch);
-      if constexpr (exact) wmma::load_matrix_sync(low, beside + tile::depth * tile::pitch, tile::pitch);
+      wmma::load_matrix_sync(high, columns_of_warp, tile::pitch);
+      if constexpr (exact)
+        wmma::load_matrix_sync(low, columns_of_warp + tile::depth * tile::pitch, tile::pitch);
 #pragma unroll
       for (int i = 0; i < row_tiles; ++i) {
         Left weight;

@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(256)
   using Index = typename Product::Index;
   const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
   if (i >= Tile::packed) return;
-  const int beside = static_cast<int>(i % 2), part = static_cast<int>(i / 2 % 4);  // as in MmaLeft
+  const int element = static_cast<int>(i % 2), part = static_cast<int>(i / 2 % 4);  // as in MmaLeft
   const int lane = static_cast<int>(i / 8 % 32);
   const bool low = i / 256 % 2;
   const int64_t tile = i / 512;
@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(256)
       (tile / Tile::filter_tiles / Tile::steps * Tile::filter_tiles + tile % Tile::filter_tiles) * 16 +
       lane / 4 + part % 2 * 8;
   const int quad = step * 4 + lane % 4, tap = quad / Tile::quads;
-  const int channel = quad % Tile::quads * 4 + part / 2 * 2 + beside;
+  const int channel = quad % Tile::quads * 4 + part / 2 * 2 + element;
   float value = 0.0f;
   if (row < Shape::filters && tap < Tile::taps && channel < Shape::channels) {
     const int k = Product::right_by_depth ? tap * Shape::channels + channel : channel * Tile::taps + tap;

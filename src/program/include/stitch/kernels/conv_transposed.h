@@ -216,15 +216,15 @@ __global__ void __launch_bounds__(TransposedTile<Layer>::threads, TransposedTile
     for (int tap = 0; tap < taps; ++tap) {
       const int below = (phase_z.taps - 1 - tap / phase_y.taps) * Tile::Z::jump,
                 row = (phase_y.taps - 1 - tap % phase_y.taps) * Tile::Y::jump;
-      const float* beside = image + (below * Tile::rows + row) * Tile::wide;
+      const float* pixels = image + (below * Tile::rows + row) * Tile::wide;
       const float* of_tap = weights + tap * (Layer::chunk * Tile::tap_weights) + filter0;
-      for (int c = 0; c < channels; ++c, beside += Tile::plane, of_tap += Tile::tap_weights) {
+      for (int c = 0; c < channels; ++c, pixels += Tile::plane, of_tap += Tile::tap_weights) {
         alignas(16) float values[Layer::each][Tile::window];
 #pragma unroll
         for (int j = 0; j < Layer::each; ++j)
 #pragma unroll
           for (int i = 0; i < Tile::window; i += 4)
-            *reinterpret_cast<Pack<float, 4>*>(&values[j][i]) = load<4>(beside + places[j] + i, 0);
+            *reinterpret_cast<Pack<float, 4>*>(&values[j][i]) = load<4>(pixels + places[j] + i, 0);
 #pragma unroll
         for (int k = 0; k < Layer::kernel_x; ++k) {
           const int behind = Tile::back_x - k * Layer::dilation_x / Layer::stride_x,

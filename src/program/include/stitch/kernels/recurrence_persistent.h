@@ -279,7 +279,7 @@ __device__ __forceinline__ int sample_of(int slice, int kept) {
   return at;
 }
 
-// Where a block stands: its layer, direction, samples and units.
+// A block's layer, direction, samples and units.
 struct Role {
   int slot, layer, direction, chunk, first_unit;
 };

@@ -2,12 +2,12 @@
 // accuracy:
 //   left · right = high · low' + low · high' + high · high', low terms first, sums in FP32.
 // Low parts are kept times 2048, above fp16's denormals. Three forms:
-//   large on small  [high | 2048 low] · [2048 low' ; high'] for the low terms, times 2048, then high · high'
-//                   accumulated onto them: two parts, as many bytes as FP32
-//   small beside    high and low rows stacked, [high ; 2048 low] · high', then high · 2048 low' accumulated
-//                   onto the low rows: each right part is read once; the finishing pass adds the two
-//   deep            one GEMM with K tripled, [high | 2048 low | high] · [low' ; high' / 2048 ; high']: three
-//                   parts, and one write of the result less. high' / 2048 is exact where it matters
+//   accumulated  [high | 2048 low] · [2048 low' ; high'] for the low terms, times 2048, then high · high'
+//                accumulated onto them: two parts, as many bytes as FP32
+//   stacked      high and low rows stacked, [high ; 2048 low] · high', then high · 2048 low' accumulated onto
+//                the low rows: each right part is read once; the finishing pass adds the two
+//   deep         one GEMM with K tripled, [high | 2048 low | high] · [low' ; high' / 2048 ; high']: three
+//                parts, and one write of the result less. high' / 2048 is exact where it matters
 //
 // Tensor cores truncate sums instead of rounding them: every 16 steps of depth lose half an ulp, always
 // towards zero (9.7e-6 of the result at depth 8192 on an H200). So the depth is split into chunks whose
