@@ -1,4 +1,4 @@
-// A server whose certificate nobody has signed.
+// A server with an unsigned certificate.
 #ifdef STITCH_HAVE_HTTPLIB
 #include <gtest/gtest.h>
 #include <httplib.h>
