@@ -25,12 +25,7 @@ struct Architecture {
   int tensor_fp16_lanes = 0;  // dense, fp32 accumulation; half of it on GeForce
 
   // Instructions.
-  bool bf16() const { return capability >= 80; }
-  bool cp_async() const { return capability >= 80; }
   bool reduce_max_sync() const { return capability >= 80; }
-  bool mma_fp16() const { return capability >= 80; }                      // m16n8k16, bf16 too
-  bool mma_tf32() const { return capability >= 80; }                      // m16n8k8
-  bool mma_fp64() const { return capability >= 80; }                      // m8n8k4
   bool mma_fp8() const { return capability >= 89; }                       // m16n8k32
   bool clusters() const { return capability >= 90; }                      // and distributed shared memory
   bool tma() const { return capability >= 90; }                           // and mbarrier transactions

@@ -50,12 +50,6 @@ bool MarkedSource::in_body(size_t i) const {
   return false;
 }
 
-bool MarkedSource::in_subscript(size_t i) const {
-  for (auto at = enclosing(i); at; at = enclosing(*at))
-    if (is(*at, "[") && *at > 0 && (is_word(*at - 1) || is(*at - 1, "]") || is(*at - 1, ")"))) return true;
-  return false;
-}
-
 std::optional<size_t> MarkedSource::head_of(size_t i, std::string_view keyword) const {
   auto at = enclosing(i);
   return at && is(*at, "(") && *at > 0 && is(*at - 1, keyword) ? at : std::nullopt;

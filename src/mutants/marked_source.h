@@ -28,8 +28,7 @@ class MarkedSource {
   size_t partner(size_t i) const { return partner_[i]; }
   // The bracket around the token; empty at the top level.
   std::optional<size_t> enclosing(size_t i) const;
-  bool in_body(size_t i) const;       // of a function or a type
-  bool in_subscript(size_t i) const;  // x[…], at any depth
+  bool in_body(size_t i) const;  // of a function or a type
   // The `(` of the for (…) or if (…) directly around it.
   std::optional<size_t> head_of(size_t i, std::string_view keyword) const;
   // With spaces on both sides, as formatters write binary operators but not template brackets.

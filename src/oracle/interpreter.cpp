@@ -141,12 +141,4 @@ Known leaves_of(const Graph& graph, const Known& known, std::span<const ValueId>
   return out;
 }
 
-Result<std::vector<Tensor>> evaluate_range(const Graph& graph, size_t first, size_t last, Known known,
-                                           std::span<const ValueId> wanted, const Progress& progress) {
-  require(first <= last && last <= graph.nodes.size(), "a range of the graph's nodes");
-  std::vector<size_t> nodes;
-  for (size_t n = first; n < last; ++n) nodes.push_back(n);
-  return run(graph, nodes, std::move(known), wanted, progress);
-}
-
 }  // namespace stitch::oracle

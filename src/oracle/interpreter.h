@@ -28,8 +28,4 @@ Result<std::vector<Tensor>> evaluate(const Graph& graph, Known known, std::span<
 // The known values that computing the wanted ones reads.
 Known leaves_of(const Graph& graph, const Known& known, std::span<const ValueId> wanted);
 
-// The wanted values after every node of [first, last) has run, needed or not.
-Result<std::vector<Tensor>> evaluate_range(const Graph& graph, size_t first, size_t last, Known known,
-                                           std::span<const ValueId> wanted, const Progress& progress = {});
-
 }  // namespace stitch::oracle

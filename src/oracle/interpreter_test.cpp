@@ -54,16 +54,6 @@ TEST(Interpreter, StartsFromKnownIntermediates) {
   expect_values((*results)[0], {25, 49});
 }
 
-TEST(Interpreter, RunsARange) {
-  Small small;
-  std::vector<ValueId> wanted = {small.t, small.u};
-  auto results = evaluate_range(small.graph, 1, 3,
-                                {{small.s, floats({2}, {5, 7})}, {small.x, floats({2}, {0, 0})}}, wanted);
-  ASSERT_TRUE(results);
-  expect_values((*results)[0], {25, 49});
-  expect_values((*results)[1], {1, 1});
-}
-
 long peak_kilobytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);

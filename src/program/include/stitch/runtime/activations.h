@@ -16,7 +16,4 @@ __device__ __forceinline__ float gelu_tanh(float x) {
   return 0.5f * x * (1.0f + tanhf(0.79788456080286536f * (x + 0.044715f * x * x * x)));
 }
 
-// About 2 ulp at small |x|, growing with |x|: where a sum of exponentials divides it away (softmax).
-__device__ __forceinline__ float fast_exp(float x) { return __expf(x); }
-
 }  // namespace stitch
