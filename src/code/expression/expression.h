@@ -79,6 +79,8 @@ class Expression {
   std::string root() const;
   // Every node of the tree.
   void visit(const std::function<void(const Node&)>& see) const;
+  // With another expression in place of a variable.
+  Expression with(const std::string& variable, const Expression& value) const;
   // Whether a call in it has side effects.
   bool has_effects() const;
 

@@ -80,5 +80,7 @@ std::set<std::string> names_read(const Block& block);
 int64_t operations(const Block& block);
 // Removes unread constants, and variables and arrays that are only written.
 void remove_unused(Block& block);
+// Replaces loops of one iteration by their bodies.
+void remove_single_iterations(Block& block);
 
 }  // namespace stitch::code

@@ -62,13 +62,13 @@ Expressions Emitter::statistics(const Reduction& reduction, const Indices& kept)
         scheme_of(graph(), reduction, !held, [&](std::string_view name) { return names_.unique(name); });
     Shape shape = reduction.reduced_shape();
     for (const Pass& pass : scheme.passes) {
-      const Expression accumulator = named(names_.unique(graph()[reduction.operand].name + "_over"));
+      const Expression accumulator = named(names_.unique(graph()[reduction.operand].name + "_" + pass.name));
       add(define_variable(pass.type, accumulator->name, pass.identity));
       if (length > 0) {
         Indices reduced;
         for (int64_t size : shape) reduced.push_back(open_loop("k", 0, size, 1, size, unrolled));
         Expression x = value(reduction.operand, reduction.operand_at(reduction.space_at(kept, reduced)));
-        add(pass.step(accumulator, x, flatten(reduced, shape)));
+        add(pass.step(accumulator, pass.term_of(x), flatten(reduced, shape)));
         for (size_t d = 0; d < shape.size(); ++d) close();
       }
       for (const Pass::Statistic& each : pass.finish(accumulator))
@@ -119,7 +119,11 @@ Expression reduced_element(Emitter& emitter, const Node& node, const Reduction& 
   const DType dtype = graph.type(reduction.operand).dtype;
   auto operand = [&] { return emitter.value(reduction.operand, at); };
   switch (node.op) {
-    case Op::softmax: return standard_call("exp", dtype, {operand() - found[0]}) * found[1];
+    case Op::softmax: {
+      const Expression* held =
+          emitter.scopes().find(key_of(Key::term, reduction.operand, reduction.node, at));
+      return (held ? *held : standard_call("exp", dtype, {operand() - found[0]})) * found[1];
+    }
     case Op::log_softmax: return operand() - found[0] - found[1];
     case Op::batch_norm: return batch_norm_element(emitter, node, at, found, result);
     case Op::layer_norm:

@@ -88,12 +88,14 @@ Expression Emitter::value(ValueId id, const Indices& at) {
   return element;
 }
 
-// A pointer's name is taken; its element is NAME_value.
+// A pointer's name is taken; its element is NAME_value, or NAME_element if the pointer is called so.
 std::string Emitter::name_of(ValueId id) {
   std::string name = identifier(graph()[id].name);
   for (const auto* places : {&request_.reads, &request_.weights, &request_.writes})
     for (const Place& place : *places)
-      if (place.pointer == name) return names_.unique(name + "_value");
+      if (place.pointer == name)
+        return names_.unique(name.ends_with("_value") ? name.substr(0, name.size() - 5) + "element"
+                                                      : name + "_value");
   return names_.unique(name);
 }
 

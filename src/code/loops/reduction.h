@@ -50,11 +50,15 @@ struct Pass {
     Expression value;
   };
   std::function<std::vector<Statistic>(const Expression& accumulator)> finish;
+  std::string name = "sum";  // suffix of the accumulator's name
+  // Applied to an element before `step`; elements of the result use it, too. None: the element itself.
+  std::function<Expression(const Expression& x)> term = {};
 
   // A cheaper accumulator for a few elements, merged by `add`; none: no such.
   Type few = {};
   Expression no_few;
 
+  Expression term_of(const Expression& x) const { return term ? term(x) : x; }
   Expression functor() const { return call(combine, {}); }
   Expression combined(const Expression& a, const Expression& b) const { return call(combine + "()", {a, b}); }
 };

@@ -202,9 +202,9 @@ Expression RowEmitter::element_of_held(const std::string& array) const {
 }
 
 // Keeps the value for later loops.
-void RowEmitter::hold(const Key& key, ValueId id) {
+void RowEmitter::hold(const Key& key, ValueId id, const char* suffix) {
   if (!holding_ || held_.contains(key) || (keep && !keep->contains(key))) return;
-  const std::string array = names_.unique(graph()[id].name + "_held");
+  const std::string array = names_.unique(graph()[id].name + suffix);
   const Expression current = *scopes_.find(key);
   const Type type = type_of(id);
   {
@@ -286,7 +286,8 @@ Expressions RowEmitter::statistics(const Reduction& reduction, const Indices& ke
   Scheme scheme =
       scheme_of(graph(), reduction, !held, [&](std::string_view name) { return names_.unique(name); });
   for (const Pass& pass : scheme.passes) {
-    const Expression accumulator = named(names_.unique(graph()[reduction.operand].name + "_over"));
+    const std::string operand = graph()[reduction.operand].name;
+    const Expression accumulator = named(names_.unique(operand + "_" + pass.name));
     add(define_variable(pass.type, accumulator->name, pass.identity));
     Indices reduced = open_elements(reduction);
     Indices at = reduction.operand_at(reduction.space_at(kept, reduced));
@@ -294,12 +295,21 @@ Expressions RowEmitter::statistics(const Reduction& reduction, const Indices& ke
     hold(key_of(reduction.operand, at), reduction.operand);
     const bool guarded = !store_condition_.empty() && pass.neutral.empty();
     if (!store_condition_.empty() && !guarded) {
-      const std::string counted = names_.unique(graph()[reduction.operand].name + "_counted");
-      add(define_constant(type_of(reduction.operand), counted, select(store_condition_, x, pass.neutral)));
-      x = named(counted);
+      const auto [masked, is_new] = masked_names_.try_emplace(reduction.operand);
+      if (is_new) masked->second = names_.unique(operand + "_masked");
+      add(define_constant(type_of(reduction.operand), masked->second,
+                          select(store_condition_, x, pass.neutral)));
+      x = named(masked->second);
     }
     if (guarded) guard(store_condition_);
-    add(pass.step(accumulator, x, flatten(reduced, reduction.reduced_shape())));
+    Expression term = pass.term_of(x);
+    if (holding_ && graph().nodes[static_cast<size_t>(reduction.node)].op == Op::softmax && pass.term) {
+      const Key key = key_of(Key::term, reduction.operand, reduction.node, at);
+      scopes_.remember(key, term);
+      hold(key, reduction.operand, "_exp");
+      if (held_.contains(key)) term = element_of_held(held_.at(key).array);
+    }
+    add(pass.step(accumulator, term, flatten(reduced, reduction.reduced_shape())));
     if (guarded) close();
     close_elements();
     if (plan_.lanes() > 1) add(assign(accumulator, joined(pass, accumulator)));

@@ -69,15 +69,16 @@ class RowEmitter : public LoopEmitter {
 
  private:
   bool same_rows(const Reduction& reduction) const;
-  void hold(const Key& key, ValueId id);
+  void hold(const Key& key, ValueId id, const char* suffix = "_held");
   Expression element_of_held(const std::string& array) const;
   void declare_vector(const Expression& number, int64_t reach, int64_t vectors);
 
   RowPlan plan_;
-  std::map<Key, Held> held_;   // arrays that hold values of elements
-  size_t elements_depth_ = 0;  // depth of the scope of the loop's elements
-  int reductions_ = 0;         // of a cluster, so far
-  bool holding_ = false;       // the open loop is unrolled over the plan's own rows
+  std::map<Key, Held> held_;                     // arrays that hold values of elements
+  size_t elements_depth_ = 0;                    // depth of the scope of the loop's elements
+  std::map<ValueId, std::string> masked_names_;  // constants in the loops over a row
+  int reductions_ = 0;                           // of a cluster, so far
+  bool holding_ = false;                         // the open loop is unrolled over the plan's own rows
 };
 
 }  // namespace stitch::code::loops

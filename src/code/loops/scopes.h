@@ -21,6 +21,7 @@ struct Key {
     gathered,       // an index loaded from `value`, of `number` rows
     settled,        // a variable for an index
     held_row,       // a row of reduction `number` of `value` in registers
+    term,           // of an element of `value` in reduction `number`: Pass::term
     statistic,      // statistic `which` of reduction `number` of `value`
     channel_scale,  // of the batch norm that makes `value`
     vector,         // loaded through the pointer `name`
