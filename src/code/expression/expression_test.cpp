@@ -144,6 +144,28 @@ TEST(Statements, ThreadsThatWaitForEachOtherStay) {
   EXPECT_EQ(tidied(block), "float all = 0;\nall = reduce(all);\n");
 }
 
+TEST(Statements, LoopsOfOneIterationAreTheirBodies) {
+  auto loop = [](Expression index) {
+    return Statement{For{.type = int_type,
+                         .variable = "e",
+                         .begin = 0,
+                         .end = 1,
+                         .body = {define_constant(int_type, "index", std::move(index)),
+                                  assign(element("y", named("index")), named("e") * 4 + named("v"))}}};
+  };
+  const Statement lane = define_constant(int_type, "lane", named("t")),
+                  of_lane = loop(named("e") + named("lane"));
+  auto text = [](Block block) {
+    remove_single_iterations(block);
+    return text_of(block, 0);
+  };
+  EXPECT_EQ(text({lane, of_lane, of_lane}), "const int lane = t;\ny[lane] = v;\ny[lane] = v;\n");
+  // Of two that mean different things by a name, the second stays a loop.
+  EXPECT_EQ(text({lane, loop(named("lane") * 2), loop(named("lane") * 3)}),
+            "const int lane = t;\nconst int index = lane * 2;\ny[index] = v;\n"
+            "for (int e = 0; e < 1; ++e) {\n  const int index = lane * 3;\n  y[index] = e * 4 + v;\n}\n");
+}
+
 // The oracle's ops and the table's are the same.
 TEST(Pointwise, EveryOpHasARow) {
   for (int i = 0; i < op_count; ++i) {
