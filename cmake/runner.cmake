@@ -1,4 +1,4 @@
-# Programs of our own that run in processes of their own, because they touch what nobody trusts: the one that
+# Programs of our own that run in processes of their own, because they handle untrusted code: the one that
 # confines others, the one that compiles for the emulated GPU and the one that holds a candidate.
 
 set(sanitizer_options ${CMAKE_SOURCE_DIR}/src/runner/child/sanitizer_options.cpp)

@@ -65,7 +65,7 @@ def find(name, budget, quick):
 
 
 class Place:
-    """A folder to make a program in, which takes its name at once or not at all."""
+    """A draft folder for a program, renamed atomically when complete."""
 
     def __init__(self, name):
         self.final = os.path.join(root(), name)
@@ -101,13 +101,13 @@ class Place:
 
 
 def remove_dead():
-    """Drafts of processes that were killed: nobody holds their lock."""
+    """Removes drafts of killed processes, whose locks are free."""
     for name in os.listdir(root()):
         lock = os.path.join(root(), name, "lock")
         if "." not in name or not os.path.exists(lock):
             continue
         try:
-            if time.time() - os.path.getmtime(lock) < 60:  # whoever makes it may not hold it yet
+            if time.time() - os.path.getmtime(lock) < 60:  # its creator may not hold it yet
                 continue
             with open(lock) as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

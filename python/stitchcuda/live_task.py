@@ -166,7 +166,7 @@ def write_program(exported, arguments, keywords, folder, facts):
 
 def loosen_views(graph):
     """Tracing leaves contiguous() out where the example's strides need none; in other precisions operators (attention) leave others,
-    which view refuses and reshape does not. The same, where nobody writes to what is viewed."""
+    which view refuses and reshape does not. Equivalent unless the view is written to."""
     def is_written(node):
         schema = getattr(node.target, "_schema", None)
         return schema is not None and schema.is_mutable and node.args[0].op != "placeholder"

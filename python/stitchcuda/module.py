@@ -181,7 +181,7 @@ class Fast(nn.Module):
     def say_once(self, about, text):
         if about not in self._said:
             self._said.add(about)
-            warnings.warn(text, stacklevel=8)  # whoever called the module
+            warnings.warn(text, stacklevel=8)  # points at the module's caller
 
     # What a user asks of it.
 
@@ -192,7 +192,7 @@ class Fast(nn.Module):
 
     @property
     def verdict(self):
-        """None where nobody judged it."""
+        """None if it wasn't verified."""
         document = self.folder.record.get("verdict") if self.folder else None
         return verdict.from_document(document) if document else None
 

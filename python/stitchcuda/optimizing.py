@@ -101,7 +101,7 @@ def as_call(model, args, kwargs):
 
 
 def check_leaves(model, args, kwargs):
-    """What no program can take, in the words of whoever wrote the call."""
+    """Refuses arguments that no program can take, in terms of the user's call."""
     named = [(f"argument {i}", value) for i, value in enumerate(args)] + [(f"argument '{name}'", value) for name, value in kwargs.items()]
     for where, argument in named:
         if objects.is_object(argument):

@@ -57,7 +57,7 @@ def for_extension(tree):
 
 
 def to_json(tree):
-    """For a file: classes by name, which must be found again by whoever loads it."""
+    """For a file: classes by name, which must be importable when it is loaded."""
     if isinstance(tree, list):
         return [to_json(part) for part in tree]
     if not isinstance(tree, dict):

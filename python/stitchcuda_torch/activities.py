@@ -18,7 +18,7 @@ def profiler(device="cuda"):
 
 
 def warm_up():
-    """The first record of a process takes longer, nearly all of it on the host: this one is for nobody."""
+    """The first profile of a process takes longer, nearly all of it on the host; this one is discarded."""
     record(lambda: torch.zeros(1, device="cuda"))
 
 

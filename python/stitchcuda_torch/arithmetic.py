@@ -6,7 +6,7 @@ from . import numerics
 from .turns import Turns
 
 TF32 = 2e-5  # relative error: FP32's sums stay under 1e-6, TF32 has 3e-4
-LARGE = 4 << 30  # bytes that nobody asks for only to know this
+LARGE = 4 << 30  # bytes: too large to allocate for this test
 
 
 def are_tf32(convolutions, device, class_name="default", turns=Turns()):

@@ -24,7 +24,7 @@ class Unavailable(Exception):
 
 
 class Baseline:
-    """turns: on the GPU, while it is made ready. Nobody waits for a compiler: it runs between them."""
+    """turns: on the GPU during preparation; compiling happens outside them."""
 
     def __init__(self, loaded, kind, numerics_class, half, sets, stopwatch, turns=Turns()):
         if kind != "eager" and loaded.device.type != "cuda":
@@ -132,7 +132,7 @@ def inductor_with(turns):
             return compiled
 
         def run(*arguments):
-            if turns.folder is None:  # it is ready, and whoever times it has the GPU
+            if turns.folder is None:  # it is ready: the caller that times it holds the GPU
                 return compiled(*arguments)
             with turns.beside_others():
                 return compiled(*arguments)

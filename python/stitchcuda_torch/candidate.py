@@ -42,7 +42,7 @@ class Desk:
         return {"protocol": 1, "device": requests.device_name()}
 
     def arena(self, request):
-        """The memory that is shared comes when somebody wants this process, and before the candidate's file."""
+        """The shared memory arrives when this process is assigned, before the candidate's file."""
         descriptor = self.channel.take()
         if descriptor is None:
             raise Refused("no descriptor came with the request")

@@ -262,7 +262,7 @@ class CandidateRequests:
             if not 0 <= piece["output"] < len(self.outputs):
                 raise Refused(f"the last call left no output {piece['output']}")
             self.arena_of(piece).store(raw(self.outputs[piece["output"]]), piece["ranges"], piece["offset"])
-        self.stopwatch.wait()  # before whoever shares the memory looks
+        self.stopwatch.wait()  # before the other process reads the memory
         return {}
 
     def fetch_input(self, request):

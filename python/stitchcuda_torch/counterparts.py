@@ -1,8 +1,8 @@
-"""A ModelNew whose tensors have other names than the task's: which of them are the task's all the same, and which it has no place for.
+"""Maps the task's weights to a ModelNew whose tensors have other names.
 
-Weights that are drawn prove themselves: whoever lays them out wrongly, or leaves them out, is wrong with the task's own. One number
-throughout (gains of one, shifts of zero) proves nothing. So such tensors get other numbers here, the same ones where they were the
-same, so that nobody has to know which gain is which.
+Random weights check themselves: a model that lays them out wrongly, or drops them, gives wrong results. Constant tensors (gains of
+one, shifts of zero) check nothing, so they get other numbers here: equal ones where they were equal, so that it doesn't matter
+which gain is which.
 """
 
 import types
@@ -55,7 +55,7 @@ def holds_same(a, b):
 
 
 def tensors_in(model):
-    """What a model holds that could be a weight, each once; None: it holds something that nobody can look into."""
+    """A model's tensors that could be weights, each once; None: it holds an object that can't be inspected."""
     out = {}
     return list(out.values()) if collect(model, 4, out) else None
 
@@ -72,7 +72,7 @@ def collect(thing, depth, out):
         return all([collect(part, depth - 1, out) for part in thing.values()])
     if depth and isinstance(thing, (list, tuple, set, frozenset)):
         return all([collect(part, depth - 1, out) for part in thing])
-    # A function's globals are its file's, where nobody looks; what it closes over is its own.
+    # Globals of a function are ignored; its closure isn't.
     if isinstance(thing, types.FunctionType):
         return thing.__closure__ is None
     return isinstance(thing, PLAIN)

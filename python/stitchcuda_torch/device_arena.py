@@ -21,7 +21,7 @@ READ_AND_WRITE = 3
 
 
 class DeviceArena:
-    """Bytes by offset, as of arena.Arena; `descriptor` is for whoever shares them."""
+    """Bytes by offset, like arena.Arena; `descriptor` is passed to the other process."""
 
     def __init__(self, count, device):
         self.memory = GpuMemory(count, device) if device.type == "cuda" else HostMemory(count)
@@ -33,20 +33,20 @@ class DeviceArena:
         return self.bytes[offset:offset + count]
 
     def leave_at(self, path):
-        """The descriptor as a datagram at the path, where it waits for its taker; the memory itself needs it no longer."""
+        """Sends the descriptor as a datagram to the path, where it waits for its receiver; the memory needs it no longer."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
             sender.connect(path)
             socket.send_fds(sender, [b"x"], [self.memory.descriptor])
         self.memory.close_descriptor()
 
     def close(self):
-        """Gone once those who map it are gone too. Nobody may hold tensors in it any more."""
+        """Freed once all other mappings are gone. No tensor may refer to it any more."""
         self.bytes = None
         self.memory.free()
 
 
 class SharedArena(Arena):
-    """The other side: memory that was made elsewhere, by the descriptor that came of it."""
+    """The other side: maps another process's memory by its descriptor."""
 
     def __init__(self, descriptor, size, device):
         self.memory = ImportedGpuMemory(descriptor, size, device) if device.type == "cuda" else ImportedHostMemory(descriptor, size)
@@ -114,7 +114,7 @@ class GpuMemory(Memory):
             self.map()
             call("cuMemExportToShareableHandle", ctypes.byref(descriptor), self.handle, ctypes.c_int(AS_DESCRIPTOR), none)
             self.descriptor = descriptor.value
-            self.tensor().zero_()  # nothing of what was here before is anybody's business: a truth, perhaps
+            self.tensor().zero_()  # earlier contents must not leak: they may be a reference result
             torch.cuda.synchronize()
         except BaseException:
             self.free()

@@ -108,7 +108,7 @@ def positive(task, facts, generator):
 
 
 def outliers(task, facts, generator):
-    """The task's own draw with a few large values: whoever leaves out a part of the input misses one."""
+    """The task's own draw with a few large values: a program that skips a part of the input misses one."""
     flat = task.float().contiguous().reshape(-1).clone()
     count = max(1, min(64, flat.numel() // 1000))
     places = torch.randint(flat.numel(), (count,), generator=generator, device=task.device)
@@ -161,9 +161,9 @@ def zero_rows(task, facts, generator):
 
 
 def ends(task, facts, generator):
-    """The largest of a row, by far, is its last, one of the tail that vectors and warps leave over, or its first: whoever looks for it
-    without looking there takes another for it, and its exponential overflows. Of tensors with more than two dimensions every second
-    sample has that along its second one instead."""
+    """The row maximum, by far, is the last element, one of the tail after whole vectors and warps, or the first: a reduction that skips
+    it finds another maximum, and the exponential overflows. With more than two dimensions, every second sample has it along the
+    second one instead."""
     drawn = torch.randn(task.shape, generator=generator, device=task.device)
     drawn = drawn.abs() if facts.nonnegative else drawn
     if task.dim() == 0:
@@ -189,8 +189,8 @@ def plant_at_ends(rows, generator):
 
 
 def patches(task, facts, generator):
-    """The task's own draw, with patches in it that are in the hundreds, zeros, or faint: whoever looks at a few elements to see which
-    kind of inputs these are takes them for the task's."""
+    """The task's own draw, with patches that are in the hundreds, zero, or very small: a program that samples a few elements to
+    recognise the kind of inputs takes them for the task's."""
     flat = task.float().contiguous().reshape(-1).clone()
     longest = max(1, min(task.shape[-1] if task.dim() else 1, flat.numel() // 16))
     for change in (lambda part: part.copy_((100 + 100 * part.abs()).copysign(part)), torch.Tensor.zero_, lambda part: part.mul_(2 ** -12)) * 2:

@@ -1,4 +1,4 @@
-"""A number for bytes that nobody keeps: equal bytes have equal ones, and who doesn't know the secret can't make others that do."""
+"""A keyed hash of bytes that aren't kept: without the secret, no other bytes with the same hash can be made."""
 
 import secrets
 

@@ -14,8 +14,8 @@ from .transfer import PIECE, Transfer
 
 
 class Trial:
-    """truth: a tensor for each output, float64 or integers. pytorch: the class's own integers, and floats that overflow there; None for others. own: all of the class's
-    outputs, where somebody will ask whether values are close to them."""
+    """truth: a tensor for each output, float64 or integers. pytorch: the class's own integers, and floats that overflow there; None for
+    others. own: all of the class's outputs, if closeness to them will be checked."""
 
     def __init__(self, draw, keep, truth, pytorch, own):
         self.draw, self.kept, self.truth, self.pytorch, self.own = draw, draw() if keep else None, truth, pytorch, own
@@ -102,7 +102,7 @@ class Shared:
         return all(torch.equal(self.transfer.read(there, torch.uint8, flat.device), here) for there, here in pieces)
 
     def reader(self, dtype, offset, shape, device):
-        """Pieces of a tensor in the arena, each read once: whoever shares the memory may write to it meanwhile."""
+        """Pieces of a tensor in the arena, each read once: the other process may write to it meanwhile."""
         size = dtype.itemsize
         memory = self.arena.span(offset, math.prod(shape) * size)
         return lambda begin, end: self.transfer.read(memory[begin * size:end * size], dtype, device)

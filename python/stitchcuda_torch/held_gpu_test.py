@@ -20,7 +20,7 @@ class HeldOnGpuTest(held_test.HeldTest):
         descriptor, size = self.share_device(large - 5)
         self.assertGreaterEqual(size, large - 5)
         self.assertLess(free(), before - large + little)
-        self.hold(1, patient=True)  # it isn't somebody else's memory
+        self.hold(1, patient=True)  # not another process's memory
         self.ask("unshare_device")
         self.assertLess(free(), before - large + little, "whoever holds the descriptor keeps it")
         os.close(descriptor)

@@ -1,4 +1,4 @@
-"""An exported program (aten.json) run again in float64, node by node: whoever runs it may touch every value on the way.
+"""Runs an exported program (aten.json) in float64, node by node; the caller may replace every value on the way.
 
 Nothing is written in place, so that autograd sees every value: a write makes a new tensor under the old name.
 """
@@ -97,7 +97,7 @@ class Program:
             return operator(*positional, **keyword)
 
     def view(self, node, operator, output):
-        """Where this device's operators left strides that it can't have, a copy that nobody may write to."""
+        """A copy, which must not be written to, if this device's operators gave strides that the view can't have."""
         try:
             return self.call(node, operator)
         except RuntimeError:
@@ -151,7 +151,7 @@ class Program:
                 self.updates[name] = new
 
     def renew_statistics(self, arguments):
-        """What batch_norm writes to its buffers behind everybody's back."""
+        """The running statistics that batch_norm updates implicitly."""
         x, momentum = self.values[arguments["input"]["value"]], arguments["momentum"]
         if not arguments["running_mean"]:
             return

@@ -1,9 +1,9 @@
-"""Numbers that are known while a model is exported, though tracing hides all values: ranges, masks and literals that forward makes,
-and tensors that the model holds beside its parameters and buffers (in a list, a closure).
+"""Values that are known during export, though tracing hides them: ranges, masks and literals that forward creates, and tensors that
+the model holds besides its parameters and buffers (in a list, a closure).
 
-What forward reads of them (`sizes.tolist()`, `if mask.any()`) is answered; else a model would be refused over sizes that nobody can
-change. What a known mask selects of any tensor (`similarity[~eye]`) is selected by constant positions. What is computed of held tensors
-is computed at once, and is a constant of the graph where other tensors meet it.
+What forward reads of them (`sizes.tolist()`, `if mask.any()`) is answered; otherwise a model would be refused over constant sizes.
+What a known mask selects of any tensor (`similarity[~eye]`) is selected by constant positions. Computations on held tensors are
+evaluated at once, and become constants of the graph where other tensors use them.
 """
 
 import contextlib

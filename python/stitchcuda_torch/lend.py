@@ -1,9 +1,9 @@
-"""python -m stitchcuda_torch.lend SOCKET [TASK.py…]: PyTorch, and what these tasks import, loaded once for many
-verifications, a forked process for each.
+"""python -m stitchcuda_torch.lend SOCKET [TASK.py…]: a server that has imported PyTorch, and what these tasks import,
+and forks a process for each verification.
 
-Whoever has STITCHCUDA_TORCH_LENDER=SOCKET in the environment borrows: its stdin, stdout, stderr, folder and environment
-go to a fork of this process, which then is what the borrower would have become. It dies with either of the two. An
-import of PyTorch with CUDA costs 4 to 5 s of a core (H200 machine), which a sweep over many tasks pays once this way.
+Clients have STITCHCUDA_TORCH_LENDER=SOCKET in the environment. The fork takes over the client's stdio, cwd and environment,
+and exits with client or server. Importing PyTorch with CUDA costs 4 to 5 s of a core (H200 machine), which a sweep over
+many tasks pays once this way.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ def identity():
 
 
 def borrow(module, arguments=()):
-    """The exit code of a lent process that did it all; None where there is nobody to borrow from."""
+    """The exit code of the forked process; None without a server."""
     path = os.environ.get(VARIABLE)
     if not path:
         return None
@@ -61,7 +61,7 @@ def main(path, tasks=()):
     has_gpu = sys.modules["torch"].cuda.device_count() > 0
     gc.collect()
     gc.freeze()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children are reaped automatically
     with socket.socket(socket.AF_UNIX) as listener:
         os.umask(0o077)
         listener.settimeout(None)
@@ -73,7 +73,7 @@ def main(path, tasks=()):
 
 
 def may_borrow(borrower):
-    """Whoever is confined, more than this process is, gets nothing here: what it would be lent has no walls, or those that it names."""
+    """Refuses clients that are more confined than this process: the fork would escape their sandbox."""
     try:
         pid, user, _ = struct.unpack("3i", borrower.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
         return user == os.getuid() and all(its <= own for its, own in zip(confinement(pid), confinement("self")))
@@ -82,7 +82,7 @@ def may_borrow(borrower):
 
 
 def confinement(pid):
-    """What every confined process has, and none gets rid of: no new privileges, and filters of system calls."""
+    """Irrevocable marks of a confined process: no_new_privs and seccomp filters."""
     with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
         status = dict(line.split(":", 1) for line in file if ":" in line)
     return [int(status.get(name, 0)) for name in ("NoNewPrivs", "Seccomp", "Seccomp_filters")]

@@ -1,11 +1,11 @@
-"""python -m stitchcuda_torch.lend_candidates SOCKET WALLS: PyTorch imported once for many candidates, a forked process for each.
+"""python -m stitchcuda_torch.lend_candidates SOCKET WALLS: a server that has imported PyTorch and forks a process for each candidate.
 
-A fork puts up the walls around itself (WALLS: libstitch-walls.so) before it reads a request, and is then what
-`stitch-confine … python -m stitchcuda_torch.candidate` would have become. What differs: it has this process's memory. So
-nothing may be here that a candidate must not see: this process is started with a clean environment, imports only what every
-candidate has, and the fork, not this process, reads who asked for what. CUDA must not be started here.
+A fork confines itself (WALLS: libstitch-walls.so) before it reads a request, and then equals
+`stitch-confine … python -m stitchcuda_torch.candidate`, except that it can see this process's memory. So this process must hold
+nothing that a candidate must not see: it has a clean environment, imports only what every candidate has, and leaves reading the
+request to the fork. CUDA must not be started here.
 
-Two processes for each: one that waits beside the walls, tells the borrower how the other ended and ends with the borrower.
+Each candidate has two processes: the second, outside the sandbox, reports how the first ended and exits with the client.
 """
 
 import ctypes
@@ -37,7 +37,7 @@ def main(path, library):
     from . import candidate_requests  # noqa: F401  PyTorch, and what stands around a ModelNew
     gc.collect()
     gc.freeze()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children are reaped automatically
     with socket.socket(socket.AF_UNIX) as listener:
         os.umask(0o077)
         listener.bind(path)
@@ -89,7 +89,7 @@ def receive(borrower, length):
 
 
 def keep(borrower, child):
-    """Until the borrower has heard how it ended, or is gone; then nobody of this group is left."""
+    """Waits until the exit status is sent or the client is gone, then kills the process group."""
     ended = os.pidfd_open(child)
     ready, _, _ = select.select([borrower, ended], [], [])
     if borrower not in ready:

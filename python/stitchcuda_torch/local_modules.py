@@ -9,7 +9,7 @@ import sysconfig
 
 from .errors import TaskError
 
-MOST_FILES = 200  # more is somebody's whole library
+MOST_FILES = 200  # more is a whole library
 
 
 def files(task_file):

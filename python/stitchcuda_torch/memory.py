@@ -19,11 +19,11 @@ def total():
 
 
 def bound():
-    """An allocation that can't be served fails, instead of filling the machine until the kernel kills somebody.
+    """Makes allocations fail before memory runs out and the OOM killer strikes.
 
-    Not for processes that use a GPU: CUDA reserves more addresses than there is memory.
+    Not for processes that use a GPU: CUDA reserves more address space than there is memory.
     """
-    share = 7 / 8  # the rest is for those who must say that it failed
+    share = 7 / 8  # the rest is for reporting the failure
     most = int(_line("/proc/self/status", "VmSize") + share * min(_line("/proc/meminfo", "MemAvailable"), total()))
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     if hard == resource.RLIM_INFINITY or most < hard:

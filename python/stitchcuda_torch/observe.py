@@ -18,7 +18,7 @@ class Seen:
 
 
 def observe(module, arguments, keywords, context, originals=None):
-    """Runs on the module and the tensors themselves: whoever wants to keep them as they are gives copies.
+    """Runs on the module and tensors themselves and may change them: pass copies to keep them.
 
     originals: what the tensors among the arguments are copies of, which saves another copy of each.
     """

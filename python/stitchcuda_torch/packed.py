@@ -86,7 +86,7 @@ def recurrence(name, data, sizes, hx, weights, has_biases, layers, dropout, trai
 
 
 def cell_at_end(x, sizes, begin, weights):
-    """The cells' state, which an LSTM only returns for its last step. Nobody computes it where nobody reads it."""
+    """The cell state, which an LSTM returns only for its last step. Unused results aren't computed."""
     if len(weights) % 2:  # with a projection
         raise TaskError("export", "an LSTM with proj_size over packed sequences is not supported", "", "Pad the sequences and mask the results.")
     h, c = begin[0][0], begin[1][0]

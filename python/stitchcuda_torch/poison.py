@@ -1,4 +1,4 @@
-"""Fills free memory, so that torch.empty() gives nobody an old result."""
+"""Fills free memory, so that torch.empty() never returns an old result."""
 
 import math
 

@@ -131,7 +131,7 @@ def bias(old, generator):
 
 
 def unknown(old, generator):
-    """A parameter of the model's own, whose meaning nobody knows: signs stay, and zeros become small. NaN becomes a zero."""
+    """A parameter of unknown meaning: signs stay, and zeros become small. NaN becomes a zero."""
     old = torch.where(old.isnan(), 0, old)
     if not bool((old != 0).any()):
         return torch.randn(old.shape, generator=generator, device=old.device) * 0.1

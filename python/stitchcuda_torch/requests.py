@@ -23,7 +23,7 @@ def value(request, field, kind, default):
     given = request.get(field, default)
     if given is NEEDED:
         raise ValueError(f"'{field}' is missing")
-    if given is default:  # None among them: whoever writes null leaves it out
+    if given is default:  # including None: null means left out
         return given
     if isinstance(kind, tuple):
         if given not in kind:

@@ -1,7 +1,7 @@
-"""Weights from reparameterise.py, held back to what a model has room for.
+"""Scales weights from reparameterise.py down to what a model's dtypes can represent.
 
 A gain that is too large adds up with depth. In fp16 a dozen blocks overflow, and where PyTorch itself overflows there is
-nothing to compare with; in fp32 the signal grows until nobody sees a shift any more (ResNet-50: that of its last norm was
+nothing to compare with; in fp32 the signal grows until shifts no longer matter (ResNet-50: that of its last norm was
 1e-16 of the output). So each product, in the order in which the model calls them, gets weights under which its result is no
 larger than SIZE.
 """

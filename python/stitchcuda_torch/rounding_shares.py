@@ -45,7 +45,7 @@ class Exported:
 
 
 class Overhearing:
-    """A channel: once an export is done, its document is read before anybody else learns that it is there."""
+    """A channel that reads an export's document before reporting that it is done."""
 
     def __init__(self, exported, request, channel):
         self.exported, self.channel = exported, channel

@@ -30,7 +30,7 @@ LAYERS = {F.linear, F.layer_norm, F.rms_norm}  # over the last dimensions, with 
 ALONG_DIM = functions("softmax log_softmax normalize sum mean amax amin argmax argmin norm")
 LOSSES = {F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss, F.binary_cross_entropy, F.binary_cross_entropy_with_logits}
 SUMS, MEANS = functions("sum"), functions("mean")
-# x[mask] += 1 makes a new tensor: that of before is forgotten, so that nobody reads it under another name.
+# x[mask] += 1 makes a new tensor: the old one is forgotten, so that it isn't read under another name.
 OUT_OF_PLACE = {torch.Tensor.add_: torch.add, torch.Tensor.sub_: torch.sub, torch.Tensor.mul_: torch.mul, torch.Tensor.div_: torch.div}
 SELECTIONS = {torch.Tensor.__getitem__, torch.masked_select, torch.Tensor.masked_select}
 

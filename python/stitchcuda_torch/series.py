@@ -1,7 +1,7 @@
-"""Calls that a candidate makes one after the other, each on inputs that nobody has shown it and with outputs that this process reads.
+"""Back-to-back calls of a candidate, each on inputs it hasn't seen, with outputs that this process reads.
 
-What they are about is drawn into memory of this process alone, and shown by one copy; what came of it is read by one copy.
-Whoever holds the watch starts it before the first and stops it after the second.
+Inputs are drawn into private memory and revealed by one copy; outputs are read by one copy. The caller's clock runs from before
+the first copy to after the second.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""What nobody was shown stays unseen, and what was read stays as it was."""
+"""Inputs stay hidden until they are revealed, and outputs that were read stay unchanged."""
 
 import unittest
 

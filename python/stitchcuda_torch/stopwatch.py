@@ -1,7 +1,7 @@
 """Measures one call between device-wide synchronisations.
 
-Everything it uses is taken from PyTorch's C layer once, before any code of a candidate runs: whoever replaces
-time.perf_counter_ns or torch.cuda.Event afterwards replaces nothing here.
+Everything it uses is taken from PyTorch's C layer once, before any code of a candidate runs: replacing
+time.perf_counter_ns or torch.cuda.Event later has no effect here.
 """
 
 import gc

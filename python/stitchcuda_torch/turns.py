@@ -1,4 +1,4 @@
-"""Turns on the GPU: whoever times something has it alone, everybody else uses it beside others (device/gpu_lock.h)."""
+"""Shared and exclusive use of the GPU: exclusive for timing, shared for everything else (device/gpu_lock.h)."""
 
 import contextlib
 import fcntl
@@ -11,15 +11,15 @@ SECONDS_OF_A_TURN = 1.0  # before it makes room for others
 
 
 class Turns:
-    """Over the folder of the locked files; without one, whoever asks has the GPU already."""
+    """folder: of the lock files; without one, the caller holds the GPU already."""
 
     def __init__(self, folder=None):
-        self.folder, self.room, self.waited = folder, None, 0.0  # waited: seconds, for those who had it alone
+        self.folder, self.room, self.waited = folder, None, 0.0  # waited: seconds, for exclusive users
         self.entered = 0.0
 
     @contextlib.contextmanager
     def beside_others(self):
-        """Within another turn of its own there is nothing to wait for."""
+        """No wait if this process already holds a turn."""
         if self.folder is None or self.room is not None:
             yield
             return
@@ -30,7 +30,7 @@ class Turns:
             self.leave()
 
     def pause(self):
-        """Between two pieces of a long turn: whoever waits to be alone goes first, if anybody does."""
+        """Between two parts of a long turn: lets pending exclusive users go first."""
         if self.room is None or time.monotonic() - self.entered < SECONDS_OF_A_TURN:
             return
         try:
@@ -42,7 +42,7 @@ class Turns:
     def enter(self):
         start = time.monotonic()
         os.makedirs(self.folder, exist_ok=True)
-        door = self.locked("gpu.door", fcntl.LOCK_EX)  # those who wait for the room alone hold it shut together
+        door = self.locked("gpu.door", fcntl.LOCK_EX)  # pending exclusive users hold it
         try:
             self.room = self.locked("gpu.lock", fcntl.LOCK_SH)
         finally:
@@ -68,8 +68,8 @@ class Turns:
 
 
 def finish_on_gpu():
-    """What was started in a turn ends in it."""
+    """Work started in a turn must end in it."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
-        with contextlib.suppress(RuntimeError):  # a GPU that is lost is noticed by whoever uses it next
+        with contextlib.suppress(RuntimeError):  # the next use of a lost GPU reports it
             torch.cuda.synchronize()

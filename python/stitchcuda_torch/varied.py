@@ -1,4 +1,4 @@
-"""Inputs that nobody has seen, made cheaply of a draw: where drawing takes long, and many are needed.
+"""New inputs made cheaply from one draw, where drawing takes long and many are needed.
 
 Numbers without structure are rotated by a secret distance within their tensor; everything else (indices, masks, triangular and
 normalised inputs) stays as drawn. The upper part of the seed names the draw, the whole of it the distance.

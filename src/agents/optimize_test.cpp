@@ -166,7 +166,7 @@ TEST_F(TheLoop, AsksForANewListAfterManyStepsWithoutAGainAndStartsCountingAnew) 
   auto run = this->run({"plain", "a", "b", "c"},
                        {passes(4), passes(5), passes(5), passes(3), passes(5), passes(5), passes(3)});
   ASSERT_TRUE(run) << run.error().text();
-  // c is of the old list; two more without a gain, and nobody knows another list.
+  // c is of the old list; two more without a gain, and no other list is known.
   EXPECT_EQ(in_words(run->ledger),
             "plain better, a not better, b not better, d better, e not better, f not better");
 }
@@ -410,7 +410,7 @@ TEST_F(TheLoop, AsksForANewPlanWhileThereIsHeadroom) {
   ASSERT_TRUE(run) << run.error().text();
   EXPECT_EQ(in_words(run->ledger), "plain better, a better, b better");
   EXPECT_EQ(planner->seen_by_replan, 3u);  // asked once more after b
-  // Nobody is faster than the floor: no new plan.
+  // Already at the floor: no new plan.
   brains = {};
   auto again = this->run({"plain", "a"}, {passes(1e-12), passes(1e-12), passes(1e-12)});
   ASSERT_TRUE(again) << again.error().text();

@@ -153,7 +153,7 @@ TEST_F(Tuner, OtherMachinesKnowNothing) {
   EXPECT_TRUE(TuningCache("made up", folder_.path()).find("a product"));
   EXPECT_FALSE(TuningCache("another", folder_.path()).find("a product"));
   EXPECT_FALSE(TuningCache("made up", folder_.path()).find("another product"));
-  // Half a file, or somebody else's, is none.
+  // A truncated file, or another program's, is ignored.
   for (const auto& entry : fs::directory_iterator(folder_.path()))
     ASSERT_TRUE(write_file(entry.path(), "{\"value\": 2"));
   EXPECT_FALSE(TuningCache("made up", folder_.path()).find("a product"));

@@ -190,7 +190,7 @@ std::string start_of(const std::string& pid) {
   return word;
 }
 
-// Process numbers mean something only among those who count alike.
+// PIDs are comparable only within one PID namespace.
 std::string process_space() {
   struct stat info {};
   return ::stat("/proc/self/ns/pid", &info) == 0 ? std::to_string(info.st_ino) : "0";

@@ -209,7 +209,7 @@ TEST_P(StoppedImport, LeavesNoProcessAndNoFolderBehind) {
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == GetParam());
   for (int i = 0; i < 1200 && marked_processes(mark) > 0; ++i) ::usleep(50'000);
   EXPECT_EQ(marked_processes(mark), 0);
-  // Nobody can tidy up after SIGKILL: the next import into this place does.
+  // After SIGKILL the next import into this folder cleans up.
   std::string out = (scratch->path() / "out").string();
   if (GetParam() == SIGKILL) {
     EXPECT_EQ(say({"import", STITCH_SOURCE_DIR "/examples/mlp.py", "-o", out}).exit_code, 0);

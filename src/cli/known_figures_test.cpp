@@ -1,4 +1,4 @@
-// Parameters and FLOPs that everybody knows, as `show` counts them. Needs PyTorch.
+// Well-known parameter and FLOP counts, as `show` counts them. Needs PyTorch.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

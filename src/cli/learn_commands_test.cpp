@@ -41,7 +41,7 @@ TEST(LearnCommands, FromTasksToAPlanWithLearnedChoices) {
       ask_learning({"synth", "-n", "12", "-o", tasks, "--no-torch", "--gpu", "H200", "--json"}).json();
   EXPECT_EQ(made["kept"], 12);
   EXPECT_EQ(made["rejected"].size(), 11U);
-  // Somebody's folder is not overwritten.
+  // A folder of other contents is not overwritten.
   fs::create_directories(folder->path() / "mine");
   ASSERT_TRUE(write_file(folder->path() / "mine" / "notes.txt", "mine"));
   EXPECT_EQ(

@@ -17,7 +17,7 @@
 namespace stitch {
 namespace {
 
-// No test keeps its runs in the home of whoever runs it.
+// No test keeps its runs in the user's home.
 const int set_store = ::setenv("STITCHCUDA_STORE", "none", 0);
 
 struct Ran {

@@ -12,7 +12,7 @@ namespace stitch::code {
 
 struct Index::Atom {
   enum Kind : uint8_t { variable, quotient, remainder } kind;
-  std::string text;  // of a variable its name; otherwise made from the operand
+  std::string text;  // a variable's name; otherwise made from the operand
   int64_t extent = 0;
   std::shared_ptr<const Index> operand;
   int64_t divisor = 0;
@@ -24,7 +24,7 @@ namespace {
 int64_t floor_quotient(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 int64_t floor_remainder(int64_t a, int64_t b) { return a - floor_quotient(a, b) * b; }
 
-// How many divisors to add so that nothing is negative any more.
+// How many divisors to add to make the minimum non-negative.
 int64_t multiples_to_lift(int64_t least, int64_t divisor) {
   return least >= 0 ? 0 : floor_quotient(-least + divisor - 1, divisor);
 }
@@ -60,7 +60,7 @@ void Index::add(int64_t factor, const std::shared_ptr<const Atom>& atom) {
   }
 }
 
-// f (x / d) d + f (x % d) is f x; also where x / d was written as one quotient of something else.
+// f (x / d) d + f (x % d) is f x; also if x / d is written as one quotient of something else.
 void Index::join_quotients() {
   for (size_t i = 0; i < terms_.size(); ++i) {
     const auto rest = terms_[i].atom;
@@ -113,8 +113,8 @@ int64_t Index::least() const {
 
 int64_t Index::most() const { return -(*this * -1).least(); }
 
-// This as g a + r with 0 <= r < g for the largest such g among the divisor's divisors: lanes of a pack beside
-// the pack's number. Then its quotient needs a alone, and its remainder leaves r as it is.
+// Splits this into g a + r with 0 <= r < g for the largest such g dividing the divisor: a pack's number and a
+// lane. Then its quotient needs a alone, and r is unchanged in its remainder.
 bool Index::split(int64_t divisor, int64_t& g, Index& a, Index& r) const {
   std::set<int64_t, std::greater<>> candidates;
   for (const Term& term : terms_)
@@ -154,7 +154,7 @@ Index Index::divided_by(int64_t divisor) const {
   if (rest.least() >= 0 && rest.most() < divisor) return whole;
   int64_t g = 1;
   if (Index a, r; rest.split(divisor, g, a, r)) return whole + a.divided_by(divisor / g);
-  // C rounds towards zero: what is divided must not be negative.
+  // C rounds towards zero: the dividend must not be negative.
   if (int64_t raise = multiples_to_lift(rest.least(), divisor); raise > 0) {
     rest.constant_ += raise * divisor;
     whole.constant_ -= raise;
@@ -179,7 +179,7 @@ Index Index::modulo(int64_t divisor) const {
   if (rest.terms_.empty()) return rest.constant_;
   int64_t g = 1;
   if (Index a, r; rest.split(divisor, g, a, r)) return a.modulo(divisor / g) * g + r;
-  // A factor shared with the divisor comes out: (4 x) % 12 is 4 (x % 3).
+  // Factors out a common divisor: (4 x) % 12 is 4 (x % 3).
   if (rest.constant_ == 0 && rest.terms_.size() == 1 && rest.terms_[0].factor > 1 &&
       divisor % rest.terms_[0].factor == 0) {
     int64_t factor = rest.terms_[0].factor;

@@ -16,35 +16,35 @@ namespace stitch::code {
 class Index {
  public:
   Index(int64_t constant = 0) : constant_(constant) {}
-  // Runs over [0, extent). A variable of extent 1 is 0.
+  // In [0, extent). A variable of extent 1 is 0.
   static Index variable(std::string name, int64_t extent);
 
   friend Index operator+(const Index& a, const Index& b);
   friend Index operator-(const Index& a, const Index& b);
   friend Index operator*(const Index& a, int64_t factor);
-  // Towards minus infinity; the divisor is positive.
+  // Rounds towards minus infinity; the divisor is positive.
   Index divided_by(int64_t divisor) const;
   Index modulo(int64_t divisor) const;
 
-  // The least and the largest value it can have.
+  // The minimum and maximum value.
   int64_t least() const;
   int64_t most() const;
   bool is_constant() const { return terms_.empty(); }
   int64_t constant() const { return constant_; }
-  // The factor of a variable, if it appears only as itself; `appears` also finds it inside quotients.
+  // The factor of a variable that occurs only by itself; `appears` also finds it inside quotients.
   int64_t factor_of(std::string_view variable) const;
   bool appears(std::string_view variable) const;
   bool appears_only_linearly(std::string_view variable) const;
-  // A multiple of `divisor` for all values of the variables.
+  // Whether it is a multiple of `divisor` for all values of the variables.
   bool divisible_by(int64_t divisor) const;
-  // Does it contain a quotient or remainder; a term with a negative factor?
+  // Whether it contains a quotient or remainder; a term with a negative factor.
   bool splits() const;
   bool descends() const;
-  // Every variable, inside of quotients too.
+  // All variables, including those inside quotients.
   std::set<std::string> variables() const;
 
   operator Expression() const;
-  std::string text() const;  // of the expression; equal indices have equal texts
+  std::string text() const;  // equal indices have equal texts
   bool operator==(const Index& other) const { return text() == other.text(); }
 
  private:

@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t alignment = 256;
 int64_t aligned(int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
-// Each in the lowest gap that is free while it lives.
+// Places each value in the lowest gap that is free during its lifetime.
 Layout lay_out_in(const std::vector<size_t>& order, const std::vector<Lifetime>& lifetimes) {
   Layout layout{std::vector<int64_t>(lifetimes.size()), 0};
   std::vector<size_t> placed;
@@ -36,7 +36,7 @@ Layout lay_out_in(const std::vector<size_t>& order, const std::vector<Lifetime>&
   return layout;
 }
 
-// Bytes that live at each time at which something begins.
+// Live bytes at each time at which a lifetime begins.
 std::map<int, int64_t> bytes_at_times(const std::vector<Lifetime>& lifetimes) {
   std::map<int, int64_t> changes;
   for (const Lifetime& each : lifetimes) {
@@ -56,7 +56,7 @@ std::vector<size_t> largest_first(const std::vector<Lifetime>& lifetimes) {
   return order;
 }
 
-// What lives at the fullest times before everything else, and of it the largest first.
+// Values live at the fullest times first, and of those the largest first.
 std::vector<size_t> fullest_times_first(const std::vector<Lifetime>& lifetimes,
                                         const std::map<int, int64_t>& times) {
   std::vector<int64_t> fullest(lifetimes.size());
@@ -85,7 +85,7 @@ Layout lay_out(const std::vector<Lifetime>& lifetimes) {
     return true;
   };
   if (best.bytes > least) take(fullest_times_first(lifetimes, times));
-  // Repeatedly place the highest value first while that helps: a few times, since each pass is quadratic.
+  // Move the highest value to the front while that helps: a few times, since each pass is quadratic.
   constexpr int64_t most_work = 200'000'000;
   const int64_t size = std::max<int64_t>(std::ssize(lifetimes), 1);
   const int64_t tries = std::min<int64_t>(64, most_work / (size * size));

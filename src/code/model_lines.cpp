@@ -25,7 +25,7 @@ std::string as_comment(const std::string& where) {
   if (text.size() > longest_code) {
     size_t end = longest_code;
     while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80)
-      --end;  // no half of a character
+      --end;  // don't cut a UTF-8 character
     text = text.substr(0, end) + "…";
   }
   return place + ": " + text;

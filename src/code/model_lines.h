@@ -16,7 +16,7 @@ std::vector<std::string> model_lines(const Graph& graph, const plan::Region& reg
 // The first of them, and how many more there are; empty: none.
 std::string model_line(const Graph& graph, const plan::Region& region);
 
-// What it computes in the model's words, module by module: "layer1.0.conv1, layer1.0.relu (conv, relu)".
+// The computation by modules: "layer1.0.conv1, layer1.0.relu (conv, relu)".
 std::string model_words(const Graph& graph, const plan::Region& region);
 
 }  // namespace stitch::code

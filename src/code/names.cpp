@@ -10,7 +10,7 @@ namespace stitch::code {
 
 namespace {
 
-// Words that generated code uses itself, beside C++'s.
+// Identifiers used by generated code, besides C++ keywords.
 const std::set<std::string, std::less<>> reserved = {
     "auto", "bool", "break", "case", "char", "class", "const", "continue", "default", "delete", "do",
     "double", "else", "enum", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline",
@@ -18,13 +18,13 @@ const std::set<std::string, std::less<>> reserved = {
     "short", "signed", "sizeof", "static", "struct", "switch", "template", "this", "throw", "true", "try",
     "typedef", "union", "unsigned", "using", "virtual", "void", "volatile", "while", "in", "out", "stream",
     "device", "params", "workspace", "arena", "weights", "graphs", "cublas", "cudnn", "stitch", "create",
-    "run", "enqueue", "inputs", "outputs", "parameters", "settings", "beside", "launches",
+    "run", "enqueue", "inputs", "outputs", "parameters", "settings", "branches", "launches",
     "programmatic_launches",
-    // CUDA's functions of doubles, which a local value of the same name would hide.
+    // CUDA functions of doubles, which a local of the same name would hide.
     "exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2",
     "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "erfinv", "lgamma", "abs", "fabs",
     "min", "max", "fmin", "fmax", "pow", "fmod", "floor", "ceil", "round", "rint", "trunc",
-    // Functions of the C library: a kernel beside them would be an overload.
+    // C library functions: a kernel of that name would be an overload.
     "div", "index", "time", "clock", "read", "write", "open", "close", "link", "pipe", "select", "signal",
     "send", "bind", "accept", "connect", "exit", "system", "random", "rand", "remainder", "gamma", "fma",
     "y0", "y1", "j0", "j1"};
@@ -57,7 +57,7 @@ std::string identifier(std::string_view text) {
   std::string out;
   for (char c : text) out += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0]))) out = "v" + out;
-  // Names with two underscores belong to the compiler.
+  // Names with two underscores are reserved.
   for (size_t at; (at = out.find("__")) != std::string::npos;) out.erase(at, 1);
   if (out.size() > 1 && out.back() == '_') out.pop_back();
   if (out[0] == '_') out = "v" + out;
@@ -68,7 +68,7 @@ std::string Names::unique(std::string_view wanted) {
   const std::string base = identifier(wanted);
   if (taken_.insert(base).second) return base;
   auto numbered = [&](int64_t suffix) { return format("{}_{}", base, suffix); };
-  // Unrolled steps ask for the same name thousands of times: the first free suffix, by halving.
+  // Unrolled steps need the same name thousands of times: binary search for the first free suffix.
   constexpr int64_t few = 8;
   int64_t taken = 1, free = 2;
   while (taken_.contains(numbered(free))) {

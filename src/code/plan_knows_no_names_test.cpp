@@ -1,5 +1,5 @@
-// The Planner knows techniques by their interface and GPUs by GpuSpec: no technique's name stands in plan/,
-// and no count of a GPU's multiprocessors in plan/ or code/.
+// The Planner knows techniques by their interface and GPUs by GpuSpec: no technique's name in plan/, and no
+// GPU's multiprocessor count in plan/ or code/.
 #include <gtest/gtest.h>
 
 #include <bit>

@@ -61,7 +61,7 @@ class Gatherer {
     return {};
   }
 
-  // A region has the plan's name, and what it writes is called after it; a new state after the old one.
+  // A region has the plan's name, and its results are named after it; a new state after the old one.
   void name_results() {
     for (const Update& update : graph_.updates)
       if (graph_[update.value].role == Role::result)
@@ -96,8 +96,8 @@ class Gatherer {
       settle(graph_.find(signature.parameters[i].name), Home::weight, static_cast<int>(i));
   }
 
-  // Is what a region makes of a state made element by element, each where the state has it? A batch norm
-  // makes its running statistics so.
+  // Whether a region computes a state element by element, each at the state's position, as a batch norm does
+  // its running statistics.
   bool made_in_place(const plan::Region& region, ValueId state) const {
     std::set<ValueId> made = {state};
     bool normalised = false, computed = false;
@@ -122,9 +122,9 @@ class Gatherer {
     return !(normalised && computed);
   }
 
-  // The region that alone reads a state may write its successor over it, if it reads an element before it
-  // writes that one. Anybody else would see the new value too early, and of somebody else's source nobody
-  // knows the order.
+  // A state's only reader may overwrite it with its successor, if it reads each element before writing it.
+  // Other readers would see the new value; user-written regions are excluded because their access order is
+  // unknown.
   bool may_write_in_place(const Update& update) const {
     return std::ranges::all_of(plan_.regions, [&](const plan::Region& region) {
       bool reads = std::ranges::find(region.reads, update.target) != region.reads.end();
@@ -182,7 +182,7 @@ class Gatherer {
     return out;
   }
 
-  // What a region adds to the program's struct has names that nothing else has there.
+  // Names that a region adds to the program's struct must be unique there.
   bool takes_names(const RegionCode& code) {
     std::vector<std::string> own;
     for (const Member& member : code.members) own.push_back(member.name);
@@ -194,7 +194,7 @@ class Gatherer {
     return true;
   }
 
-  // What is packed when the program is created has to be there by then.
+  // Inputs of packing at create must exist by then.
   Result<void> check_packed(const RegionRequest& request, const RegionCode& code) const {
     for (const Packed& packed : code.packed)
       for (const Place& place : request.reads) {
@@ -216,7 +216,7 @@ class Gatherer {
     STITCH_CHECK(technique.accepts(context_, region));
     auto written = write_as(technique, r, request);
     if (written || technique.takes_source()) return written;
-    // A step has many regions: one that can't be written takes another technique, not the step.
+    // A step has many regions: one that can't be generated falls back to another technique.
     for (const plan::Technique* each : catalogue().all()) {
       if (each == &technique || each->takes_source() || each->kind() != technique.kind()) continue;
       plan::Region changed = region;
@@ -251,7 +251,7 @@ class Gatherer {
     return {};
   }
 
-  // Regions of a section run at any time within it.
+  // Regions of a section may run in any order.
   void find_sections() {
     begin_.resize(plan_.regions.size());
     std::iota(begin_.begin(), begin_.end(), 0);
@@ -261,8 +261,8 @@ class Gatherer {
         begin_[r] = static_cast<int>(section.first), end_[r] = static_cast<int>(section.end) - 1;
   }
 
-  // What is made of weights is made right before the region that first wants it: once that has packed it, its
-  // memory is free again. All of it at once would be a second copy of the model's weights.
+  // Values computed from weights are computed right before the first region that uses them, and their memory
+  // is free once that has packed them. All at once would be a second copy of the weights.
   void order_creation() {
     std::map<ValueId, size_t> maker;
     for (size_t r = 0; r < plan_.regions.size(); ++r)
@@ -283,16 +283,16 @@ class Gatherer {
         if (parts_.constant[r] == constant) place(place, r);
   }
 
-  // Does the one wait for the other, which stands before it in the plan?
+  // Whether the later region depends on the earlier one.
   bool runs_after(size_t later, size_t earlier) const {
     if (parts_.constant[later] != parts_.constant[earlier]) return false;
     if (parts_.constant[later]) return created_at_[earlier] < created_at_[later];
     return begin_[later] != begin_[earlier] || plan_.regions[later].branch == plan_.regions[earlier].branch;
   }
 
-  // A weight that several regions pack in the same way is packed once: layers that share their weights.
+  // A weight that several regions pack in the same way is packed once: layers that share weights.
   void share_packed() {
-    std::map<std::string, std::string> packed;  // by what is made of which arguments
+    std::map<std::string, std::string> packed;  // by function and arguments
     for (size_t r : parts_.creation)
       for (Packed& own : parts_.regions[r].packed) {
         if (!own.fill || own.changes) continue;
@@ -304,7 +304,7 @@ class Gatherer {
       }
   }
 
-  // What an earlier region prepared is there for later ones that ask for the same.
+  // Memory prepared by an earlier region is reused by later ones that need the same.
   void share_prepared() {
     auto same = [](const Prepared& a, const Prepared& b) {
       return a.what == b.what && a.bytes == b.bytes &&
@@ -323,8 +323,8 @@ class Gatherer {
           }
   }
 
-  // Everything that happens while the program is created happens before any run: what only that needs lies
-  // where runs have their values. Two times, one behind the other: in the order of creation, and the plan's.
+  // Creation ends before any run, so values used only then share memory with values of runs. Two periods: in
+  // the order of creation, then in the plan's.
   void lay_out_scratch() {
     std::vector<Lifetime> lifetimes;
     const int regions = static_cast<int>(plan_.regions.size()), end_of_runs = 2 * regions;
@@ -346,7 +346,7 @@ class Gatherer {
           break;
         }
         if (writes) lifetime.first = begin[r];
-        // What packs a constant does so while the program is created.
+        // Packing of constants happens at create.
         if (writes || std::ranges::find(region.reads, id) != region.reads.end())
           lifetime.last = std::max(lifetime.last, constant ? created_at_[r] : end[r]);
       }
@@ -357,7 +357,7 @@ class Gatherer {
     for (size_t r = 0; r < plan_.regions.size(); ++r)
       if (parts_.regions[r].workspace_bytes > 0)
         lifetimes.push_back({parts_.regions[r].workspace_bytes, begin[r], end[r]});
-    std::vector<std::string> prepared;  // each from the region that makes it to the last that reads it
+    std::vector<std::string> prepared;  // each from the region that fills it to the last that reads it
     for (size_t r = 0; r < plan_.regions.size(); ++r)
       for (const Prepared& each : parts_.regions[r].prepared) {
         if (!each.made_earlier) {
@@ -383,7 +383,7 @@ class Gatherer {
   std::map<ValueId, std::string> result_names_;
   SharedKernels shared_;
   bool sources_may_miss_ = false;  // true for requests_of
-  std::vector<int> begin_, end_;   // of the section that a region stands in, or itself
+  std::vector<int> begin_, end_;   // of the section of a region, or itself
   std::vector<int> created_at_;    // by region: its place in the order of creation
   ProgramParts parts_;
 };

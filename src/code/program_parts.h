@@ -77,8 +77,7 @@ struct ProgramParts {
 // A library handle has one workspace, so every branch has its own handles: cublas, cublas_2, …
 std::string handle_of_branch(const std::string& handle, int branch);
 
-// The requests to each region's technique, for writers of a region in its place; context and plan outlive
-// them.
+// The requests to each region's technique, for other writers of a region; context and plan must outlive them.
 Result<std::vector<RegionRequest>> requests_of(const plan::Context& context, const plan::Plan& plan);
 
 Result<ProgramParts> gather_parts(const plan::Context& context, const plan::Plan& plan);

@@ -15,7 +15,7 @@ const Place* RegionRequest::find(ValueId value) const {
 
 namespace {
 
-// A name without the words that another begins with too.
+// A name without its common prefix with another.
 std::string without_common_words(const std::string& name, const std::string& other) {
   size_t same = 0;
   for (size_t i = 0; i < name.size() && i < other.size() && name[i] == other[i]; ++i)

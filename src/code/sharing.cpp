@@ -10,7 +10,7 @@ namespace stitch::code {
 
 namespace {
 
-// Values by the order in which the region meets them.
+// Numbers values in the order in which the region uses them.
 class Numbers {
  public:
   std::string of(ValueId id) {
@@ -30,7 +30,7 @@ std::string describe(const Graph& graph, const Place& place) {
                 output);
 }
 
-// Is a choice of this knob in the code? Others are settings: arguments, whatever their values.
+// Whether a choice of this knob changes the code. Others are settings: arguments.
 bool is_written(const RegionRequest& request, const std::string& knob) {
   const std::vector<plan::Knob> knobs = request.region.technique->knobs(request.context, request.region);
   const auto found = std::ranges::find(knobs, knob, &plan::Knob::name);
@@ -44,7 +44,7 @@ std::vector<std::string> pointers(const RegionRequest& request) {
   return out;
 }
 
-// A region's names by another's, position by position.
+// Maps one region's names to another's, position by position.
 class Renaming {
  public:
   void add(const std::string& from, const std::string& to) {
@@ -66,7 +66,7 @@ bool alike(const Packed& a, const Packed& b) {
   return a.type == b.type && a.elements == b.elements && a.fill.has_value() == b.fill.has_value();
 }
 
-// Do the two call their functions with the same things, each with its own?
+// Whether both call their functions with corresponding arguments.
 bool called_alike(const RegionCode& a, const std::vector<std::string>& places_of_a, const RegionCode& b,
                   const std::vector<std::string>& places_of_b) {
   auto types = [](const Member& member) { return member.type; };
@@ -104,7 +104,7 @@ std::string structure_of(const RegionRequest& request) {
     out += format("{} places\n", places->size());
     for (const Place& place : *places) out += numbers.of(place.value) + ": " + describe(graph, place);
   }
-  // State that is renewed where it lies.
+  // State updated in place.
   for (const Update& update : graph.updates)
     if (numbers.knows(update.target) || numbers.knows(update.value))
       out += format("update {} {}\n", numbers.knows(update.target) ? numbers.of(update.target) : "another",

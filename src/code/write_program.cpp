@@ -45,8 +45,8 @@ Manifest manifest_of(const ProgramParts& parts) {
     for (const Setting& setting : parts.regions[r].settings)
       manifest.settings.push_back({setting.name, parts.region_names[r], setting.values, setting.value});
   }
-  // Branches wait for each other by events, and lose by it: GoogleNet a tenth, while the 22 programs without
-  // branches that were timed took 0.99 of the time (docs/kernelbench-on-h200.md).
+  // Branches synchronise by events and lose by it: GoogleNet a tenth, while the 22 timed programs without
+  // branches took 0.99 of the time (docs/kernelbench-on-h200.md).
   if (parts.offers_programmatic_launches())
     manifest.settings.push_back(
         {std::string(programmatic_launches), "", {0, 1}, parts.branches() == 1 ? 1 : 0});
@@ -62,7 +62,7 @@ std::string variable_of(const ManifestSetting& setting) {
   return out;
 }
 
-// The manifest, and the values that it speaks of: what ships with others is compiled again here alone.
+// The manifest and the settings' defaults: other defaults recompile only this file.
 std::string manifest_source(const Manifest& manifest) {
   std::string out = "// What this program is; the tensors of the ABI, in order.\n";
   if (!manifest.settings.empty()) out += "#include \"settings.h\"\n";
@@ -84,7 +84,7 @@ std::string manifest_source(const Manifest& manifest) {
          ")manifest\";\n}\n";
 }
 
-// What the file computes, in the model's lines.
+// The file's computation, in the model's lines.
 std::string region_comment(const ProgramParts& parts, size_t r) {
   constexpr size_t most = 8;
   const plan::Region& region = parts.plan.regions[r];
@@ -95,8 +95,7 @@ std::string region_comment(const ProgramParts& parts, size_t r) {
   return out;
 }
 
-// A region's file includes what it needs itself and no list of all regions, so that a change to one leaves
-// the others' objects as they are.
+// A region's file includes only what it needs, so that changing one region doesn't recompile the others.
 std::string region_file(const ProgramParts& parts, size_t r) {
   const RegionCode& region = parts.regions[r];
   std::set<std::string> own;

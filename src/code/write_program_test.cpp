@@ -1,4 +1,4 @@
-// What a maintainer meets in a generated program: names, lines of the model, shared kernels, headers.
+// What a maintainer sees in a generated program: names, lines of the model, shared kernels, headers.
 #include "code/write_program.h"
 
 #include <gtest/gtest.h>
@@ -182,8 +182,8 @@ TEST(WriteProgram, OffersProgrammaticLaunches) {
   EXPECT_FALSE(has(older.sources.at("program.cu"), "Programmatic")) << older.sources.at("program.cu");
 }
 
-// What is made of weights and packed lies where runs have their values, one behind the other in the same
-// place, and the program has no copy of the weights it was made of.
+// Values computed from weights and then packed share memory with the values of runs, one after the other, and
+// the program keeps no copy of their weights.
 TEST(WriteProgram, CreationAndRunsShareMemory) {
   const PackageContents contents = program_of(graph_of(R"graph(graph "net"
 parameter %w1 : f32[64,64,1,1]
@@ -229,7 +229,7 @@ end
   EXPECT_EQ(count(text, "arena.place(\"second_linear_exp_factors\""), 1) << text;
 }
 
-// A convolution that writes patches for attention, behind others that lie channels last (MobileViT).
+// A convolution that writes patches for attention, after others in NHWC (MobileViT).
 TEST(WriteProgram, PatchesBehindConvolutionsAreWritten) {
   const PackageContents contents = program_of(graph_of(R"graph(graph "patches"
 parameter %w1 : f32[48,48,3,3]

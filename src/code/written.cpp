@@ -73,8 +73,7 @@ class Written final : public Technique {
     RegionCode code;
     code.includes = "#include \"stitch/runtime/launch.h\"\n";
     code.declaration = signature.declaration();
-    // The declaration holds the definition to the contract: another signature doesn't compile.
-    // Compilers count from the author's first line.
+    // The declaration enforces the signature. #line restores the author's line numbers.
     code.source = code.declaration + format("\n#line 1 {}\n", quote(request.name + ".cu")) +
                   renamed(source.text, source.function, required_name(request));
     if (!code.source.ends_with('\n')) code.source += '\n';

@@ -9,8 +9,8 @@ namespace stitch::code {
 
 const Technique& written();
 
-// The function that a source has to define for a region, with shapes beside its parameters: what the region
-// reads, its weights, what it writes, scratch memory if there is any, the stream.
+// The function that a source must define for a region, with shapes next to its parameters: reads, weights,
+// writes, scratch memory if any, stream.
 std::string required_function(const RegionRequest& request, int64_t workspace_bytes);
 // Its name.
 std::string required_name(const RegionRequest& request);

@@ -14,7 +14,8 @@ constexpr int64_t kib = 1024;
 // papers.
 const std::vector<Architecture>& table() {
   static const std::vector<Architecture> rows = {
-      // capability, name, shared memory a block, an SM, threads, registers, lanes: fp32, fp64, tensor fp16
+      // capability, name, shared memory per block and per SM, threads, registers, lanes: fp32, fp64, tensor
+      // fp16
       {75, "sm_75", 64 * kib, 64 * kib, 1024, 65536, 64, 2, 512},
       {80, "sm_80", 163 * kib, 164 * kib, 2048, 65536, 64, 32, 1024},
       {86, "sm_86", 99 * kib, 100 * kib, 1536, 65536, 128, 2, 512},

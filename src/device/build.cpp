@@ -31,7 +31,7 @@ std::string key_of(const std::vector<std::string>& parts) {
   return sum.hex();
 }
 
-// From the cache, or made by `make` into a file of the scratch folder and then put there.
+// From the cache, or created by `make` in the scratch folder and then published.
 template <class Make>
 Result<CacheEntry> find_or_link(const BuildCache& cache, const std::string& key, const fs::path& scratch,
                                 Make make) {
@@ -43,7 +43,7 @@ Result<CacheEntry> find_or_link(const BuildCache& cache, const std::string& key,
   return cache.publish(key, file, "program.so", "");
 }
 
-// In the request's order, so that a copy of the program elsewhere has the same numbers.
+// In the request's order, so that a copy of the program elsewhere has the same keys.
 std::vector<fs::path> folders_in_order(const BuildRequest& request) {
   std::vector<fs::path> out;
   auto add = [&](const fs::path& folder) {
@@ -79,7 +79,7 @@ class Compilation {
         work_(work),
         on_progress_(on_progress) {}
 
-  // Compilers are processes: a thread each to wait for them, as many as there are cores.
+  // One thread per compiler process, as many as cores.
   Result<Objects> compile(const std::vector<Unit>& units) {
     std::vector<std::optional<Result<std::vector<ObjectCache::Object>>>> found(units.size());
     std::atomic<size_t> next = 0;
@@ -95,7 +95,7 @@ class Compilation {
     for (size_t i = 1; i < helpers; ++i) threads.emplace_back(take);
     take();
     for (std::thread& thread : threads) thread.join();
-    // The first unit's error, whichever came first.
+    // Report the first unit's error, independent of timing.
     for (auto& objects : found)
       if (objects && !*objects) return std::move(*objects).error();
     Objects out;
@@ -125,7 +125,7 @@ class Compilation {
     const fs::path file = work_.scratch / (unit.key + "-object.o");
     Compiled compiled;
     {
-      // Over all processes of this machine: as many compilers as cores.
+      // As many compilers as cores, over all processes of this machine.
       STITCH_TRY(MachineShare core, MachineShare::take("compilers", 1, core_count()));
       const SpentOn compiling("compile a unit");
       STITCH_TRY(compiled, toolchain_.compile(source, file, work_));
@@ -134,7 +134,7 @@ class Compilation {
     return objects_.publish(unit.key, file, compiled.notes, compiled.read);
   }
 
-  // Sources that don't go together are compiled one by one; then an error, too, is that of one source.
+  // If sources don't compile together they are compiled one by one; errors then belong to one source.
   Result<std::vector<ObjectCache::Object>> compile_unit(const Unit& unit) {
     auto together = object_of(unit);
     if (together && unit.sources.size() > 1) remember_unit(unit, keys_, objects_.cache());
@@ -226,12 +226,12 @@ Result<Built> build_absolute(const BuildRequest& request, const Progress& on_pro
 std::string_view name(Target target) { return target == Target::cuda ? "cuda" : "emulated"; }
 
 Result<Built> build(const BuildRequest& request, const std::function<void(std::string_view)>& on_progress) {
-  // Compilers work in a folder of their own, so they get whole paths; messages get them as they were given.
+  // Compilers run in their own folder, so paths are absolute; messages show them as given.
   BuildRequest absolute = request;
   for (fs::path& path : absolute.sources) path = fs::absolute(path).lexically_normal();
   for (fs::path& path : absolute.shareable) path = fs::absolute(path).lexically_normal();
   for (fs::path& path : absolute.include_dirs) path = fs::absolute(path).lexically_normal();
-  // A unit names its sources; last, so that it hides no headers.
+  // Units name their sources; last, so that it hides no headers.
   if (!absolute.shareable.empty()) absolute.include_dirs.push_back(absolute.shareable[0].parent_path());
   auto built = build_absolute(absolute, on_progress);
   if (built) return built;

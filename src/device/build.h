@@ -1,5 +1,5 @@
-// A program's sources become a shared library, for the GPU by nvcc or for the emulated one by the host's
-// compiler: behind the sandbox, in parallel, each object once (the cache knows it by what the compiler read).
+// Compiles a program's sources into a shared library, with nvcc for a GPU or the host compiler for the
+// emulated one: sandboxed, in parallel, with a cache of objects by content.
 #pragma once
 
 #include <chrono>
@@ -19,25 +19,25 @@ std::string_view name(Target target);
 
 struct BuildRequest {
   std::vector<fs::path> sources;  // .cu and .cpp
-  // Those among them that may be compiled together: their names don't meet. They lie in one folder.
+  // Sources that may be compiled together: no name clashes, all in one folder.
   std::vector<fs::path> shareable;
-  // Translation units that those make, at least; 0: by the number of cores. Few cost less in all, for
+  // Minimum number of translation units for those; 0: by the number of cores. Fewer cost less CPU time, for
   // builds of many programs at once.
   int units = 0;
-  bool alone = false;  // the sources' folders are untrusted: compilers see only what the sources include
-  std::vector<fs::path> include_dirs;  // theirs and the runtime header's
+  bool alone = false;  // the folders are untrusted: compilers see only what the sources include
+  std::vector<fs::path> include_dirs;  // the program's and the runtime headers'
   Target target = Target::emulated;
-  std::string architecture = "sm_90a";  // cuda; the GPU's that it will run on
+  std::string architecture = "sm_90a";  // cuda: the target GPU's
   std::string needs;                    // cuda: the minimum architecture, "sm_80"; empty: unknown
   std::vector<std::string> libraries;   // of cublas, cublasLt, cudnn
-  bool address_sanitizer = false;       // emulated
-  bool count_accesses = false;          // emulated: the launch log has what kernels did to memory
+  bool address_sanitizer = false;       // emulated only
+  bool count_accesses = false;          // emulated only: count memory accesses for the launch log
   bool optimise = true;
-  bool line_info = true;  // cuda: profiles name source lines; the files' times and sizes are in the code then
+  bool line_info = true;  // cuda: source lines for profilers; puts files' times and sizes into the code
   std::chrono::milliseconds time_limit{300'000};
 };
 
-// What ptxas said of one kernel.
+// ptxas's report on one kernel.
 struct KernelResources {
   std::string kernel;  // demangled
   int registers = 0, spill_bytes = 0, stack_bytes = 0;
@@ -48,14 +48,14 @@ struct Built {
   fs::path library;  // in the cache
   std::string hash;  // SHA-256 of the library
   std::vector<KernelResources> resources;
-  std::set<std::string> imports;  // symbols that its objects want and don't offer each other
-  std::vector<fs::path> read;     // sources and headers that the compiler read, without the system's
+  std::set<std::string> imports;  // undefined symbols not resolved among its objects
+  std::vector<fs::path> read;     // sources and headers read by the compiler, without the system's
   int compiled = 0, reused = 0;   // sources
   double seconds = 0;
 };
 
-// An Error of kind user: the sources are at fault, message first error with file and line, the rest below it.
-// The cache is $STITCHCUDA_CACHE, $XDG_CACHE_HOME/stitchcuda or ~/.cache/stitchcuda.
+// An Error of kind user means a mistake in the sources: the first error with file and line, the rest below
+// it. The cache is $STITCHCUDA_CACHE, $XDG_CACHE_HOME/stitchcuda or ~/.cache/stitchcuda.
 Result<Built> build(const BuildRequest& request,
                     const std::function<void(std::string_view)>& on_progress = {});
 

@@ -19,9 +19,9 @@ namespace stitch::device {
 
 namespace {
 
-constexpr std::string_view record = "entry.json";  // written last; its time is when the entry was used
+constexpr std::string_view record = "entry.json";  // written last; its mtime is the last use
 constexpr std::string_view note_suffix = ".note";
-constexpr time_t look_every = 600, in_use = 3600;
+constexpr time_t check_interval = 600, in_use = 3600;
 
 Error cannot(std::string_view doing, const fs::path& path, const std::error_code& code) {
   return at(path.string(), work_error("cache", format("cannot {}: {}", doing, code.message()),
@@ -80,7 +80,7 @@ Result<CacheEntry> BuildCache::publish(const std::string& key, const fs::path& f
   std::error_code failed, ignored;
   fs::create_directories(draft, failed);
   if (failed) return cannot("write to the cache", draft, failed);
-  // The scratch folder may be on another disk.
+  // The scratch folder may be on another file system.
   fs::rename(file, draft / name, failed);
   if (failed) fs::copy_file(file, draft / name, failed);
   auto give_up = [&](Error error) {
@@ -96,7 +96,7 @@ Result<CacheEntry> BuildCache::publish(const std::string& key, const fs::path& f
     return give_up(written.error());
   fs::rename(draft, folder, failed);
   if (failed) {
-    // Another process was first, or a damaged entry is in the way.
+    // Another process was first, or there is a damaged entry.
     if (auto theirs = find(key)) {
       fs::remove_all(draft, ignored);
       return *theirs;
@@ -116,7 +116,7 @@ void BuildCache::remember(const std::string& key, std::string_view note) const {
   path += note_suffix;
   std::error_code ignored;
   fs::create_directories(path.parent_path(), ignored);
-  (void)write_file(path, note);  // without it something is compiled again, and nothing worse
+  (void)write_file(path, note);  // if this fails, something is only recompiled
 }
 
 std::optional<std::string> BuildCache::recall(const std::string& key) const {
@@ -134,7 +134,7 @@ BuildCache::Lock BuildCache::lock(const std::string& key) const {
   std::error_code ignored;
   fs::create_directories(path.parent_path(), ignored);
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  // Without the lock the work is done twice, and nothing worse.
+  // Without the lock work is only done twice.
   while (descriptor >= 0 && ::flock(descriptor, LOCK_EX) != 0 && errno == EINTR) {
   }
   return Lock(descriptor);
@@ -147,7 +147,7 @@ BuildCache::Lock::~Lock() {
 void BuildCache::trim() const {
   const fs::path stamp = folder_ / "trimmed";
   const time_t now = ::time(nullptr);
-  if (now - touched(stamp) < look_every) return;
+  if (now - touched(stamp) < check_interval) return;
   if (!write_file(stamp, "")) return;
   struct Item {
     fs::path path;
@@ -161,7 +161,7 @@ void BuildCache::trim() const {
     if (!shelf.is_directory(ignored)) continue;
     for (const auto& place : fs::directory_iterator(shelf.path(), ignored)) {
       Item item{place.path(), touched(place.path() / record), 0};
-      if (item.used == 0) item.used = touched(place.path());  // a lock, or a draft that a kill left
+      if (item.used == 0) item.used = touched(place.path());  // a lock, or a leftover of a killed build
       for (const auto& part : fs::directory_iterator(place.path(), ignored))
         item.bytes += static_cast<int64_t>(part.file_size(ignored));
       // Compiling one object never takes an hour.
@@ -176,7 +176,7 @@ void BuildCache::trim() const {
     }
   }
   std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.used < b.used; });
-  // A bit further than the limit, so that the next object doesn't bring it here again.
+  // Trim below the limit, so that the next object doesn't trigger it again.
   for (const Item& item : items) {
     if (total <= size_limit_ - size_limit_ / 10 || now - item.used < in_use) break;
     fs::remove_all(item.path, ignored);

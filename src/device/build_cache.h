@@ -1,5 +1,5 @@
-// Objects and libraries by the hash of everything that went into them. Entries appear whole or not at all,
-// even with concurrent or killed builds; a damaged one counts as absent.
+// Objects and libraries by the hash of all inputs. Entries are published atomically, also with concurrent or
+// killed builds; a damaged entry counts as absent.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace stitch::device {
 struct CacheEntry {
   fs::path file;
   std::string hash;   // SHA-256 of the file
-  std::string notes;  // what the compiler said
+  std::string notes;  // compiler output
 };
 
 class BuildCache {
@@ -24,17 +24,17 @@ class BuildCache {
   static Result<BuildCache> open(const fs::path& folder, int64_t size_limit = default_size_limit);
 
   std::optional<CacheEntry> find(const std::string& key) const;
-  // Moves `file` in, under `name`. An existing entry is kept.
+  // Moves `file` in, as `name`. An existing entry is kept.
   Result<CacheEntry> publish(const std::string& key, const fs::path& file, std::string_view name,
                              std::string_view notes) const;
-  // A word about `key` that the next one replaces.
+  // Stores a note under `key`, replacing an earlier one.
   void remember(const std::string& key, std::string_view note) const;
   std::optional<std::string> recall(const std::string& key) const;
-  // The oldest go until the rest is below the limit. Looks at most every ten minutes, and leaves alone what
-  // was used in the last hour: another process may be about to load it.
+  // Removes the oldest entries until the rest is below the limit. Runs at most every ten minutes and keeps
+  // entries used in the last hour: another process may be about to load them.
   void trim() const;
 
-  // Held while an entry is made, so that two who need the same thing don't both compile it.
+  // Held while an entry is created, so that two processes don't compile the same thing.
   class Lock {
    public:
     explicit Lock(int descriptor) : descriptor_(descriptor) {}

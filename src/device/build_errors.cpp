@@ -21,7 +21,7 @@ bool is_number(std::string_view text) {
   return !text.empty();
 }
 
-// The text after an "error:" of any spelling.
+// The text after "error:" in any compiler's spelling.
 std::optional<std::string> after_error(std::string_view rest) {
   for (std::string_view word : {"fatal error", "catastrophic error", "error", "Error", "fatal"}) {
     if (!rest.starts_with(word)) continue;
@@ -34,7 +34,7 @@ std::optional<std::string> after_error(std::string_view rest) {
   return std::nullopt;
 }
 
-// One error line in "file:line: what" form, or nothing.
+// An error line as "file:line: message", or nothing.
 std::optional<std::string> as_error(const std::string& line) {
   std::string_view text = line;
   // file(12): error: …
@@ -99,7 +99,7 @@ std::string shortened_errors(std::string_view output, std::string_view scratch) 
     if (trim(line).empty()) continue;
     if (plain.size() < most_lines) plain.push_back(cut(line));
     if (auto error = as_error(line)) {
-      context = most_context;  // what follows a repeated one is a repetition too
+      context = most_context;  // context of a repeated error is repeated, too
       if (seen.insert(*error).second && ++count <= most_errors) {
         errors.push_back(cut(*error));
         context = 0;

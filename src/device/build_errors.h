@@ -1,4 +1,4 @@
-// Compilers' words, as much of them as helps: each error once, the first one first.
+// Shortens compiler output: each error once, the first one first.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace stitch::device {
 
-// "file:line: what", context below, for the errors in the output of nvcc, g++, clang++, ptxas or ld. Paths
-// below `scratch` lose it. An output without a known error is given shortened.
+// "file:line: message" with context for the errors of nvcc, g++, clang++, ptxas or ld. Removes the prefix
+// `scratch`. Output without a known error is truncated.
 std::string shortened_errors(std::string_view output, std::string_view scratch);
 
-// A compiler that didn't end well: the sources' fault, in any case.
+// A failed compiler run, as an error of the sources.
 Error build_failure(std::string_view output, std::string_view scratch, int exit_code);
 Error build_took_too_long(double seconds);
 

@@ -13,7 +13,7 @@ namespace stitch::device {
 namespace {
 
 constexpr std::string_view between_records = "\n\n";
-constexpr size_t most_records = 8;  // of one key
+constexpr size_t most_records = 8;  // per key
 constexpr std::string_view missing = "missing";
 
 std::string digest(std::string_view kind, std::string_view key, std::string_view text = {}) {
@@ -34,7 +34,7 @@ std::vector<std::string> records_of(const std::string& text) {
   return out;
 }
 
-// By path and time, for what is the machine's and not the program's.
+// By path and time, for system files.
 std::string state_of_system_file(const fs::path& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return std::string(missing);
@@ -63,7 +63,7 @@ std::vector<std::string> files_in_rule(std::string_view rule) {
       word += c;
       ++i;
     } else if (c == '\n') {
-      break;  // other rules are for make
+      break;  // the other rules are for make
     } else if (c == ' ' || c == '\t' || c == '\r') {
       end_word();
     } else {

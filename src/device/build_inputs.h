@@ -1,6 +1,6 @@
-// What a compiler read for an object, by its own account (-MD), and whether it would read the same again:
-// what the cache knows an object by. Scanning sources for #include comes first and is quick; a source can
-// hide an #include from a scanner, not from the compiler.
+// The files that a compiler read for an object (-MD), and whether they are unchanged: the object's cache key.
+// Scanning sources for #include comes first and is quick, but a source can hide an #include from a scanner,
+// not from the compiler.
 #pragma once
 
 #include <map>
@@ -13,19 +13,19 @@
 
 namespace stitch::device {
 
-// The files in a dependency rule as compilers and assemblers write them: "target: file file \".
+// The files in a make rule: "target: file file \".
 std::vector<std::string> files_in_rule(std::string_view rule);
 
 class BuildInputs {
  public:
-  // `folders`: the program's and the include folders, in the request's order. Files below them are known by
-  // content and by their place below the folder, so that a copy of the program elsewhere counts as the same;
-  // all others (the system's headers) by path, size and time. Files below `scratch` are our own.
+  // `folders`: the program's and the include folders, in the request's order. Files below them are identified
+  // by content and relative path, so that a copy of the program counts as the same; all others (system
+  // headers) by path, size and time. Files below `scratch` are our own.
   BuildInputs(std::vector<fs::path> folders, fs::path scratch);
 
   std::string record(const std::vector<fs::path>& read) const;
   bool still_so(std::string_view record) const;
-  // Those below the folders.
+  // Files of the record that are below the folders.
   std::vector<fs::path> program_files(std::string_view record) const;
 
  private:
@@ -37,7 +37,7 @@ class BuildInputs {
   fs::path scratch_;
 };
 
-// Objects by their key and by what was read for them.
+// Objects by key and by the files read for them.
 class ObjectCache {
  public:
   ObjectCache(const BuildCache& cache, BuildInputs inputs) : cache_(cache), inputs_(std::move(inputs)) {}

@@ -1,4 +1,4 @@
-// What the build cache knows an object by, and what a compiler gets to see.
+// Cache keys of objects, and which files a compiler can read.
 #include "device/build_inputs.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ class BuildReads : public testing::TestWithParam<Target> {
     ::setenv("STITCHCUDA_CACHE", (scratch_->path() / "cache").c_str(), 1);
     if (GetParam() == Target::cuda)
       if (auto nvcc = find_nvcc(); !nvcc) GTEST_SKIP() << nvcc.error().text();
-    // Sources that name files by macros are refused there.
+    // There, sources that name files by macros are refused.
     if (!sandbox::keeps_files_apart()) GTEST_SKIP() << "nothing on this machine keeps files apart";
   }
   fs::path write(const std::string& name, const std::string& text) {
@@ -44,7 +44,7 @@ class BuildReads : public testing::TestWithParam<Target> {
     request.target = GetParam();
     return build(request);
   }
-  // The same program again, and again after data.h, which it reads in a roundabout way, has changed.
+  // Builds again, and again after data.h, which it reads indirectly, has changed.
   void expect_known_by_its_header(const std::string& how, const std::string& text) {
     write("data.h", "#define ANSWER 1\n");
     auto first = make(text);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr uintmax_t largest_source = 64 << 20;
 
-// R"x(…)x": how long it is, with its prefix; 0 if none begins here.
+// The length of a raw string R"x(…)x" with its prefix; 0 if none starts here.
 size_t raw_string_at(std::string_view text, size_t at) {
   auto in_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
   if (at > 0 && in_word(text[at - 1])) return 0;
@@ -30,7 +30,7 @@ size_t raw_string_at(std::string_view text, size_t at) {
   return 0;
 }
 
-// Without comments, and with continued lines joined; lines keep their numbers.
+// Without comments, continued lines joined; line numbers stay.
 std::string without_comments(std::string_view text) {
   std::string out;
   std::string owed;  // newlines that belong after the current line
@@ -50,14 +50,14 @@ std::string without_comments(std::string_view text) {
       out += ' ';
       i = end + 1;
     } else if (const size_t length = raw_string_at(text, i)) {
-      // What is in it is no code; its lines are.
+      // Its contents are not code, but its lines count.
       owed.append(static_cast<size_t>(std::ranges::count(text.substr(i, length), '\n')), '\n');
       out += "\"\"";
       i += length - 1;
     } else if (text[i] == '"' || text[i] == '\'') {
       const char quote = text[i];
       out += text[i];
-      // To the end of the line at most: an apostrophe may also stand between digits.
+      // Up to the end of the line: an apostrophe may also be a digit separator.
       for (++i; i < text.size() && text[i] != quote && text[i] != '\n'; ++i) {
         out += text[i];
         if (text[i] == '\\' && i + 1 < text.size() && text[i + 1] != '\n') out += text[++i];
@@ -140,7 +140,7 @@ std::vector<SourceReader::Include> SourceReader::includes_of(std::string_view te
           break;
         }
     for (size_t at = line.find("__has_include"); at != line.npos; at = line.find("__has_include", at + 1)) {
-      // Under another name, or of a name that a macro makes, it could be anything.
+      // With an alias or a macro as argument it could be any file.
       const size_t open = line.find('(', at);
       add(open == line.npos ? std::string_view() : skip_blanks(std::string_view(line).substr(open + 1)));
     }
@@ -220,7 +220,8 @@ Result<std::string> SourceReader::hash(const fs::path& source) {
       }
       const fs::path spelt = include.name;
       const std::optional<fs::path> found = resolve(include, path.parent_path());
-      if (!found && !spelt.is_absolute()) continue;  // the compiler's own, or nowhere: it will say so
+      if (!found && !spelt.is_absolute())
+        continue;  // a compiler header, or missing: the compiler will report it
       const fs::path target = spelt.is_absolute() ? spelt : *found;
       if (!inside(target))
         return at(where,

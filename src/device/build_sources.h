@@ -1,4 +1,4 @@
-// What a source can reach by #include: the hash of it all, and whether it stays inside the program.
+// All that a source can reach by #include: its hash, and whether it stays inside the program.
 #pragma once
 
 #include <map>
@@ -11,26 +11,26 @@ namespace stitch::device {
 
 class SourceReader {
  public:
-  // A program may read the folders its sources are in and the include folders, all with what is below them.
+  // A program may read its sources' folders and the include folders, recursively.
   SourceReader(const std::vector<fs::path>& sources, std::vector<fs::path> include_dirs);
 
-  // Refused (code build_failed, at file:line): an #include that leads outside.
+  // Refused (code build_failed, at file:line): an #include of a file outside.
   Result<std::string> hash(const fs::path& source);
   const std::vector<fs::path>& folders() const { return folders_; }
-  // The include folders, and every file that was hashed so far.
+  // The include folders and all files hashed so far.
   std::vector<fs::path> seen() const;
 
  private:
   struct Include {
     std::string name;
     int line = 0;
-    bool quoted = false;    // looked for beside the includer first
-    bool computed = false;  // by a macro: could be anything
+    bool quoted = false;    // searched next to the includer first
+    bool computed = false;  // named by a macro
   };
   struct File {
     std::string digest;
     std::vector<Include> includes;
-    std::string embeds;  // a word that reads files behind the preprocessor's back
+    std::string embeds;  // a token that reads files after preprocessing
   };
   static std::vector<Include> includes_of(std::string_view text);
   Result<const File*> read(const fs::path& path);

@@ -39,7 +39,7 @@ class Build : public testing::TestWithParam<Target> {
     request.time_limit = time_limit_;
     return build(request);
   }
-  // The message it fails with.
+  // The error message.
   std::string failure(std::vector<fs::path> sources, std::vector<fs::path> shareable = {}) {
     auto built = make(std::move(sources), std::move(shareable));
     if (built) return "it was built";
@@ -147,7 +147,7 @@ TEST_P(Build, RefusesToReadOutsideTheProgram) {
 }
 
 TEST_P(Build, LeaksNothingThroughTheCompiler) {
-  // By a wall around the compiler, or where none stands by refusing such sources.
+  // By the compiler's sandbox, or without one by refusing such sources.
   for (const char* source : {"#define FILE_NAME \"/etc/passwd\"\n#include FILE_NAME\n",
                              "__asm__(\".incbin \\\"/etc/passwd\\\"\");\n",
                              "#define FILE_NAME \"/dev/zero\"\n#include FILE_NAME\n"}) {

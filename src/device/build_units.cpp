@@ -13,11 +13,10 @@ namespace stitch::device {
 
 namespace {
 
-// By nvcc 13.0, mobilenet_v2's 61 regions: 1.6 s of a core for a unit's headers and 0.14 s for each source;
-// the scaffold alone takes 8 s. So units are few: with more of them others wait for the cores, and nobody is
-// earlier.
+// nvcc 13.0, mobilenet_v2's 61 regions: 1.6 s of CPU time for a unit's headers and 0.14 s per source; the
+// scaffold alone takes 8 s. So units are few: more of them occupy cores without finishing earlier.
 constexpr size_t most_sources = 32, worth_a_unit = 6;
-// Units of a source that are remembered: a step that was rolled back leads to an older one.
+// Units remembered per source: after a rollback an older one is needed.
 constexpr size_t most_known = 4;
 
 std::string unit_key(std::string_view kind, const std::vector<std::string>& keys) {
@@ -41,7 +40,7 @@ class Arranger {
   Result<std::vector<Unit>> arrange() {
     std::set<fs::path> shareable(request_.shareable.begin(), request_.shareable.end());
     for (size_t i = 0; i < keys_.size(); ++i) {
-      // A source that stands there twice is compiled twice, and the linker has its say.
+      // A source listed twice is compiled twice; the linker reports it.
       if (shareable.contains(request_.sources[i]) && by_key_.emplace(keys_[i], i).second)
         open_.insert(i);
       else
@@ -53,8 +52,7 @@ class Arranger {
   }
 
  private:
-  // Large ones first: after a step that was rolled back, what the step left of a unit would keep the whole
-  // unit from being used.
+  // Large units first: after a rollback, small remainders would prevent reusing the whole unit.
   void use_again() {
     std::set<std::string> known;
     for (const auto& [key, index] : by_key_)
@@ -76,8 +74,8 @@ class Arranger {
     units_.push_back(std::move(unit));
   }
 
-  // Neighbours have the same #include lines: a unit reads few headers, and what one step of the Planner
-  // changes is of one kind and so tends to lie together.
+  // Neighbours have the same #include lines, so a unit reads few headers, and the regions changed by one step
+  // of the Planner tend to be neighbours.
   Result<void> share_rest() {
     struct Source {
       std::string includes;
@@ -151,8 +149,7 @@ void remember_unit(const Unit& unit, const std::vector<std::string>& keys, const
 Result<fs::path> write_unit(const Unit& unit, const BuildRequest& request, const fs::path& scratch) {
   if (unit.sources.size() == 1) return request.sources[unit.sources[0]];
   std::string text;
-  // Their folder is among the include folders; a path from the root would escape the emulated compiler's
-  // mirror.
+  // Their folder is an include folder; an absolute path would escape the emulated compiler's mirror.
   for (size_t index : unit.sources)
     text += format("#include \"{}\"\n", request.sources[index].filename().string());
   fs::path file = scratch / format("unit_{}.cu", unit.key.substr(0, 16));

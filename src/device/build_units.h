@@ -1,5 +1,5 @@
-// Which sources are compiled in one go. Most of what a region's file costs a compiler is its headers, so
-// regions share translation units: about as many as there are cores.
+// Groups sources into translation units. Headers dominate the compile time of a region, so regions share
+// units: about as many as there are cores.
 #pragma once
 
 #include <string>
@@ -11,17 +11,16 @@
 namespace stitch::device {
 
 struct Unit {
-  std::vector<size_t> sources;  // indices of the request's
+  std::vector<size_t> sources;  // indices into the request's sources
   std::string key;              // of its object
 };
 
-// `keys`: of the sources' own objects. A unit that the cache has is used again if all of it is asked for:
-// after a step that changed a few regions, the others' objects are still good.
+// `keys`: of the sources' own objects. A cached unit is reused if all its sources are requested: after a step
+// that changed a few regions, the other objects are still valid.
 Result<std::vector<Unit>> arrange_units(const BuildRequest& request, const std::vector<std::string>& keys,
                                         const ObjectCache& objects);
-// So that a later arrangement finds it.
 void remember_unit(const Unit& unit, const std::vector<std::string>& keys, const BuildCache& cache);
-// The one source itself, or a file in `scratch` that includes them all.
+// The source itself, or a file in `scratch` that includes them all.
 Result<fs::path> write_unit(const Unit& unit, const BuildRequest& request, const fs::path& scratch);
 
 }  // namespace stitch::device

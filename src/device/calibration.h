@@ -1,5 +1,4 @@
-// What techniques take on one GPU, over what the cost model says without having measured any: made by
-// `stitchcuda calibrate` from runs on it.
+// Measured factors over the cost model's times on one GPU, written by `stitchcuda calibrate` from runs on it.
 #pragma once
 
 #include <map>
@@ -11,26 +10,26 @@
 
 namespace stitch {
 
-// Of one way of one technique: "conv.cudnn half channels_last".
+// For one variant of a technique: "conv.cudnn half channels_last".
 struct Calibrated {
   double memory = 1;   // times the seconds that its bytes take
   double compute = 1;  // times the seconds that its arithmetic takes
-  double seconds = 0;  // on top, whatever the size
-  int samples = 0;     // regions that were measured
+  double seconds = 0;  // constant overhead
+  int samples = 0;     // measured regions
 };
 
 struct Calibration {
   std::string gpu;   // as GpuSpec has it
-  std::string made;  // the day, and from what: for people
+  std::string made;  // date and source, for people
   std::map<std::string, Calibrated, std::less<>> techniques;
 
-  // An unmeasured way gets its technique's calibration, an unmeasured technique that of all techniques: else
-  // what was never tried would look cheaper than what was. Null: nothing was measured.
+  // An unmeasured variant gets its technique's calibration, an unmeasured technique that of all: otherwise
+  // what was never tried would look cheaper. Null: nothing was measured.
   const Calibrated* find(std::string_view way) const;
 };
 
 Json to_json(const Calibration& calibration);
-// A file may come from anywhere: errors name the field.
+// Untrusted input: errors name the field.
 Result<Calibration> read_calibration(const Json& document);
 
 }  // namespace stitch

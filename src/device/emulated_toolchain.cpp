@@ -1,5 +1,5 @@
-// Programs for the emulated GPU. Rewriting and compiling both read untrusted sources, so both happen in a
-// process of their own (compile_emulated/), behind the sandbox.
+// Compiles programs for the emulated GPU. Rewriting and compiling read untrusted sources, so both run in a
+// sandboxed process (compile_emulated/).
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -44,7 +44,7 @@ Result<std::string> hash_of_folder(const fs::path& folder) {
   return sum.hex();
 }
 
-// Objects are made for this very processor (-march=native).
+// Objects are built with -march=native.
 std::string processor() {
 #if defined(__x86_64__)
   auto text = read_file("/proc/cpuinfo");
@@ -75,12 +75,12 @@ class EmulatedToolchain final : public Toolchain {
     if (request.address_sanitizer) out->options_.emplace_back("--asan");
     if (request.count_accesses) out->options_.emplace_back("--count-accesses");
     sum.add_field(format("{} {}", request.address_sanitizer, request.count_accesses));
-    // Beside regions, the other sources are host code, which runs once: optimising it took half of a build.
+    // Sources other than regions are host code that runs once: optimising it took half of a build.
     const std::set<fs::path> regions(request.shareable.begin(), request.shareable.end());
     for (const fs::path& source : request.sources)
       if (!request.optimise || (!regions.empty() && !regions.contains(source)))
         out->not_optimised_.insert(source);
-    // Where a library looks for the runtime is written into it.
+    // The runtime's path is part of the library.
     sum.add_field(out->installation_.runtime.string());
     out->identity_ = sum.hex();
     return Result<std::unique_ptr<Toolchain>>(std::move(out));
@@ -118,7 +118,7 @@ class EmulatedToolchain final : public Toolchain {
     STITCH_TRY(CompilerRun run,
                run_compiler(std::move(words), work, {tool_, installation_.headers, installation_.runtime}));
     if (run.exit_code == 0) return {};
-    // Its last line is an Error; whatever else is there was not meant for us.
+    // Its last line is an Error; earlier output doesn't matter.
     const size_t last = run.output.rfind("\n{", run.output.size());
     auto json = parse_json(std::string_view(run.output).substr(last == std::string::npos ? 0 : last + 1));
     if (!json || !json->is_object() || !json->contains("error") || !json->at("error").is_object())

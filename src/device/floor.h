@@ -1,11 +1,10 @@
-// The floor: the time below which no program of this graph can go on a GPU, as far as arithmetic and
-// memory traffic at its borders say. It knows nothing of intermediates, of the latency of recurrences or
-// of small shapes: a compass needle, not a promise.
+// The floor: a lower bound on a graph's time on a GPU, from arithmetic and memory traffic of its inputs and
+// outputs. It ignores intermediates, latency of recurrences and small shapes: a guide, not a promise.
 //
-// Numerics class `default`: convolutions and recurrences may run at the fp16 tensor rate (its 10 mantissa
-// bits are those of the TF32 that PyTorch's cuDNN calls use by default); matrix products at half of it
-// (one product of fp16 and one of int8 of twice the depth at twice the rate keep FP32's accuracy), attention
-// at a third (three products of fp16).
+// Numerics class `default`: convolutions and recurrences at the fp16 tensor rate (its 10 mantissa bits are
+// those of the TF32 that PyTorch's cuDNN calls use by default); matrix products at half of it (an fp16
+// product and an int8 product of twice the depth at twice the rate keep FP32's accuracy); attention at a
+// third (three fp16 products).
 #pragma once
 
 #include <vector>
@@ -29,8 +28,8 @@ struct Floor {
   double seconds() const { return (memory > compute ? memory : compute) + launch; }
   bool compute_bound() const { return compute > memory; }
 
-  std::vector<NodeFloor> nodes;  // each node alone, without the launch
-  double alone = 0;              // their sum, which their shares are of
+  std::vector<NodeFloor> nodes;  // each node alone, without launch overhead
+  double alone = 0;              // the sum of `nodes`
   double share(size_t node) const { return alone > 0 ? nodes[node].seconds() / alone : 0; }
 };
 

@@ -14,7 +14,7 @@ namespace stitch {
 
 namespace {
 
-// The few calls we need, spelt as in cuda.h, which a machine without CUDA doesn't have.
+// Declared here, since a machine without CUDA has no cuda.h.
 using Device = int;
 constexpr int success = 0, no_device = 100;
 // CUdevice_attribute. Clocks are in kHz.
@@ -44,7 +44,7 @@ class DriverLibrary {
   }
 
  private:
-  void* handle_;  // stays open: the driver doesn't survive being unloaded
+  void* handle_;  // never closed: the driver doesn't survive dlclose
 };
 
 std::string error_name(const DriverLibrary& driver, int code) {
@@ -79,8 +79,8 @@ DetectedGpu describe(const DriverLibrary& driver, Device device) {
   return gpu;
 }
 
-// The GPU in our table that is most like it, for what its driver doesn't tell. Of several the fastest: a
-// floor may be too low, never too high.
+// The most similar GPU of our table, for data the driver doesn't report. Of several the fastest: a floor may
+// be too low, never too high.
 const GpuSpec& most_alike(const Architecture& architecture) {
   const GpuSpec* best = &all_gpus().front();
   auto distance = [&](const GpuSpec& one) {
@@ -112,7 +112,7 @@ GpuSpec spec_of(const DetectedGpu& gpu) {
   out.memory = static_cast<double>(gpu.memory_bytes);
   out.l2 = gpu.l2_bytes > 0 ? static_cast<double>(gpu.l2_bytes) : alike.l2;
 
-  // Two transfers a clock. Virtual GPUs may hide their clocks.
+  // Double data rate. Virtual GPUs may hide their clocks.
   out.data_sheet_bandwidth = 2 * gpu.memory_clock * gpu.memory_bus_bits / 8;
   if (out.data_sheet_bandwidth == 0) out.data_sheet_bandwidth = alike.data_sheet_bandwidth;
   out.bandwidth = out.data_sheet_bandwidth;

@@ -13,10 +13,10 @@ namespace stitch::device {
 
 namespace {
 
-std::atomic<int> held_alone = 0;  // by this process
+std::atomic<int> held_alone = 0;  // exclusive locks of this process
 
-// What a thread has beside others: its requests hold it, and between them a visit does. A visit that asks for
-// nothing may be waiting for whoever waits for the GPU: after a moment it has left, whatever its thread does.
+// Shared locks by thread: held by requests, and kept between them by a visit. An idle visit might be blocking
+// an exclusive user that its own thread waits for, so it is released after 100 ms.
 class Visits {
  public:
   struct Visit {
@@ -32,14 +32,14 @@ class Visits {
     thread_local Visit visit;
     return visit;
   }
-  static Visits& all() {  // never destroyed: threads may outlive what is
+  static Visits& all() {  // never destroyed: threads may outlive statics
     static auto* visits = new Visits;
     return *visits;
   }
   std::mutex& mutex() { return mutex_; }
 
-  void look_after_them() {
-    std::call_once(looked_after_, [this] { std::thread([this] { end_idle_ones(); }).detach(); });
+  void start_idle_check() {
+    std::call_once(idle_check_, [this] { std::thread([this] { end_idle_ones(); }).detach(); });
   }
 
  private:
@@ -52,8 +52,8 @@ class Visits {
     std::erase(visits_, visit);
   }
   [[noreturn]] void end_idle_ones() {
-    constexpr std::chrono::milliseconds look_every{20}, most_idle{100};
-    for (;; std::this_thread::sleep_for(look_every)) {
+    constexpr std::chrono::milliseconds check_interval{20}, most_idle{100};
+    for (;; std::this_thread::sleep_for(check_interval)) {
       std::lock_guard hold(mutex_);
       const auto long_ago = std::chrono::steady_clock::now() - most_idle;
       for (Visit* visit : visits_)
@@ -61,7 +61,7 @@ class Visits {
     }
   }
   std::mutex mutex_;
-  std::once_flag looked_after_;
+  std::once_flag idle_check_;
   std::vector<Visit*> visits_;
 };
 constexpr double seconds_of_a_visit = 1;
@@ -72,7 +72,7 @@ std::function<void(std::string_view)> told_of_waiting;
 
 constexpr const char *room_name = "gpu.lock", *door_name = "gpu.door";
 
-// SPACE-PID-START and what it is doing, as the holder noted it; nothing if that one is gone.
+// The holder's note, SPACE-PID-START and its activity; empty if it has ended.
 std::string holder() {
   const std::string note = FileLock::noted(room_name);
   const std::string process = note.substr(0, note.find(' '));
@@ -116,9 +116,8 @@ Result<FileLock> GpuLock::wait_for(const std::string& name, FileLock::Kind kind)
   return FileLock::wait(name, kind);
 }
 
-// Through a door that those who want the room alone hold shut together: a stream of sharers can't keep them
-// out for ever, and they follow each other without waiting for sharers in between (of 16 tasks at a time,
-// most waited for that).
+// Writer-preferring read-write lock from two flocks: pending exclusive users block new shared ones and follow
+// each other without shared users in between (with 16 tasks at a time, most waited for that).
 Result<FileLock> GpuLock::enter(FileLock::Kind kind) {
   const bool alone = kind == FileLock::Kind::alone;
   const auto asked = std::chrono::steady_clock::now();
@@ -140,13 +139,13 @@ Result<GpuLock> GpuLock::take() {
   return out;
 }
 
-// Whether this thread's visit goes on with one more request.
+// Whether this thread's visit covers one more request.
 Result<bool> GpuLock::visits_still() {
   Visits::Visit& visit = Visits::mine();
   std::lock_guard hold(Visits::all().mutex());
   if (visit.requests == 0 && visit.room && seconds_since(visit.since) > seconds_of_a_visit) {
-    STITCH_TRY(const std::optional<FileLock> nobody_waits, FileLock::if_free(door_name));
-    if (!nobody_waits) visit.room.reset();
+    STITCH_TRY(const std::optional<FileLock> door, FileLock::if_free(door_name));
+    if (!door) visit.room.reset();
   }
   if (visit.room) ++visit.requests;
   return visit.room.has_value();
@@ -158,7 +157,7 @@ Result<GpuLock> GpuLock::share() {
   STITCH_TRY(bool goes_on, visits_still());
   if (!goes_on) {
     STITCH_TRY(FileLock room, enter(FileLock::Kind::beside_others));
-    Visits::all().look_after_them();
+    Visits::all().start_idle_check();
     Visits::Visit& visit = Visits::mine();
     std::lock_guard hold(Visits::all().mutex());
     visit.room.emplace(std::move(room));

@@ -33,7 +33,7 @@ TEST(GpuLock, IsGivenBackAndTakenOnceAProcess) {
   {
     auto shared = GpuLock::share();
     ASSERT_TRUE(shared);
-    EXPECT_FALSE(is_free()) << "alone nobody gets it";
+    EXPECT_FALSE(is_free()) << "exclusive";
     EXPECT_TRUE(FileLock::wait("gpu.lock", FileLock::Kind::beside_others));
   }
   EXPECT_TRUE(is_free());
@@ -58,7 +58,7 @@ TEST(GpuLock, StaysSharedBetweenTheRequestsOfAVisit) {
     EXPECT_TRUE(GpuLock::share());
     GpuVisit::step_out();
     EXPECT_TRUE(is_free());
-    // Whoever wants it alone comes in between two requests of a visit that has lasted.
+    // Exclusive users get in between two requests of a long visit.
     const auto begin = std::chrono::steady_clock::now();
     EXPECT_TRUE(GpuLock::share());
     std::atomic<bool> was_alone = false;
@@ -71,7 +71,7 @@ TEST(GpuLock, StaysSharedBetweenTheRequestsOfAVisit) {
     other.join();
     EXPECT_TRUE(GpuLock::share());
     EXPECT_FALSE(is_free());
-    // Whatever a visit waits for: whoever it waits for may want the GPU.
+    // A visit may wait for a thread that wants the GPU.
     std::thread([&] { EXPECT_TRUE(GpuLock::take()); }).join();
     EXPECT_TRUE(is_free());
     EXPECT_TRUE(GpuLock::share());

@@ -10,11 +10,11 @@
 
 namespace stitch {
 
-extern const std::string_view embedded_gpus_json;  // made from gpus.json by cmake/embed.cmake
+extern const std::string_view embedded_gpus_json;  // generated from gpus.json by cmake/embed.cmake
 
 namespace {
 
-// Shared memory that a block takes beside its own.
+// Shared memory reserved by the system per block.
 constexpr int64_t reserved_per_block = 1024;
 
 GpuSpec read(const Json& entry) {

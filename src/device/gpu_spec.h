@@ -1,5 +1,5 @@
-// What a GPU can do: all that a decision may depend on. From gpus.json (embedded into the program), or from
-// the driver (gpu_detect.h).
+// A GPU's properties: all that a decision may depend on. From gpus.json (embedded), or from the driver
+// (gpu_detect.h).
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@
 
 namespace stitch {
 
-// Everything in plain units: bytes, bytes per second, operations per second, seconds.
+// SI units: bytes, bytes per second, operations per second, seconds.
 struct GpuSpec {
   std::string name;
   std::vector<std::string> aliases;
   std::string compute_capability;  // "9.0"
-  Architecture architecture;       // its name, limits and instructions, by the compute capability
+  Architecture architecture;       // by compute capability
 
   int sms = 0;
   int64_t shared_per_block = 0;  // at most, opt-in
@@ -30,18 +30,18 @@ struct GpuSpec {
   double memory = 0;
   double l2 = 0;
 
-  // As the data sheet has them.
+  // From the data sheet.
   double data_sheet_bandwidth = 0;
   double data_sheet_fp16 = 0;
   // Measured where available, else from the data sheet. Tensor rates are dense, fp32 accumulation.
   double bandwidth = 0;    // of a copy
   double tensor_fp16 = 0;  // of a large square product
   double tensor_tf32 = 0;
-  double tensor_fp8 = 0;  // 0: it has none
+  double tensor_fp8 = 0;  // 0: none
   double fp32 = 0;        // without tensor cores
   double fp64 = 0;
 
-  // What libraries reach, measured; elsewhere the share of the data sheet that the H200 reaches.
+  // Measured library rates; for other GPUs the H200's share of its data sheet.
   double fp32_products = 0;       // cuBLASLt without tensor cores
   double fp16_long_products = 0;  // cuBLASLt, sums over thousands
   double fp16_convolutions = 0;   // cuDNN
@@ -57,7 +57,7 @@ struct GpuSpec {
   Source source = Source::data_sheet;
   bool measured() const { return source == Source::measured; }
 
-  // How many blocks of this many threads and bytes of shared memory fit on a multiprocessor, registers aside.
+  // Blocks of this many threads and bytes of shared memory that fit on a multiprocessor, registers aside.
   int blocks_per_sm(int threads, int64_t shared_bytes) const;
 };
 
@@ -68,7 +68,7 @@ std::span<const GpuSpec> all_gpus();
 // By name or alias; case, spaces, punctuation and a leading "NVIDIA" don't matter.
 Result<GpuSpec> find_gpu(std::string_view name);
 
-// The limits that go with an architecture, and the rates that libraries reach of the data sheet's.
+// Sets the architecture's limits and the library rates.
 void apply_architecture(GpuSpec& gpu);
 void estimate_library_rates(GpuSpec& gpu);
 

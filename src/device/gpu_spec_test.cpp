@@ -91,7 +91,7 @@ TEST(GpuSpec, FoundUnderEveryName) {
     EXPECT_EQ(find_gpu(gpu.name)->name, gpu.name);
     for (const std::string& alias : gpu.aliases) EXPECT_EQ(find_gpu(alias)->name, gpu.name);
   }
-  // As the driver and people spell them.
+  // As drivers and people spell them.
   EXPECT_EQ(find_gpu("NVIDIA H200")->name, "H200");
   EXPECT_EQ(find_gpu("h200")->name, "H200");
   EXPECT_EQ(find_gpu("NVIDIA A100-SXM4-80GB")->name, "A100 80GB SXM");

@@ -4,7 +4,7 @@
 
 namespace stitch {
 
-extern const std::string_view embedded_calibration_h200;  // made from calibrations/h200.json
+extern const std::string_view embedded_calibration_h200;  // generated from calibrations/h200.json
 
 const Calibration* measured_calibration(std::string_view gpu) {
   static const Calibration h200 = [] {

@@ -1,5 +1,5 @@
-// Calibrations that were measured by us and are built in (calibrations/). Predictions use them. Plans don't:
-// a GPU's own calibration (GpuSpec) decides there, and none is set unless the user made one.
+// Built-in calibrations (calibrations/), used for predictions. Plans use only GpuSpec's own, which the user
+// must have made.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace stitch {
 
-// Null: this GPU was not measured.
+// Null: not measured.
 const Calibration* measured_calibration(std::string_view gpu);
 
 }  // namespace stitch

@@ -1,5 +1,4 @@
-// What an object file asks for and offers, by its symbol table: macros can hide a call from a lexer, not from
-// the linker.
+// Symbols that an object file imports and exports: macros can hide a call from a lexer, not from the linker.
 #pragma once
 
 #include <set>
@@ -10,10 +9,10 @@
 namespace stitch::device {
 
 struct ObjectSymbols {
-  std::set<std::string> wanted;   // undefined here: of libraries, or of the program's other objects
-  std::set<std::string> offered;  // global, and defined
+  std::set<std::string> wanted;   // undefined: from libraries or other objects
+  std::set<std::string> offered;  // global and defined
 };
-// Of an ELF object of 64 bits; empty of anything else.
+// Of a 64-bit ELF object; otherwise empty.
 ObjectSymbols symbols_of(const fs::path& object);
 
 }  // namespace stitch::device

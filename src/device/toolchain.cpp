@@ -17,7 +17,7 @@ namespace stitch::device {
 
 namespace {
 
-// cicc and cc1plus take 1 or 2 GB for the heaviest headers there are.
+// cicc and cc1plus take 1 to 2 GB for the heaviest headers.
 int64_t compiler_memory() {
   const int64_t machine = static_cast<int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
   return std::clamp(machine / 2, int64_t{4} << 30, int64_t{16} << 30);
@@ -40,7 +40,7 @@ Result<CompilerRun> run_compiler(std::vector<std::string> words, const Work& wor
   policy.errors_to_output = true;
   policy.background = true;  // another process may be timing
   Command unconfined{std::move(words), {{"LC_ALL", "C.UTF-8"}}, left};
-  // nvcc names its temporary files by its process number, which in a namespace of its own is always the same.
+  // nvcc names temporary files by PID, which in a PID namespace is always the same.
   static std::atomic<int> runs = 0;
   fs::path temporary = work.scratch / format("temporary.{}", runs++);
   std::error_code failed;

@@ -1,5 +1,5 @@
-// An op's constants. Which ones it has, their kind and default stand in its registry entry;
-// a node always holds all of them, in that order.
+// An op's constants. Their names, kinds and defaults are in the op's registry entry; a node always holds all
+// of them, in that order.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,7 @@ class Tied {
   std::set<std::string_view> seen_;
 };
 
-// Bytes of `id` that the node looks at.
+// Bytes of `id` that the node reads.
 double bytes_read(const Graph& graph, const Node& node, ValueId id) {
   bool picks = node.op == Op::slice || node.op == Op::gather || node.op == Op::index;
   double whole = static_cast<double>(graph.type(id).bytes());

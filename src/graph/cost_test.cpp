@@ -32,7 +32,7 @@ TEST(GraphCost, AddsUpByHand) {
   EXPECT_EQ(c.boundary_bytes, 4.0 * (32 + 128 + 16 + 64));
   EXPECT_EQ(c.parameters, 128 + 16);
   EXPECT_EQ(c.leaf_bytes, 4 * (32 + 128 + 16));
-  // linear's result is still there while relu's is made.
+  // linear's result is live while relu's is computed.
   EXPECT_EQ(c.peak_bytes, c.leaf_bytes + 4 * (64 + 64));
 }
 
@@ -59,7 +59,7 @@ TEST(GraphCost, ViewsTakeNoMemoryAndKeepTheirOperandAlive) {
   ValueId s = one(graph.add_node(Op::sum, {v}));
   ValueId t = one(graph.add_node(Op::sum, {c}));
   graph.outputs = {one(graph.add_node(Op::add, {s, t}))};
-  // x; and a (through v), b, c at once while c is made.
+  // x; and a (through v), b, c at once while c is computed.
   EXPECT_EQ(cost(graph).peak_bytes, 400 + 3 * 400);
   graph.outputs = {v};
   EXPECT_EQ(cost(graph).peak_bytes, 400 + 3 * 400);

@@ -1,4 +1,4 @@
-// einsum's equation, taken apart: "bij,bjk->bik". Letters only, results always written out.
+// A parsed einsum equation: "bij,bjk->bik". Letters only, results always written out.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace stitch {
 
 struct Einsum {
-  std::vector<std::string> operands;  // one letter a dimension
+  std::vector<std::string> operands;  // one letter per dimension
   std::string result;
 };
 

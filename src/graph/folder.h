@@ -21,12 +21,12 @@ struct GraphFolder {
   TaskFacts task;
 };
 
-// Reads and checks everything: the graph is valid, and every value with data finds it under its
-// key with its dtype and shape.
+// Reads and checks everything: the graph is valid, and every value with data has it under its key with its
+// dtype and shape.
 Result<GraphFolder> load_graph_folder(const fs::path& folder);
-// A file of weights in which every value with data finds it.
+// A weights file with data for every value that needs it.
 Result<Safetensors> load_weights(const fs::path& file, const Graph& graph);
-// Only graph.txt: no weights are looked at.
+// Only graph.txt, no weights.
 Result<Graph> load_graph(const fs::path& folder_or_file);
 
 }  // namespace stitch

@@ -1,4 +1,4 @@
-// The tensor graph: SSA, nodes in an order in which they can run.
+// The tensor graph: SSA, nodes in topological order.
 #pragma once
 
 #include <deque>
@@ -12,7 +12,7 @@
 
 namespace stitch {
 
-// An index into Graph::values. `none` stands for an absent optional operand.
+// An index into Graph::values; `none` is an absent optional operand.
 enum class ValueId : int32_t { none = -1 };
 inline size_t index_of(ValueId id) { return static_cast<size_t>(id); }
 
@@ -33,7 +33,7 @@ struct Node {
   std::vector<ValueId> operands;  // absent optional ones are none; trailing ones too
   std::vector<ValueId> results;
   Attributes attributes;
-  std::string where;   // the model's line that asked for it
+  std::string where;   // the model's source line
   std::string module;  // the module that line ran in
 };
 
@@ -47,16 +47,16 @@ struct Update {
 class Graph {
  public:
   std::string name;
-  std::deque<Value> values;  // a deque: references to types stay good while nodes are added
+  std::deque<Value> values;  // a deque, so that references stay valid while nodes are added
   std::vector<Node> nodes;
   std::vector<ValueId> outputs;
   std::vector<Update> updates;
 
   const Value& operator[](ValueId id) const { return values[index_of(id)]; }
   const TensorType& type(ValueId id) const { return values[index_of(id)].type; }
-  // Of a node of this graph.
+  // The index of a node of this graph.
   int32_t number_of(const Node& node) const { return static_cast<int32_t>(&node - nodes.data()); }
-  // Everything that exists before the first node, in order.
+  // Values that exist before the first node, in order.
   std::vector<ValueId> leaves() const;
   std::vector<ValueId> inputs() const;
   std::vector<ValueId> with_role(Role role) const;
@@ -68,7 +68,7 @@ class Graph {
                                         const Attributes& attributes = {}, std::string_view result_name = {},
                                         std::string where = {}, std::string module = {});
 
-  // Takes a name nobody has: `wanted`, or wanted_2, wanted_3, …
+  // Reserves an unused name: `wanted`, or wanted_2, wanted_3, …
   std::string unique_name(std::string_view wanted);
   ValueId find(std::string_view name) const;  // none if there is none
   void rename(ValueId id, std::string_view wanted);
@@ -79,20 +79,20 @@ class Graph {
   std::map<std::string, int, std::less<>> next_suffix_;
 };
 
-// Type inference for one node: what its results are.
+// Infers the result types of one node.
 Result<ResultTypes> infer(const Graph& graph, const Node& node);
 Cost cost(const Graph& graph, const Node& node);
 
 // For each value, the nodes that use it (each once, in order).
 std::vector<std::vector<int32_t>> users(const Graph& graph);
-// For each value, the node that makes it, or -1.
+// For each value, the node that computes it, or -1.
 std::vector<int32_t> producers(const Graph& graph);
 
-// The graph without results and constants that nothing mentions any more. What belongs to the
-// model's signature (inputs, parameters, buffers, the seed) stays.
+// The graph without unused results and constants. The model's signature (inputs, parameters, buffers, the
+// seed) stays.
 Graph compact(const Graph& graph);
 
-// What a valid graph is: SSA, order, arity, attributes, types, names, roles. An error names the value.
+// Defines a valid graph: SSA, order, arity, attributes, types, names, roles. An error names the value.
 Result<void> verify(const Graph& graph);
 
 }  // namespace stitch

@@ -1,5 +1,5 @@
 // The numerics class: how far from float64 a program may be, as an error budget that PyTorch itself sets on
-// the same inputs. Every stage behind the graph decides by it.
+// the same inputs. Used by every later stage.
 #pragma once
 
 #include <array>
@@ -19,8 +19,8 @@ enum class Numerics : uint8_t {
 inline constexpr std::array all_numerics = {Numerics::strict, Numerics::standard, Numerics::tf32,
                                             Numerics::half};
 
-std::string_view name(Numerics numerics);  // "default" for standard, which C++ wouldn't let us say
-// A user's word; the error names the choices.
+std::string_view name(Numerics numerics);  // "default" for standard, a reserved word in C++
+// From a user's argument; the error names the choices.
 Result<Numerics> parse_numerics(std::string_view text);
 
 }  // namespace stitch

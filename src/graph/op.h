@@ -1,5 +1,5 @@
-// The ops: a small vocabulary with meaning. The oracle defines what each computes;
-// the registry (ops/*.cpp) says what it takes, what comes out and what it costs.
+// The ops. The oracle defines what each computes; the registry (ops/*.cpp) has its operands, attributes,
+// shape inference and cost.
 #pragma once
 
 #include <cstdint>
@@ -155,7 +155,7 @@ enum class Op : uint8_t {
   sort,
   topk,
   searchsorted,
-  // Values out of nothing.
+  // Creation.
   full,
   iota,
   random,
@@ -186,15 +186,15 @@ struct OperandSpec {
 struct AttributeSpec {
   std::string_view name;
   AttributeValue value;   // the default; its alternative is the attribute's kind
-  bool required = false;  // no sensible default: must be written out
+  bool required = false;  // without default
 };
 
 // The types of a node's operands; an absent optional operand is null.
 using OperandTypes = std::span<const TensorType* const>;
 using ResultTypes = std::vector<TensorType>;
 
-// What a node costs at least, seen alone: arithmetic, the part of it that matrix units can do,
-// and bytes read and written once.
+// Lower bounds for a node alone: arithmetic, the part of it that matrix units can do, and bytes read and
+// written once.
 struct Cost {
   double flops = 0;
   double matrix_flops = 0;

@@ -9,7 +9,7 @@ namespace stitch {
 
 namespace {
 
-// One line of the text, and how far it is read.
+// A cursor over one line of the text.
 class Line {
  public:
   Line(std::string_view text, int number) : text_(text), number_(number) {}
@@ -159,7 +159,7 @@ Result<AttributeValue> read_attribute(Line& line, const AttributeSpec& spec) {
 class Parser {
  public:
   Result<Graph> parse(std::string_view text) {
-    // Said first, or a text cut in the middle of a word would be blamed on the word.
+    // Checked first, or a truncated text would be reported as a bad word.
     if (!whole(text))
       return at(
           format("line {}", std::ranges::count(text, '\n') + 1),

@@ -15,7 +15,7 @@ TEST(Registry, EveryOpIsDescribed) {
     EXPECT_FALSE(op.doc.empty()) << op.name;
     EXPECT_TRUE(op.infer && op.cost) << op.name;
     EXPECT_EQ(find_op(op.name), &op);
-    // Optional operands stand behind required ones, a variadic one last.
+    // Optional operands come after required ones, a variadic one last.
     for (size_t i = 1; i < op.operands.size(); ++i)
       EXPECT_GE(op.operands[i].kind, op.operands[i - 1].kind) << op.name;
   }

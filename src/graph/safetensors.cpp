@@ -24,7 +24,7 @@ constexpr DTypeName dtype_names[] = {{DType::f64, "F64"},   {DType::f32, "F32"},
                                      {DType::bf16, "BF16"}, {DType::i64, "I64"}, {DType::i32, "I32"},
                                      {DType::i8, "I8"},     {DType::u8, "U8"},   {DType::boolean, "BOOL"}};
 
-constexpr uint64_t longest_header = 100'000'000;  // the format's own limit
+constexpr uint64_t longest_header = 100'000'000;  // set by the format
 
 Error broken(std::string message) {
   return user_error("safetensors", "not a whole safetensors file: " + std::move(message),
@@ -108,7 +108,7 @@ Result<void> write_safetensors(const fs::path& path,
   std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');
   const uint64_t length = text.size();
-  // Straight from where the tensors are: gigabytes are not held twice.
+  // Written directly from the tensors, without a second copy in memory.
   const fs::path draft = path.string() + ".part";
   errno = 0;
   std::ofstream out(draft, std::ios::binary | std::ios::trunc);

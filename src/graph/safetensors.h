@@ -18,11 +18,11 @@ struct TensorBytes {
   std::span<const std::byte> bytes;
 };
 
-// A file held open and mapped; tensors are looked at in place. A header that lies is refused.
+// A mapped file; tensors are read in place. An inconsistent header is refused.
 class Safetensors {
  public:
   static Result<Safetensors> open(const fs::path& path);
-  // The same over bytes that somebody else keeps alive.
+  // The same over bytes that the caller keeps alive.
   static Result<Safetensors> parse(std::span<const std::byte> bytes);
 
   const std::map<std::string, TensorBytes, std::less<>>& tensors() const { return tensors_; }

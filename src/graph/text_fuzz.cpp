@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string printed = stitch::print_graph(*graph);
   auto again = stitch::parse_graph(printed);
   if (!again || stitch::print_graph(*again) != printed) std::abort();
-  // Costs must not trap on any graph that was accepted.
+  // Costs must not trap on any accepted graph.
   for (const stitch::Node& node : graph->nodes) (void)stitch::cost(*graph, node);
   return 0;
 }

@@ -1,4 +1,4 @@
-// What a tensor is: element type and static shape.
+// A tensor's element type and static shape.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ inline bool is_integer(DType dtype) { return dtype >= DType::i64 && dtype <= DTy
 
 using Shape = std::vector<int64_t>;
 
-// The product of the dimensions. Shapes that passed `shape_fits` can't overflow it.
+// Can't overflow for shapes that pass `shape_fits`.
 int64_t element_count(const Shape& shape);
 // No negative dimension, at most 16 of them, fewer than 2^48 elements.
 bool shape_fits(const Shape& shape);
@@ -29,7 +29,7 @@ std::vector<int64_t> contiguous_strides(const Shape& shape);
 struct TensorType {
   DType dtype = DType::f32;
   Shape shape;
-  // Empty: contiguous, row-major. Only graph inputs may say otherwise.
+  // Empty: contiguous, row-major. Only graph inputs may have others.
   std::vector<int64_t> strides;
 
   int64_t rank() const { return static_cast<int64_t>(shape.size()); }

@@ -178,7 +178,7 @@ class EventLoop final : public Server {
     while (connections_.size() < static_cast<size_t>(options_.most_connections)) {
       Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (socket.get() < 0) {
-        // Out of descriptors: those who wait in the backlog are met later.
+        // Out of descriptors: the backlog is accepted later.
         if (errno == EMFILE || errno == ENFILE) accept_again_ = Clock::now() + 100ms;
         return;
       }

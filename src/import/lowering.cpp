@@ -197,7 +197,7 @@ ValueId Lowering::seed() {
 
 void Lowering::add_leaves(const AtenProgram& program) {
   for (const AtenLeaf& leaf : program.leaves) {
-    // A program's inputs are row-major, however the sample input lies: whoever has another one copies it, as
+    // A program's inputs are row-major, however the sample input lies: callers with another layout copy, as
     // model_new.py does. What is a view of what still follows the sample's strides.
     TensorType own = leaf.tensor.type;
     own.strides.clear();

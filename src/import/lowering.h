@@ -56,7 +56,7 @@ class Lowering {
   void bind(const AtenTensor& output, ValueId value);                                   // a fresh storage
   void bind_view(const AtenTensor& output, const std::string& base, const View& view);  // shares the base's
 
-  // Calls a value of the ATen node at hand by its result's name, if nobody is called so.
+  // Calls a value of the ATen node at hand by its result's name, if that is free.
   void call_by_name(ValueId value, std::string_view name);
 
   ValueId seed();

@@ -1,4 +1,4 @@
-// A task, opened once and handed to whoever works on it: the graph, its weights, and what was said of them.
+// A task, opened once and shared by all users: the graph, its weights, and what was said of them.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// A server whose certificate nobody has signed.
+// A server with an unsigned certificate.
 #include <gtest/gtest.h>
 #include <httplib.h>
 #include <openssl/x509.h>

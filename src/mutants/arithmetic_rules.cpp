@@ -1,4 +1,4 @@
-// Operators exchanged, terms left out, sums in fp16.
+// Exchanges operators, drops terms, accumulates in fp16.
 #include <set>
 
 #include "base/text.h"
@@ -37,7 +37,7 @@ void exchange(MarkedSource& source, size_t i) {
     if (source.is(i, each.from)) source.add(Kind::arithmetic, i, i, each.to);
 }
 
-// ` + term`, up to where the next one begins.
+// ` + term`, up to the next term.
 void leave_out_summand(MarkedSource& source, size_t i) {
   if (!(source.is(i, "+") || source.is(i, "-")) || !source.is_binary(i)) return;
   if (!ends_operand(source, i - 1)) return;
@@ -56,14 +56,14 @@ void leave_out_summand(MarkedSource& source, size_t i) {
   source.add(Kind::term, i, last, "");
 }
 
-// `x *= scale;` gone.
+// Deletes `x *= scale;`.
 void leave_out_statement(MarkedSource& source, size_t i) {
   if (!source.is(i, "+=") && !source.is(i, "*=") && !source.is(i, "-=")) return;
   if (const auto statement = source.statement_of(i))
     source.add(Kind::term, statement->first, statement->last, ";");
 }
 
-// stitch::clamp(x, 0, 6) becomes (x): the function is forgotten.
+// stitch::clamp(x, 0, 6) becomes (x).
 void leave_out_function(MarkedSource& source, size_t i) {
   static const std::set<std::string_view> functions = {
       "clamp",      "relu",   "gelu", "silu",   "sigmoid", "tanh",  "tanhf", "expf",     "exp",
@@ -83,7 +83,7 @@ void leave_out_function(MarkedSource& source, size_t i) {
     source.add(Kind::term, first, close, "(" + std::string(source.between(i + 2, last)) + ")");
 }
 
-// Names that were declared as floats: the sums among them are worth rounding.
+// Variables declared as floats, among them the accumulators.
 std::set<std::string_view> floats_of(const MarkedSource& source) {
   std::set<std::string_view> out;
   for (size_t i = 0; i + 1 < source.size(); ++i)

@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Mutants that one opened task judges: opening costs a few seconds, and chunks are what workers share.
+// Mutants per opened task: opening takes a few seconds, and chunks are distributed to workers.
 constexpr size_t chunk_size = 20;
 
 struct Chunk {
@@ -46,8 +46,8 @@ Json record_of(const Subject& subject, const Site& site, const Judged& judged) {
   return out;
 }
 
-// A folder for a program while its mutants are judged. Messages in compiled code hold its path, and cached
-// objects that of another: paths of one length keep equal code equal.
+// A folder for a program while its mutants are judged. Messages in compiled code contain its path: paths of
+// equal length keep equal code equal.
 class Place {
  public:
   static Result<Place> take() {
@@ -128,7 +128,7 @@ class Running {
     if (!fs::exists(file, ec)) return append(settings_of(options_));
     STITCH_TRY(std::string text, read_file(file));
     const size_t whole = text.rfind('\n') == text.npos ? 0 : text.rfind('\n') + 1;
-    if (whole < text.size()) fs::resize_file(file, whole, ec);  // half a line of a run that was killed
+    if (whole < text.size()) fs::resize_file(file, whole, ec);  // a partial line of a killed run
     std::vector<std::string> lines = split(std::string_view(text).substr(0, whole), '\n');
     if (whole == 0) return append(settings_of(options_));
     if (lines[0] != settings)
@@ -145,7 +145,7 @@ class Running {
     return {};
   }
 
-  // The first mutants of every program before the second lot of any: a run that is cut off is a sample too.
+  // First the first chunk of every program, then the second: an interrupted run is a fair sample.
   std::vector<Chunk> chunks_of_work() const {
     std::vector<Chunk> out;
     if (!options_.only.empty()) {

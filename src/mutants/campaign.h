@@ -1,4 +1,4 @@
-// Many subjects, many mutants: who judges what when, and what is written down of it.
+// Runs many mutants of many subjects and records the results.
 #pragma once
 
 #include <functional>
@@ -13,31 +13,31 @@ struct CampaignOptions {
   std::vector<Subject> subjects;
   size_t per_program = 20;
   size_t most = 0;  // mutants in all; 0: as many as there are
-  // These alone, by program and mutant: what survived an earlier campaign, say. Empty: a sample.
+  // Only these, by program and mutant, e.g. survivors of an earlier campaign. Empty: a sample.
   std::set<std::pair<std::string, std::string>> only;
   int jobs = 1;
-  double seconds = 0;  // after which no mutant is begun; 0: no limit
+  double seconds = 0;  // no mutant is started after this; 0: no limit
   bool sanitize_survivors = false;
   BenchOptions bench;
-  fs::path out;  // results.jsonl in it
+  fs::path out;  // folder of results.jsonl
   std::function<bool()> should_stop;
-  // From the threads that judge, one at a time.
+  // Called by the judging threads, one at a time.
   std::function<void(const Json& record)> on_judged;
   std::function<void(std::string_view text)> on_notice;
 };
 
 struct Campaign {
-  std::vector<Json> records;          // all of results.jsonl that belong to this campaign
+  std::vector<Json> records;          // all records of this campaign in results.jsonl
   size_t earlier = 0;                 // of them, from an earlier run
   std::vector<std::string> left_out;  // subjects whose original did not pass, with the reason
   bool stopped = false;
 };
 
-// Those of a results.jsonl that passed every gate: they can be judged again by a Verifier that sees more.
+// Mutants in a results.jsonl that passed every gate, to be judged again by a stricter Verifier.
 Result<std::set<std::pair<std::string, std::string>>> survivors_in(const fs::path& results);
 
-// Goes on where an earlier run in the same folder was ended. An Error: the folder can't be written, or the
-// earlier run had other settings.
+// Resumes an earlier run in the same folder. An Error: the folder can't be written, or the earlier run had
+// other settings.
 Result<Campaign> run_campaign(const CampaignOptions& options);
 
 }  // namespace stitch::mutants

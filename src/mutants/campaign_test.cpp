@@ -15,7 +15,7 @@ Subject row_center() {
   return {fs::path(STITCH_SOURCE_DIR) / "src/verify/testdata/row_center/graph", Variant::optimised};
 }
 
-// A fast sample: docs/mutation.md has the whole.
+// A small sample; docs/mutation.md has the full results.
 TEST(Campaign, TheVerifierKillsASampleAndGoesOnWhereItWasEnded) {
   auto scratch = ScratchFolder::create("stitch-mutants-test");
   ASSERT_TRUE(scratch);

@@ -1,4 +1,4 @@
-// Loops, guards and indices: one too many, one too few, one further, every second one.
+// Off-by-one mistakes in loops, guards and indices, and loops that skip every second step.
 #include "base/text.h"
 #include "mutants/marked_source.h"
 
@@ -66,7 +66,7 @@ void change_subscript(MarkedSource& source, size_t i) {
   source.add(Kind::index, i + 1, close - 1, std::string(source.between(i + 1, close - 1)) + " + 1");
 }
 
-// Traits say where elements are: `static Index left(…) { return …; }`.
+// Index functions of traits: `static Index left(…) { return …; }`.
 void change_index_function(MarkedSource& source, size_t i) {
   const auto body = source.enclosing(i);
   if (!body || *body == 0 || !source.is(*body - 1, ")")) return;
@@ -76,14 +76,14 @@ void change_index_function(MarkedSource& source, size_t i) {
   if (!statement || statement->last < i + 2) return;
   source.add(Kind::index, i + 1, statement->last - 1,
              std::string(source.between(i + 1, statement->last - 1)) + " + 1");
-  // f(Index a, Index b, …): the first two in the other order.
+  // f(Index a, Index b, …): swaps the first two.
   if (source.is(open + 1, "Index") && source.is_word(open + 2) && source.is(open + 3, ",") &&
       source.is(open + 4, "Index") && source.is_word(open + 5))
     source.add(Kind::axis, open + 1, open + 5,
                format("Index {}, Index {}", source.text(open + 5), source.text(open + 2)));
 }
 
-// How many threads or blocks: `spread(1344, …)`, `(n + b - 1) / b`.
+// Thread and block counts: `spread(1344, …)`, `(n + b - 1) / b`.
 void change_count(MarkedSource& source, size_t i) {
   if (source.is(i, "spread") && source.is(i + 1, "(") && source.is_number(i + 2))
     source.add(Kind::tail, i + 2, i + 2, std::string(source.text(i + 2)) + " - 1");

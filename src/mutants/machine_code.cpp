@@ -9,7 +9,7 @@ namespace stitch::mutants {
 
 namespace {
 
-// /folders/0007/program.cu and /folders/0012/program.cu: the same.
+// Replaces the folder, so that /folders/0007/program.cu equals /folders/0012/program.cu.
 std::string without_folder(std::string_view bytes, const std::string& folders) {
   std::string out(bytes);
   if (folders.empty()) return out;
@@ -27,7 +27,7 @@ Result<std::string> machine_code_hash(const fs::path& library, const fs::path& f
   STITCH_TRY(const ElfFile file, ElfFile::open(library));
   Sha256 sum;
   for (const ElfSection& section : file.sections())
-    // Notes hold the build's number, which is a hash of the debug information too.
+    // Notes hold the build ID, which depends on debug information.
     if ((section.flags & SHF_ALLOC) && section.type != SHT_NOTE && section.type != SHT_NOBITS)
       sum.add_field(without_folder(section.bytes, prefix));
   return sum.hex();

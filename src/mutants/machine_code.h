@@ -1,4 +1,4 @@
-// What a library does, whatever it is called: a fingerprint of its code and data without debug information.
+// A hash of a library's code and data without debug information.
 #pragma once
 
 #include <string>
@@ -7,9 +7,8 @@
 
 namespace stitch::mutants {
 
-// Equal for two libraries whose loaded sections are equal to the byte, but for the name of the program's
-// folder below `folders`, which messages hold: all of those have names of one length. An Error: it is no ELF
-// file.
+// Equal for libraries whose loaded sections are equal, except for the name of the program's folder below
+// `folders`, which occurs in messages; these names have one length. An Error: not an ELF file.
 Result<std::string> machine_code_hash(const fs::path& library, const fs::path& folders = {});
 
 }  // namespace stitch::mutants

@@ -1,4 +1,4 @@
-// stitchcuda-mutants: how blind is the Verifier?
+// stitchcuda-mutants: mutation testing of the Verifier.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -78,7 +78,7 @@ Result<CampaignOptions> options_of(const Arguments& arguments) {
 
 Result<int> run(const Arguments& arguments) {
   STITCH_TRY(CampaignOptions options, options_of(arguments));
-  // Side by side, each is content with its share of the cores.
+  // Parallel jobs share the cores.
   const int threads = std::max(1, core_count() / options.jobs);
   set_thread_count(threads);
   ::setenv("STITCHCUDA_THREADS", format("{}", threads).c_str(), 1);
@@ -121,7 +121,7 @@ int main(int argc, char** argv) {
   app.add_option("-o,--out", arguments.out, "the folder of results.jsonl; a run that was ended goes on there")
       ->type_name("FOLDER")
       ->required()
-      ->take_last();  // ./dev mutants gives one, too
+      ->take_last();  // ./dev mutants passes one, too
   app.add_option("--each", arguments.per_program, "mutants of each program (default: 20)")
       ->type_name("NUMBER")
       ->check(CLI::Range(1, 1'000'000));

@@ -63,7 +63,7 @@ bool MarkedSource::is_binary(size_t i) const {
 }
 
 std::optional<MarkedSource::Statement> MarkedSource::statement_of(size_t i) const {
-  // What stands in brackets belongs to the statement around them: MACRO(call());
+  // Brackets belong to the statement around them: MACRO(call());
   for (auto bracket = enclosing(i); bracket && !is(*bracket, "{"); bracket = enclosing(i)) {
     if (!is(*bracket, "(") || (*bracket > 0 && is(*bracket - 1, "for"))) return std::nullopt;
     i = *bracket;
@@ -76,7 +76,7 @@ std::optional<MarkedSource::Statement> MarkedSource::statement_of(size_t i) cons
         kind(before) == rubric::Token::pragma)
       break;
   }
-  // `else f();` and `if (…) f();`: the part that does something.
+  // `else f();` and `if (…) f();`: skips to the call.
   for (bool moved = true; moved && first < i;) {
     moved = true;
     if (is(first, "else"))

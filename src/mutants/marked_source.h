@@ -1,4 +1,4 @@
-// A source as the rules look at it: tokens with their places, brackets with their partners.
+// A source as seen by the rules: tokens with positions, brackets with partners.
 #pragma once
 
 #include <optional>
@@ -24,16 +24,16 @@ class MarkedSource {
     return source_.substr(begin(first), end(last) - begin(first));
   }
 
-  // Of a bracket; of anything else, or without one, itself.
+  // Of a bracket; otherwise the token itself.
   size_t partner(size_t i) const { return partner_[i]; }
-  // The bracket that the token stands in; none at the top.
+  // The bracket around the token; empty at the top level.
   std::optional<size_t> enclosing(size_t i) const;
   bool in_body(size_t i) const;  // of a function or a type
-  // The `(` of for (…) or if (…) that it stands in at once.
+  // The `(` of the for (…) or if (…) directly around it.
   std::optional<size_t> head_of(size_t i, std::string_view keyword) const;
-  // Written with a space on either side, as formatters write binary operators and no template brackets.
+  // With spaces on both sides, as formatters write binary operators but not template brackets.
   bool is_binary(size_t i) const;
-  // A statement's first and last (`;`) token, where it is no part of a for (…).
+  // A statement's first and last (`;`) token; empty inside a for (…).
   struct Statement {
     size_t first, last;
   };
@@ -54,7 +54,7 @@ class MarkedSource {
   std::vector<Mutation> found_;
 };
 
-// The rules, a family a file.
+// The rules, one family per file.
 void add_number_rules(MarkedSource& source);
 void add_loop_rules(MarkedSource& source);
 void add_arithmetic_rules(MarkedSource& source);

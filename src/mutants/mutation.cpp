@@ -26,7 +26,7 @@ std::vector<Mutation> mutations_of(std::string_view source) {
 
 std::string applied(std::string_view source, const Mutation& mutation) {
   std::string out;
-  // On the first line again, so that messages and debug information name the same lines as before.
+  // Restart line numbers, so that messages and debug information are unchanged.
   if (!mutation.include.empty()) out = "#include <" + mutation.include + ">\n#line 1\n";
   out += source.substr(0, mutation.begin);
   out += mutation.text;

@@ -10,19 +10,19 @@
 namespace stitch::mutants {
 
 enum class Kind : uint8_t {
-  constant,     // a number is another one
-  index,        // one element further
+  constant,     // a changed number
+  index,        // off by one element
   bound,        // one step too many or too few
   epsilon,      // the small number against division by zero
   arithmetic,   // + for -, max for min, && for ||
-  barrier,      // __syncthreads(), a wait, a fence left out
-  axis,         // x for y, quotient for remainder, two dimensions in the other order
+  barrier,      // __syncthreads(), a wait or a fence missing
+  axis,         // x for y, quotient for remainder, two dimensions swapped
   tile,         // every second step of a loop
   tail,         // the last row, the last block
   accumulator,  // a sum in fp16
-  stride,       // rows one element apart from where they are
-  term,         // a summand, a statement, a function left out
-  state,        // what one call leaves for the next
+  stride,       // rows off by one element
+  term,         // a summand, statement or function missing
+  state,        // state kept from one call to the next
 };
 inline constexpr std::array all_kinds = {Kind::constant,   Kind::index,       Kind::bound,  Kind::epsilon,
                                          Kind::arithmetic, Kind::barrier,     Kind::axis,   Kind::tile,
@@ -30,7 +30,7 @@ inline constexpr std::array all_kinds = {Kind::constant,   Kind::index,       Ki
                                          Kind::state};
 std::string_view name(Kind kind);
 
-// Source text [begin, end) becomes `text`.
+// Replaces source text [begin, end) by `text`.
 struct Mutation {
   Kind kind = Kind::constant;
   size_t begin = 0, end = 0;
@@ -41,11 +41,12 @@ struct Mutation {
   bool operator==(const Mutation&) const = default;
 };
 
-// Every one that the rules know, in the order of the text; none twice. Never fails: what is no CUDA has none.
+// All mutations that the rules find, in source order, without repeats. Never fails: text that isn't CUDA has
+// none.
 std::vector<Mutation> mutations_of(std::string_view source);
 
 std::string applied(std::string_view source, const Mutation& mutation);
-// The line as it was and as it is, for people: "sum += x[i];  ->  sum -= x[i];".
+// The line before and after, for people: "sum += x[i];  ->  sum -= x[i];".
 struct Change {
   std::string before, after;
 };

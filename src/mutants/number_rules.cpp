@@ -1,4 +1,4 @@
-// Numbers: constants, epsilons, strides, and the sizes that traits of a kernel hold.
+// Numbers: constants, epsilons, strides, and sizes in kernel traits.
 #include <array>
 #include <charconv>
 
@@ -19,7 +19,7 @@ std::optional<double> floating_value(std::string_view text) {
   return parse_number(text);
 }
 
-// Plain decimals; what has a suffix or a base is seldom a size.
+// Plain decimals; numbers with a suffix or base are seldom sizes.
 std::optional<int64_t> integer_value(std::string_view text) {
   int64_t value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

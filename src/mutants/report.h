@@ -1,4 +1,4 @@
-// What a campaign found: who kills what, and who survives.
+// A campaign's results: mutants killed by gate, and survivors.
 #pragma once
 
 #include "base/terminal.h"
@@ -8,7 +8,7 @@ namespace stitch::mutants {
 
 struct Counts {
   size_t killed = 0, survived = 0, same_results = 0, equivalent = 0, not_compiled = 0, not_judged = 0;
-  // Of those that are programs, and other ones than the original as far as a compiler can tell.
+  // Mutants that compile to something other than the original.
   size_t counted() const { return killed + survived + same_results; }
   double share_killed() const;
 };

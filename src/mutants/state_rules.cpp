@@ -1,5 +1,5 @@
-// What one call leaves for the next: launches that every second call skips, results of the first call that
-// later ones are given, pointers of the first call.
+// State kept between calls: launches skipped in every second call, results or pointers of the first call
+// reused.
 #include "base/text.h"
 #include "mutants/marked_source.h"
 
@@ -27,7 +27,7 @@ void skip_launch(MarkedSource& source, size_t i) {
              instead, whole));
 }
 
-// StitchStatus enqueue_x(const float* x, …) {: `x` of the first call for ever.
+// StitchStatus enqueue_x(const float* x, …) {: keeps the first call's `x`.
 void keep_pointer(MarkedSource& source, size_t i) {
   if (!source.is(i, "{") || i == 0 || !source.is(i - 1, ")")) return;
   const size_t open = source.partner(i - 1);
@@ -42,7 +42,7 @@ void keep_pointer(MarkedSource& source, size_t i) {
     }
 }
 
-// A sum that begins where the last call, or the last block, left it.
+// A sum that isn't reset between calls or blocks.
 void keep_sum(MarkedSource& source, size_t i) {
   if (!source.is(i, "float") || !source.is_word(i + 1) || !source.is(i + 2, "=") ||
       !(source.is(i + 3, "0.0f") || source.is(i + 3, "0")) || !source.is(i + 4, ";"))

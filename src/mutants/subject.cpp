@@ -15,7 +15,7 @@ namespace stitch::mutants {
 
 namespace {
 
-// regions/x.cu becomes region_x.cu, in names and in the manifest.
+// Moves regions/x.cu to region_x.cu, in names and in the manifest.
 void bring_up_regions(PackageContents& contents) {
   constexpr std::string_view folder = "regions/", prefix = "region_";
   std::map<std::string, std::string> sources;
@@ -35,7 +35,7 @@ void bring_up_regions(PackageContents& contents) {
 Result<void> add_sites(const fs::path& folder, const fs::path& file, std::vector<Site>& out) {
   STITCH_TRY(std::string source, read_file(file));
   const std::string shown = file.lexically_relative(folder).generic_string();
-  // The checks of single regions at the end are no part of what the program computes.
+  // The per-region checks at the end aren't part of what the program computes.
   const size_t checks = source.find("int stitch_run_region(");
   for (Mutation& mutation : mutations_of(source)) {
     if (mutation.begin > checks) continue;
@@ -58,10 +58,10 @@ Result<std::vector<fs::path>> files_in(const fs::path& folder, std::string_view 
   return out;
 }
 
-// Much of a header is never instantiated: a mistake there is none of this program's.
+// Much of a header is never instantiated; mistakes there have no effect on this program.
 constexpr int own_for_one_shared = 4;
 
-// A permutation that doesn't depend on the standard library's.
+// Independent of the standard library's shuffle.
 std::vector<size_t> shuffled(size_t count, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<size_t> out(count);

@@ -1,4 +1,4 @@
-// What belongs to threads: barriers and waits left out, one dimension taken for another.
+// Threads: barriers and waits left out, dimensions swapped.
 #include <algorithm>
 
 #include "base/text.h"
@@ -10,7 +10,7 @@ namespace {
 
 bool waits(std::string_view word) {
   const std::string lower = lower_case(word);
-  // wmma's names end so, too, and are arithmetic.
+  // wmma's names end like that too, but are arithmetic.
   if (lower.find("mma") != lower.npos || lower.find("matrix") != lower.npos) return false;
   return lower.find("sync") != lower.npos || lower.find("wait") != lower.npos ||
          lower.find("fence") != lower.npos || lower.find("barrier") != lower.npos ||
@@ -20,14 +20,14 @@ bool waits(std::string_view word) {
 void leave_out_barrier(MarkedSource& source, size_t i) {
   if (!source.is_word(i) || !waits(source.text(i)) || !source.is(i + 1, "(")) return;
   const auto statement = source.statement_of(i);
-  // The call is the statement, or all of a STITCH_OK_OR_RETURN(…).
+  // The call is a statement, or all of a STITCH_OK_OR_RETURN(…).
   if (!statement || statement->last - i > 40) return;
   if (std::ranges::any_of(source.between(statement->first, statement->last), [](char c) { return c == '='; }))
     return;
   source.add(Kind::barrier, statement->first, statement->last, ";");
 }
 
-// A product of tensor cores is a term.
+// Drops a tensor-core product.
 void leave_out_product(MarkedSource& source, size_t i) {
   if (!source.is_word(i) || source.text(i).find("mma") == std::string_view::npos || !source.is(i + 1, "("))
     return;
@@ -46,7 +46,7 @@ void exchange_dimension(MarkedSource& source, size_t i) {
   if (source.is(i, "y") || source.is(i, "z")) source.add(Kind::axis, i, i, "x");
 }
 
-// Where an index is taken apart, quotient and remainder are two dimensions.
+// In index arithmetic, quotient and remainder are two dimensions.
 void exchange_quotient(MarkedSource& source, size_t i) {
   if (!source.is_binary(i) || !source.is_number(i + 1)) return;
   if (source.text(i + 1).find('.') != std::string_view::npos) return;

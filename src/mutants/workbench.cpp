@@ -18,7 +18,7 @@ namespace {
 constexpr std::array<std::string_view, 6> fates = {"killed",     "survived",     "same results",
                                                    "equivalent", "not compiled", "not judged"};
 
-// Distances of every output from the truth, in every trial: equal where nothing that was computed differs.
+// Errors of every output in every trial; equal if nothing computed differs.
 std::string results_of(const verifier::Verdict& verdict) {
   const verifier::GateReport* report = verdict.gate("correctness");
   return report && report->evidence ? line_text(*report->evidence) : "";
@@ -29,7 +29,7 @@ double seconds_of(const verifier::Verdict& verdict, std::string_view gate) {
   return report ? report->seconds : 0;
 }
 
-// As the build gate has it built, which then finds the library in the cache.
+// Built with the build gate's options, which then finds the library in the cache.
 Result<fs::path> build_library(const verifier::VerifyOptions& options, const GpuSpec& gpu) {
   STITCH_TRY(Package package, load_package(options.program));
   device::BuildRequest request{.sources = package.sources,
@@ -46,7 +46,7 @@ Result<fs::path> build_library(const verifier::VerifyOptions& options, const Gpu
   return built.library;
 }
 
-// The file as it was, when everything is over.
+// Restores the file when destroyed.
 class Changed {
  public:
   static Result<Changed> make(fs::path file, const Mutation& mutation) {
@@ -88,7 +88,7 @@ Result<std::unique_ptr<Workbench>> Workbench::open(const Subject& subject, const
   verify.quick = options.quick;
   verify.seed = options.seed;
   verify.remember_trials = true;
-  verify.ask_unseen = false;  // a mutant is asked what its original was
+  verify.ask_unseen = false;  // a mutant gets the same trials as its original
   verify.more_to_come = true;
   verify.line_info = false;  // equal code stays equal
   STITCH_TRY(verifier::OpenedTask task,
@@ -102,7 +102,7 @@ Result<std::unique_ptr<Workbench>> Workbench::open(const Subject& subject, const
                                                             failure->summary)));
   STITCH_TRY(out->code_hash_, machine_code_hash(verdict.library, folder.parent_path()));
   out->evidence_ = results_of(verdict);
-  // A mutant that never ends costs this much; one that works may take longer than the original.
+  // The time limit of a mutant that hangs; a working one may be slower than the original.
   const double usual = seconds_of(verdict, "correctness") + seconds_of(verdict, "thread order");
   verify.time_limit =
       std::chrono::milliseconds(std::clamp(static_cast<int64_t>(4000 * usual), 4000L, 60'000L));

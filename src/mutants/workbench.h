@@ -1,4 +1,4 @@
-// A subject before the Verifier: its mutants are judged one after the other, all by the same trials.
+// Judges the mutants of one subject, all by the same trials.
 #pragma once
 
 #include <functional>
@@ -11,26 +11,27 @@
 namespace stitch::mutants {
 
 enum class Fate : uint8_t {
-  killed,        // a gate said no
-  survived,      // every gate passed, and the results differ from the original's
-  same_results,  // every gate passed, and no trial's results differ in anything
-  equivalent,    // the compiler made the same machine code of it
-  not_compiled,  // it is no program: counted apart
-  not_judged,    // the machine's fault
+  killed,        // failed a gate
+  survived,      // passed every gate, with results different from the original's
+  same_results,  // passed every gate, with identical results in all trials
+  equivalent,    // compiled to the same machine code
+  not_compiled,  // counted separately
+  not_judged,    // failure of the machine
 };
 std::string_view name(Fate fate);
 std::optional<Fate> fate_named(std::string_view name);
 
 struct Judged {
   Fate fate = Fate::killed;
-  std::string gate, code, summary;  // of who killed it; of a survivor, the correctness gate's summary
+  std::string gate, code,
+      summary;  // of the gate that killed it; of a survivor, the correctness gate's summary
   double seconds = 0;
 };
 
 struct BenchOptions {
   runner::Device device = runner::Device::emulated;
   Numerics numerics = Numerics::standard;
-  GpuSpec gpu;  // that the program is made for
+  GpuSpec gpu;  // target of the program
   uint64_t seed = 0;
   bool quick = false;
   std::string python;
@@ -38,12 +39,12 @@ struct BenchOptions {
 
 class Workbench {
  public:
-  // Opens the task, writes the program into `folder` and has it judged: an Error if it doesn't pass.
+  // Opens the task, writes the program into `folder` and verifies it: an Error if it doesn't pass.
   static Result<std::unique_ptr<Workbench>> open(const Subject& subject, const fs::path& folder,
                                                  const BenchOptions& options);
   const Sites& sites() const { return sites_; }
   Result<Judged> judge(const Site& site);
-  // Once more with AddressSanitizer (emulated) or compute-sanitizer: reads beyond tensors have no other sign.
+  // Again with AddressSanitizer (emulated) or compute-sanitizer, to detect out-of-bounds reads.
   Result<Judged> judge_sanitized(const Site& site);
 
  private:
@@ -54,7 +55,7 @@ class Workbench {
   GpuSpec gpu_;
   Sites sites_;
   std::string code_hash_;  // of the original
-  std::string evidence_;   // what its results were, trial by trial
+  std::string evidence_;   // its results, trial by trial
 };
 
 }  // namespace stitch::mutants

@@ -1,4 +1,4 @@
-// weights(cap(q k^T * scale) + mask) v, a head and some of its queries at a time.
+// weights(cap(q k^T * scale) + mask) v, for one head and a block of its queries at a time.
 #include <cmath>
 #include <limits>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// What the mask does to row `query` of head `head`'s scores.
+// Applies the mask to row `query` of a head's scores.
 struct Mask {
   const Tensor* tensor = nullptr;
   Shape batch;                   // of the scores, without their last two dimensions
@@ -33,12 +33,12 @@ struct Mask {
     } else {
       const int64_t* mask = tensor->data<int64_t>() + start;
       for (int64_t i = 0; i < keys; ++i)
-        if (!mask[i * step]) row[i] = -infinity;  // whatever the product is: kernels needn't compute it
+        if (!mask[i * step]) row[i] = -infinity;  // even if the score is NaN: kernels needn't compute it
     }
   }
 };
 
-// `safe`: a row in which everything is masked becomes zeros, as PyTorch's _safe_softmax has it, not NaN.
+// `safe`: a fully masked row becomes zeros, as in PyTorch's _safe_softmax, not NaN.
 void softmax(double* row, int64_t count, bool safe) {
   double most = -infinity, sum = 0;
   for (int64_t i = 0; i < count; ++i)
@@ -68,7 +68,7 @@ Outcome evaluate_attention(const Call& call) {
   const std::string& weights = call.attributes().text("weights");
   double scale = call.attributes().number("scale"), cap = call.attributes().number("soft_cap");
   int64_t heads = element_count({q.shape().begin(), q.shape().end() - 2});
-  // Query heads a key head serves.
+  // Query heads per key head.
   int64_t share = batch && k.shape()[batch - 1] ? q.shape()[batch - 1] / k.shape()[batch - 1] : 1;
   if (out.elements() == 0) return one(std::move(out));
 

@@ -11,7 +11,7 @@
 
 #ifdef STITCH_HAVE_OPENBLAS
 #include <cblas.h>
-// Netlib's cblas.h, which may be the one that is found, doesn't declare these.
+// Netlib's cblas.h doesn't declare these.
 extern "C" void openblas_set_num_threads(int);
 extern "C" int openblas_get_num_threads(void);
 #endif
@@ -38,7 +38,7 @@ bool fits_openblas(const Gemm& shape) {
 
 void openblas_gemm(const Gemm& shape, const double* a, const double* b, double* c) {
   auto size = [](int64_t value) { return static_cast<int>(value); };
-  // A single row or column may say any stride, yet OpenBLAS insists on one no smaller than the row.
+  // For a single row or column the stride is arbitrary, but OpenBLAS requires at least the width.
   auto stride = [&](int64_t given, int64_t width) { return size(std::max({given, width, int64_t{1}})); };
   cblas_dgemm(CblasRowMajor, shape.transpose_a ? CblasTrans : CblasNoTrans,
               shape.transpose_b ? CblasTrans : CblasNoTrans, size(shape.m), size(shape.n), size(shape.k),
@@ -77,7 +77,7 @@ void gemm(const Gemm& shape, const double* a, const double* b, double* c) {
 void batched_gemm(const Gemm& shape, int64_t count, const std::function<GemmOperands(int64_t)>& operands) {
   double flops =
       2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);
-  // Above this one product keeps all cores busy by itself.
+  // Above this one product uses all cores.
   bool large = flops > 1e9;
   if (large || count == 1) {
     for (int64_t i = 0; i < count; ++i) {
@@ -101,7 +101,7 @@ int64_t workspace_elements() {
   return std::min(all / core_count(), most) / static_cast<int64_t>(sizeof(double));
 }
 
-// Our own loop needs no switch: inside a parallel loop it runs on the thread that reached it.
+// The blocked loop needs no switch: nested parallel loops run on the calling thread.
 #ifdef STITCH_HAVE_OPENBLAS
 OneThread::OneThread() : before_(openblas_get_num_threads()) { openblas_set_num_threads(1); }
 OneThread::~OneThread() { openblas_set_num_threads(before_); }

@@ -1,5 +1,5 @@
-// The matrix product without a library. C is cut into tiles, one a task; a tile's panels of A and B are
-// copied into the order in which the innermost loop reads them, 4 rows against 8 columns at a time.
+// The matrix product without a library. C is split into tiles, one per task; a tile's panels of A and B are
+// packed in the order of the innermost loop, 4 rows by 8 columns.
 #include <algorithm>
 #include <type_traits>
 #include <utility>
@@ -13,13 +13,13 @@ namespace stitch::oracle {
 namespace {
 
 constexpr int64_t rows = 4, columns = 8;
-// A tile's panel of B (256 x 256 doubles, 512 kB) stays in the second-level cache.
+// A tile's panel of B (256 x 256 doubles, 512 kB) fits in L2.
 constexpr int64_t tile_rows = 128, tile_columns = 256, depth = 256;
 
 typedef double Pair __attribute__((vector_size(16)));  // one register of SSE2 and of NEON
 
-// body(0), ..., body(count - 1) in a row, each with a constant: what is indexed by it stays in registers,
-// which -O2 alone doesn't give.
+// Unrolls body(0), ..., body(count - 1) with constant indices, so that arrays stay in registers; -O2 alone
+// doesn't do that.
 template <size_t count, class Body>
 inline void unrolled(const Body& body) {
   [&]<size_t... i>(std::index_sequence<i...>) { (body(std::integral_constant<size_t, i>()), ...); }
@@ -41,7 +41,7 @@ void multiply(const double* a, const double* b, int64_t count, double* result) {
   });
 }
 
-// `lines` lines of `count` numbers, interleaved in groups of `group` and filled up with zeros.
+// Packs `lines` lines of `count` numbers in groups of `group`, padded with zeros.
 template <int64_t group>
 void pack(const double* from, int64_t line_stride, int64_t step, int64_t lines, int64_t count, double* to) {
   for (int64_t first = 0; first < lines; first += group)
@@ -56,7 +56,7 @@ struct Tile {
 
 void compute(const Gemm& shape, const Tile& tile, const double* a, const double* b, double* c,
              std::vector<double>& left, std::vector<double>& right) {
-  // Steps from one row of A', or column of B', to the next, and from one k to the next.
+  // Strides between rows of A' (columns of B'), and along k.
   int64_t a_line = shape.transpose_a ? 1 : shape.stride_a, a_step = shape.transpose_a ? shape.stride_a : 1;
   int64_t b_line = shape.transpose_b ? shape.stride_b : 1, b_step = shape.transpose_b ? 1 : shape.stride_b;
   for (int64_t k = 0; k < shape.k; k += depth) {

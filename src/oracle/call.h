@@ -1,4 +1,4 @@
-// One node being evaluated, as every family's functions see it.
+// One node being evaluated, as the evaluation functions see it.
 #pragma once
 
 #include <algorithm>
@@ -25,9 +25,9 @@ struct Call {
   // An optional float operand's elements, or null.
   const double* numbers(size_t i) const { return has(i) ? operands[i]->data<double>() : nullptr; }
   const TensorType& type(size_t i = 0) const { return graph.type(node.results[i]); }
-  // Result i, elements not set yet.
+  // Result i, uninitialised.
   Tensor result(size_t i = 0) const { return Tensor(type(i).dtype, type(i).shape); }
-  // The dimension under `attribute`, counted from the start.
+  // The dimension in `attribute`, normalised.
   int64_t dimension(std::string_view attribute) const;
 };
 
@@ -44,7 +44,7 @@ inline Outcome two(Tensor first, Tensor second) {
   return out;
 }
 
-// A dimension that may count from the end becomes one counted from the start; rank 0 counts as rank 1.
+// Normalises a dimension counted from the end; rank 0 counts as rank 1.
 inline int64_t from_start(int64_t dim, int64_t rank) {
   return dim < 0 ? dim + std::max<int64_t>(rank, 1) : dim;
 }
@@ -54,7 +54,7 @@ inline int64_t Call::dimension(std::string_view attribute) const {
 }
 
 using Evaluate = Outcome (*)(const Call&);
-// The one visible table: who computes an op.
+// The function that evaluates an op.
 Evaluate evaluator(Op op);
 
 Outcome evaluate_unary(const Call&);

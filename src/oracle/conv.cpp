@@ -1,6 +1,5 @@
-// Convolution: the input's windows become columns of a matrix (im2col), and the filters multiply it.
-// The work is cut into pieces of one image, one group and a run of output positions, so that the
-// columns stay small; 1x1 filters multiply the image itself, depthwise ones run as plain loops.
+// Convolution by im2col and a matrix product. Work is split by image, group and range of output positions, so
+// that the columns stay small; 1x1 filters multiply the image itself, depthwise ones are plain loops.
 #include "oracle/conv.h"
 
 #include <algorithm>
@@ -100,7 +99,7 @@ Outcome evaluate_conv(const Call& call) {
   fill_planes(out, call.numbers(2));
   Geometry g = conv_geometry(x.shape(), weight.shape(), out.shape(), call.attributes());
   int64_t groups = call.attributes().integer("groups"), samples = x.shape()[0];
-  int64_t channels = x.shape()[1] / groups, filters = weight.shape()[0] / groups;  // of a group
+  int64_t channels = x.shape()[1] / groups, filters = weight.shape()[0] / groups;  // per group
   int64_t image = volume(g.image), plane = volume(g.plane), depth = channels * volume(g.filter);
   if (out.elements() == 0 || depth == 0) return one(std::move(out));
   const double *in = x.data<double>(), *filter = weight.data<double>();
@@ -118,12 +117,12 @@ Outcome evaluate_conv(const Call& call) {
 
   bool direct = volume(g.filter) == 1 && volume(g.stride) == 1 && g.padding == Spatial{0, 0, 0};
   int64_t run = std::clamp<int64_t>(workspace_elements() / depth, 1, plane);
-  // Enough pieces for every core, but none so narrow that the product suffers.
+  // Enough pieces for every core, but not so narrow that the product becomes slow.
   constexpr int64_t narrow = 96;
   int64_t shares = (4 * thread_count() + samples * groups - 1) / (samples * groups);
   run = std::min(run, std::max((plane + shares - 1) / shares, std::min(narrow, plane)));
   int64_t runs = (plane + run - 1) / run, pieces = samples * groups * runs;
-  run = (plane + runs - 1) / runs;  // even ones
+  run = (plane + runs - 1) / runs;  // evenly sized
   auto compute = [&](int64_t begin, int64_t end) {
     std::vector<double> columns(direct ? 0 : static_cast<size_t>(depth * run));
     for (int64_t piece = begin; piece < end; ++piece) {
@@ -140,7 +139,7 @@ Outcome evaluate_conv(const Call& call) {
            y + (n * groups + group) * filters * plane + first);
     }
   };
-  // Too few pieces to share out: then each product gets all cores.
+  // Too few pieces: each product uses all cores instead.
   if (pieces < core_count()) {
     compute(0, pieces);
   } else {

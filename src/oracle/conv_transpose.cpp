@@ -1,5 +1,5 @@
-// Transposed convolution: the filters multiply the plane into columns, and these are added into the
-// image (col2im). Output channels are independent, so a piece of work is some of them of one image.
+// Transposed convolution: a matrix product into columns, which are added into the image (col2im). Output
+// channels are independent, so work is split by image and channels.
 #include <algorithm>
 
 #include "base/parallel.h"
@@ -42,7 +42,7 @@ Outcome evaluate_conv_transpose(const Call& call) {
   fill_planes(out, call.numbers(2));
   Geometry g = conv_geometry(out.shape(), weight.shape(), x.shape(), call.attributes());
   int64_t groups = call.attributes().integer("groups"), samples = x.shape()[0];
-  int64_t channels = x.shape()[1] / groups, filters = weight.shape()[1];  // of a group
+  int64_t channels = x.shape()[1] / groups, filters = weight.shape()[1];  // per group
   int64_t taps = volume(g.filter), plane = volume(g.plane), image = volume(g.image);
   if (out.elements() == 0 || x.elements() == 0 || weight.elements() == 0) return one(std::move(out));
   const double *in = x.data<double>(), *filter = weight.data<double>();

@@ -1,4 +1,4 @@
-// Values out of nothing.
+// Creation ops.
 #include <cmath>
 #include <numbers>
 
@@ -10,7 +10,7 @@ namespace stitch::oracle {
 
 namespace {
 
-// Every element from its row-major index; function gives a double, cast to the result's dtype.
+// Computes every element from its row-major index; `function` returns a double, cast to the result's dtype.
 template <class Function>
 Outcome generate(const Call& call, Function function) {
   Tensor out = call.result();

@@ -7,7 +7,7 @@
 namespace stitch::oracle {
 namespace {
 
-// The known answers of Random123's kat_vectors.
+// From Random123's kat_vectors.
 TEST(Philox, KnownAnswers) {
   EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}), (PhiloxCounter{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   constexpr uint32_t ones = 0xffffffff;

@@ -1,4 +1,4 @@
-// Who computes which op: in the order of Op.
+// The evaluation function of every op, in the order of Op.
 #include <array>
 
 #include "oracle/call.h"

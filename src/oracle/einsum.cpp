@@ -1,4 +1,4 @@
-// Einstein summation: operands are contracted in pairs from the left, each pair by one batched product.
+// Einstein summation: operands are contracted in pairs from the left, each pair by a batched product.
 #include "graph/einsum.h"
 
 #include "oracle/call.h"
@@ -18,8 +18,8 @@ struct Term {
 
 bool in(char letter, const std::string& letters) { return letters.find(letter) != std::string::npos; }
 
-// The term with its dimensions as `kept` says and all others summed. A letter that stands twice in the
-// term walks along its diagonal; every letter of `kept` is one of the term's.
+// The term with its dimensions in the order of `kept` and all others summed. A repeated letter is a diagonal;
+// every letter of `kept` is one of the term's.
 Term arranged(const Term& term, const std::string& kept) {
   if (term.letters == kept) return term;
   std::vector<int64_t> own = contiguous_strides(term.tensor.shape());
@@ -40,7 +40,7 @@ Term arranged(const Term& term, const std::string& kept) {
     (keep ? strides : summed_strides).push_back(stride);
   }
   Tensor out(term.tensor.dtype(), shape);
-  // Where each summed element lies, seen from the kept position.
+  // Offset of each summed element from the kept position.
   std::vector<int64_t> offsets(static_cast<size_t>(element_count(summed_shape)));
   walk_range(Walk<1>{summed_shape, {summed_strides}}, 0, std::ssize(offsets),
              [&](int64_t first, Places<1> at, Places<1> step, int64_t count) {
@@ -74,7 +74,7 @@ int64_t size_of_letters(const std::string& letters, const std::vector<int64_t>& 
   return count;
 }
 
-// Letters of `term` that appear in `needed`, each once.
+// Letters of `term` that occur in `needed`, without repeats.
 std::string needed_letters(const std::string& term, const std::string& needed) {
   std::string out;
   for (char letter : term)
@@ -84,7 +84,7 @@ std::string needed_letters(const std::string& term, const std::string& needed) {
 
 Term contracted(const Term& left, const Term& right, const std::string& needed,
                 const std::vector<int64_t>& sizes) {
-  // What only one side has and nobody needs is summed before the product.
+  // Letters of one side that aren't needed later are summed before the product.
   std::string a = needed_letters(left.letters, right.letters + needed);
   std::string b = needed_letters(right.letters, left.letters + needed);
   std::string batch, shared, rows, columns;

@@ -1,4 +1,4 @@
-// Matrices taken apart: LU, Cholesky, QR, and triangular systems. One matrix after the other, in parallel.
+// Factorisations: LU, Cholesky, QR, and triangular systems. Matrices of a batch run in parallel.
 #include <cmath>
 
 #include "oracle/call.h"
@@ -8,7 +8,7 @@ namespace stitch::oracle {
 
 namespace {
 
-// How many matrices of rows x columns a tensor holds.
+// The number of matrices of rows x columns in a tensor.
 int64_t matrices_of(const Tensor& x) {
   Shape lead(x.shape().begin(), x.shape().end() - 2);
   return element_count(lead);
@@ -43,7 +43,7 @@ void factor_cholesky(double* a, int64_t n) {
   }
 }
 
-// a (rows x columns) becomes R above its diagonal; q (rows x rows) becomes the product of the reflections.
+// a (rows x columns) becomes R in its upper triangle; q (rows x rows) the product of the reflections.
 void factor_qr(std::vector<double>& a, std::vector<double>& q, int64_t rows, int64_t columns) {
   std::fill(q.begin(), q.end(), 0.0);
   for (int64_t i = 0; i < rows; ++i) q[static_cast<size_t>(i * rows + i)] = 1;

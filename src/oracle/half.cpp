@@ -29,7 +29,7 @@ uint16_t encode(double value, Format format) {
   } else {
     int exponent = std::max(std::ilogb(size), 1 - format.bias);  // subnormals share the smallest one
     int steps = static_cast<int>(std::nearbyint(std::scalbn(size, format.mantissa - exponent)));
-    // `steps` holds the leading 1 of normal numbers, so that a carry runs into the exponent by itself.
+    // `steps` includes the leading 1 of normal numbers, so a carry runs into the exponent.
     bits = ((exponent + format.bias - 1) << format.mantissa) + steps;
   }
   return static_cast<uint16_t>(sign | bits);

@@ -1,4 +1,4 @@
-// The 16-bit floats, bit by bit.
+// Conversion from and to 16-bit floats.
 #pragma once
 
 #include <cstdint>

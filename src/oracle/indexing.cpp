@@ -1,4 +1,4 @@
-// Reading and writing at computed positions. Positions are checked before anything is moved.
+// Gather, scatter and index. Indices are checked before anything is moved.
 #include <cmath>
 #include <optional>
 
@@ -14,7 +14,7 @@ Error out_of_range(int64_t position, int64_t dim, int64_t size) {
                     format("the index {} is out of range for dimension {} of size {}", position, dim, size));
 }
 
-// gather and scatter take no negative positions.
+// gather and scatter take no negative indices.
 Result<void> check_positions(const Tensor& index, int64_t dim, int64_t size) {
   const int64_t* positions = index.data<int64_t>();
   for (int64_t i = 0; i < index.elements(); ++i)
@@ -22,7 +22,7 @@ Result<void> check_positions(const Tensor& index, int64_t dim, int64_t size) {
   return {};
 }
 
-// The index's positions walked through x with dim's own stride left out: that part the index says.
+// Walks the index's positions through x without dim's stride, which the index itself supplies.
 struct Along {
   int64_t dim, size = 1, stride = 1;
   std::vector<int64_t> strides;
@@ -80,8 +80,8 @@ void scatter(const Call& call, const Along& along, Tensor& out) {
     if (counts[i]) y[i] = mean_of(y[i], counts[i] + include_self);
 }
 
-// What index and index_put share: for every position of the indexed shape, where x's element is:
-// x_strides give the part of the dimensions that aren't indexed, `places` (through place_strides) the rest.
+// Shared by index and index_put: the place of x's element for every position of the indexed shape. x_strides
+// cover the dimensions that aren't indexed, `places` (through place_strides) the rest.
 struct Indexed {
   Shape shape;
   std::vector<int64_t> x_strides, place_strides, places;

@@ -45,7 +45,7 @@ Result<void> check_known(const Graph& graph, const Known& known) {
   return {};
 }
 
-// The nodes between known and wanted values, in order. Found backwards: operands come before users.
+// The nodes between known and wanted values, in order; found backwards from the wanted ones.
 std::vector<size_t> needed_nodes(const Graph& graph, const Known& known, std::span<const ValueId> wanted) {
   std::vector<bool> needed(graph.values.size());
   auto need = [&](ValueId id) {
@@ -66,7 +66,7 @@ std::vector<size_t> needed_nodes(const Graph& graph, const Known& known, std::sp
 Result<std::vector<Tensor>> run(const Graph& graph, const std::vector<size_t>& nodes, Known known,
                                 std::span<const ValueId> wanted, const Progress& progress) {
   STITCH_CHECK(check_known(graph, known));
-  // How often each value is still to be read; the one who wants it counts too.
+  // Remaining reads of each value; being wanted counts as one.
   std::vector<int64_t> uses(graph.values.size());
   for (size_t n : nodes)
     for (ValueId id : graph.nodes[n].operands)

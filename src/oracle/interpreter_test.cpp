@@ -23,7 +23,7 @@ ValueId add(Graph& graph, Op op, std::vector<ValueId> operands, std::string_view
   return (*results)[0];
 }
 
-// s = x + y; t = s * s; u = exp(x), which nobody needs for t
+// s = x + y; t = s * s; u = exp(x), which t doesn't need
 struct Small {
   Graph graph;
   ValueId x = graph.add_leaf(Role::input, "x", {DType::f32, {2}, {}});
@@ -69,7 +69,7 @@ TEST(Interpreter, FreesAfterTheLastUse) {
   long before = peak_kilobytes();
   auto results = evaluate(graph, {{first, counting({count})}}, std::span(&last, 1));
   ASSERT_TRUE(results);
-  // All of them together would be 256 MB; three at a time are 24.
+  // All together would be 256 MB; three at a time are 24.
   EXPECT_LT(peak_kilobytes() - before, 100 << 10);
 }
 

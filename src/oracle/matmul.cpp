@@ -74,7 +74,7 @@ Outcome evaluate_matmul(const Call& call) {
   Tensor out = call.result();
   int64_t m = a.shape()[a.shape().size() - 2], k = a.shape().back(), n = b.shape().back();
   if (out.elements() == 0) return one(std::move(out));
-  // One right-hand matrix for all: the whole batch is one tall product.
+  // One right-hand matrix for the whole batch: one tall product.
   if (b.elements() == k * n && a.elements() / std::max<int64_t>(k, 1) * n == out.elements()) {
     multiply_matrices(a, b, out, 1, out.elements() / n, n, k, false, [](int64_t) { return Starts{0, 0}; });
     return one(std::move(out));

@@ -1,4 +1,4 @@
-// Ops that move elements without computing on them.
+// Data movement.
 #include "oracle/call.h"
 #include "oracle/walk.h"
 

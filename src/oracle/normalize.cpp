@@ -1,4 +1,4 @@
-// Softmax and the norms. Variances in two passes: mean first, then squares of differences.
+// Softmax and the norms. Two-pass variances: mean first, then squared differences.
 #include <cmath>
 
 #include "oracle/call.h"
@@ -35,7 +35,7 @@ Outcome evaluate_softmax(const Call& call) {
     std::vector<double> space, result(static_cast<size_t>(rows.length()));
     for (int64_t r = begin; r < end; ++r) {
       const double* row = rows.read(x, r, space);
-      // Infinities and NaN need no care: the differences below turn into NaN as PyTorch's do.
+      // Infinities and NaN need no special case: the differences below become NaN as in PyTorch.
       double most = *std::max_element(row, row + rows.length());
       for (size_t i = 0; i < result.size(); ++i) result[i] = std::exp(row[i] - most);
       double sum = sum_of(rows.length(), [&](int64_t i) { return result[static_cast<size_t>(i)]; });
@@ -75,7 +75,7 @@ Outcome evaluate_batch_norm(const Call& call) {
         moments = {running_mean[c], running_var[c]};
       }
       if (updates) {
-        // The running variance is the sample's, though the normalisation uses the population's.
+        // The running variance is the sample variance, though normalisation uses the population variance.
         double sample_variance =
             moments.variance * static_cast<double>(count) / static_cast<double>(count - 1);
         new_mean[c] = (1 - momentum) * running_mean[c] + momentum * moments.mean;
@@ -92,14 +92,13 @@ Outcome evaluate_batch_norm(const Call& call) {
   return results;
 }
 
-// layer_norm, rms_norm and group_norm: statistics over runs of neighbouring elements.
+// layer_norm, rms_norm and group_norm: statistics over contiguous runs.
 Outcome evaluate_sample_norm(const Call& call) {
   const Tensor& x = call.in();
   const Shape& shape = x.shape();
   double eps = call.attributes().number("eps");
   bool groups = call.op() == Op::group_norm, centred = call.op() != Op::rms_norm;
-  // A run holds `length` elements; element i of run r has the weight (r * skip + i) / plane, modulo
-  // `weights`.
+  // A run has `length` elements; the weight of element i of run r is (r * skip + i) / plane modulo `weights`.
   int64_t length, plane, weights;
   if (groups) {
     plane = element_count({shape.begin() + 2, shape.end()});

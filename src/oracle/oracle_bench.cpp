@@ -1,4 +1,4 @@
-// How much of OpenBLAS's own dgemm rate the interpreter's products reach. "of dgemm" is that share.
+// The share of OpenBLAS's dgemm rate that the interpreter's products reach ("of dgemm").
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -31,7 +31,7 @@ void multiply_square(GemmLibrary library, const Tensor& a, const Tensor& b, std:
     gemm(shape, a.data<double>(), b.data<double>(), c.data());
 }
 
-// GFLOP/s of gemm by itself at 1024^3, the best of five: what everything else is measured against.
+// GFLOP/s of gemm alone at 1024^3, best of five: the reference.
 double reference_rate() {
   static const double rate = [] {
     Tensor a = noise({size, size}), b = noise({size, size});
@@ -61,7 +61,7 @@ void measure(benchmark::State& state, double flops, const Body& body) {
   report(state, flops, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
 }
 
-// One node on noise.
+// One node on random inputs.
 void measure_node(benchmark::State& state, Op op, const std::vector<Shape>& shapes,
                   const Attributes& attributes) {
   Graph graph;

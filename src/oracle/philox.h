@@ -1,4 +1,4 @@
-// Where random numbers come from: the definition that the oracle and generated CUDA share.
+// The definition of random numbers, shared by the oracle and generated CUDA.
 //
 // Philox 4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011): a pure function
 // of a key and a counter, so that element i depends on nothing but the seed, the stream and i.

@@ -49,7 +49,7 @@ double remainder(double a, double b) {
   return rest != 0 && (b < 0) != (rest < 0) ? rest + b : rest;
 }
 
-// NaN wins; of -0 and 0, 0 is the larger one, as in IEEE 754 and in CUDA's min and max.
+// NaN propagates; 0 is larger than -0, as in IEEE 754 and in CUDA's min and max.
 double lesser(double a, double b) {
   if (a == b) return std::signbit(a) ? a : b;
   return std::isnan(a) || a < b ? a : b;
@@ -150,7 +150,7 @@ Outcome evaluate_comparison(const Call& call) {
 }
 
 Outcome evaluate_logic(const Call& call) {
-  // What a shift by more than the width leaves is what one bit at a time would leave.
+  // Shifts by more than the width give the result of shifting bit by bit.
   int64_t bits = 8 * size_of(call.in().dtype());
   switch (call.op()) {
     case Op::logical_and:

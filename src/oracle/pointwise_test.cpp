@@ -83,7 +83,7 @@ TEST(Binary, NaNInExtremes) {
   expect_values(apply(Op::ne, {a, a}), {1, 0, 0});
 }
 
-// As in IEEE 754 and in CUDA, where 0 is larger than -0. 1/x shows the sign.
+// As in IEEE 754 and in CUDA. 1/x shows the sign.
 TEST(Binary, ZeroIsLargerThanMinusZero) {
   Tensor a = floats({2}, {-0.0, 0.0}), b = floats({2}, {0.0, -0.0}), one = floats({}, {1});
   auto inverse = [&](const Tensor& x) { return apply(Op::div, {one, x}); };

@@ -37,7 +37,7 @@ int64_t negated(int64_t x) { return static_cast<int64_t>(-static_cast<uint64_t>(
 
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
-// erfc keeps what 1 + erf loses for large negative x.
+// erfc avoids the cancellation of 1 + erf for large negative x.
 double gelu(double x) { return 0.5 * x * std::erfc(-x / std::numbers::sqrt2); }
 
 double gelu_by_tanh(double x) {
@@ -45,20 +45,20 @@ double gelu_by_tanh(double x) {
   return 0.5 * x * (1 + std::tanh(slope * (x + 0.044715 * x * x * x)));
 }
 
-// Written so that NaN passes: every comparison with it is false.
+// Written so that NaN passes through.
 template <class T>
 T clamped(T x, T low, T high) {
   T raised = x < low ? low : x;
   return raised > high ? high : raised;
 }
 
-// With IEEE 754's order of zeros: of -0 and 0, 0 is the larger one.
+// With 0 larger than -0, as in IEEE 754.
 double clamped_number(double x, double low, double high) {
   double raised = x < low || (x == low && std::signbit(x)) ? low : x;
   return raised > high || (raised == high && std::signbit(high)) ? high : raised;
 }
 
-// lgamma writes a global sign; this one is safe on several threads.
+// lgamma writes a global; lgamma_r is thread-safe.
 double log_gamma(double x) {
   int sign = 0;
   return lgamma_r(x, &sign);
@@ -83,7 +83,7 @@ double inverse_erf(double y) {
   }
   x *= y;
   for (int i = 0; i < 3; ++i) {
-    // Behind 1/2 erfc keeps the digits that erf loses.
+    // Above 1/2 erfc keeps digits that erf loses.
     double error = std::fabs(y) < 0.5 ? std::erf(x) - y
                                       : (y < 0 ? -1 : 1) * ((1 - std::fabs(y)) - std::erfc(std::fabs(x)));
     x -= error / (2 / std::sqrt(std::numbers::pi) * std::exp(-x * x));

@@ -13,7 +13,7 @@ namespace {
 // The input coordinates of a window along one dimension: begin, begin + step, ... below end.
 struct Span {
   int64_t begin, end, step;
-  int64_t padded;  // how long the window is with the padding it covers
+  int64_t padded;  // the window's length including padding it covers
 };
 // spans[dim][output coordinate]
 using Spans = std::array<std::vector<Span>, 3>;
@@ -26,7 +26,7 @@ Spans sliding(const Spatial& in, const Spatial& out, const Attributes& attribute
   for (size_t d = 0; d < 3; ++d)
     for (int64_t i = 0; i < out[d]; ++i) {
       int64_t begin = i * stride[d] - padding[d], end = begin + (kernel[d] - 1) * dilation[d] + 1;
-      // A window in ceil mode may reach past the padding; only what lies within it counts.
+      // A window in ceil mode may extend past the padding; that part doesn't count.
       int64_t padded = std::min(end, in[d] + padding[d]) - begin;
       if (begin < 0) begin += (-begin + dilation[d] - 1) / dilation[d] * dilation[d];
       spans[d].push_back({begin, std::min(end, in[d]), dilation[d], padded});
@@ -91,7 +91,7 @@ std::vector<Tensor> max_pool(const Call& call, const Spans& spans) {
   return results;
 }
 
-// divisor: 0 for the window's size, with or without the padding that it covers.
+// divisor: 0 for the window's size, with or without padding.
 Outcome avg_pool(const Call& call, const Spans& spans, int64_t divisor, bool count_padding) {
   Tensor out = call.result();
   Spatial in = spatial_shape(call.in().shape());

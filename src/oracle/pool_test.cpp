@@ -33,7 +33,7 @@ TEST(AvgPool, Divisors) {
   expect_values(apply(Op::avg_pool, {x}, attributes), {1, 2.5, 4.5});
   attributes.set("divisor", int64_t{10});
   expect_values(apply(Op::avg_pool, {x}, attributes), {0.1, 0.5, 0.9});
-  // The last window of ceil mode reaches past the padding: that part doesn't count.
+  // In ceil mode the last window extends past the padding; that part doesn't count.
   expect_values(apply(Op::avg_pool, {counting({1, 1, 4}, 1)},
                       {{"kernel", Ints{3}}, {"stride", Ints{2}}, {"padding", Ints{0}}, {"ceil", true}}),
                 {2, 3.5});
@@ -61,7 +61,7 @@ TEST(Resize, Modes) {
   expect_values(resize(x, 5, "linear", true), {0, 5, 10, 15, 20});
   expect_values(resize(x, 1, "linear", true), {0});
   expect_values(resize(x, 3, "cubic"), {0, 10, 20});
-  // Asked for a scale of 2.5, coordinates follow it and not 7 / 3.
+  // With a given scale of 2.5, coordinates follow it and not 7 / 3.
   expect_values(resize(x, 7, "linear", false, {2.5}), {0, 1, 5, 9, 13, 17, 20});
   expect_values(resize(longs({1, 1, 2}, {7, 9}), 4, "nearest"), {7, 7, 9, 9});
 }

@@ -48,7 +48,7 @@ Outcome rows_of_integers(const Call& call, Function function) {
   });
 }
 
-// The position of the extreme: the first of equals, and the first NaN before everything.
+// The index of the extreme: the first of equals; the first NaN takes precedence.
 template <bool largest, class T>
 int64_t extreme_position(const T* row, int64_t count) {
   int64_t best = 0;

@@ -1,5 +1,4 @@
-// Interpolation to another size: one spatial dimension after the other, each result a weighted sum of
-// a few neighbours.
+// Interpolation, one spatial dimension after the other; each result is a weighted sum of a few neighbours.
 #include <cmath>
 
 #include "base/parallel.h"
@@ -13,15 +12,15 @@ struct Tap {
   int64_t from;
   double weight;
 };
-// taps[i]: what result coordinate i is made of.
+// taps[i]: the neighbours of result coordinate i.
 using Taps = std::vector<std::vector<Tap>>;
 
 struct Axis {
   int64_t in, out;
-  double scale;  // the one asked for, or 0: then it follows from the sizes
+  double scale;  // as given, or 0: follows from the sizes
 };
 
-// In float, as PyTorch computes it for every dtype: positions on the edge depend on the rounding.
+// In float, as in PyTorch for every dtype: results on the edge depend on the rounding.
 Taps nearest(const Axis& axis, bool exact) {
   float step = axis.scale > 0 ? static_cast<float>(1 / axis.scale)
                               : static_cast<float>(axis.in) / static_cast<float>(axis.out);
@@ -94,7 +93,7 @@ Tensor resample(const Tensor& x, size_t dim, const Taps& taps) {
                    const T* plane = from + row / out * in * inner;
                    const std::vector<Tap>& list = taps[static_cast<size_t>(row % out)];
                    T* line = to + row * inner;
-                   // A single neighbour is taken as it is, whatever its type.
+                   // A single neighbour is copied, whatever its type.
                    if (list.size() == 1) {
                      std::copy_n(plane + list[0].from * inner, inner, line);
                      continue;

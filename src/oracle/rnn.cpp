@@ -1,4 +1,4 @@
-// Recurrences: the input's share of the gates for all steps by one product, then step after step.
+// Recurrences: the inputs' part of the gates for all steps by one product, then step by step.
 #include <cmath>
 
 #include "oracle/blas.h"
@@ -42,7 +42,7 @@ void lstm_cell(const double* x, const double* h, int64_t size, double* cell, dou
   }
 }
 
-// PyTorch's: the reset gate acts on the state's share after its product and bias.
+// As in PyTorch: the reset gate is applied after the state's product and bias.
 void gru_cell(const double* x, const double* h, int64_t size, double* hidden) {
   for (int64_t i = 0; i < size; ++i) {
     double reset = sigmoid(x[i] + h[i]), update = sigmoid(x[size + i] + h[size + i]);
@@ -58,8 +58,8 @@ void plain_cell(const double* x, const double* h, int64_t size, bool relu, doubl
   }
 }
 
-// x (steps, batch, input) to y (steps, batch, directions * output), its columns from `column` on.
-// state (batch, output) and cell (batch, hidden) go in as the first and come out as the last ones.
+// x (steps, batch, input) to y (steps, batch, directions * output), from column `column`. state (batch,
+// output) and cell (batch, hidden) are the first on entry and the last on return.
 void run_direction(const Sizes& s, const std::string& kind, const Weights& weights, const double* x,
                    int64_t input, bool reversed, double* state, double* cell, double* y, int64_t column) {
   int64_t gates = s.gates * s.hidden, row = s.batch * gates;

@@ -11,7 +11,7 @@ TEST(Attention, MasksAndCausality) {
   expect_values(apply(Op::attention, {q, k, v}, {{"scale", 1.0}}), {3, 3});
   expect_values(apply(Op::attention, {q, k, v}, {{"scale", 1.0}, {"causal", true}}), {1, 1.5});
   Tensor keep = Tensor::of(DType::boolean, {2, 3}, {1, 0, 1, 0, 0, 0});
-  expect_values(apply(Op::attention, {q, k, v, keep}, {{"scale", 1.0}}), {3.5, 0});  // nothing to see: zeros
+  expect_values(apply(Op::attention, {q, k, v, keep}, {{"scale", 1.0}}), {3.5, 0});  // fully masked: zeros
   Tensor strict =
       apply(Op::attention, {q, k, v, keep}, {{"scale", 1.0}, {"weights", std::string("softmax")}});
   EXPECT_EQ(strict.data<double>()[0], 3.5);

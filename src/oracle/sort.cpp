@@ -1,4 +1,4 @@
-// sort, topk and searchsorted. NaN counts as larger than everything; of equals the first stays first.
+// sort, topk and searchsorted. NaN is larger than everything; sorts are stable.
 #include <numeric>
 
 #include "oracle/call.h"
@@ -14,7 +14,7 @@ bool less(T a, T b) {
   return !a_nan && (b_nan || a < b);
 }
 
-// The first `keep` of each row in order, and where they came from.
+// The first `keep` of each row in order, and their indices.
 template <class T>
 Outcome ordered(const Call& call, int64_t keep, bool descending) {
   Tensor values = call.result(0), positions = call.result(1);
@@ -29,7 +29,7 @@ Outcome ordered(const Call& call, int64_t keep, bool descending) {
     for (int64_t r = begin; r < end; ++r) {
       const T* row = rows.read(x, r, space);
       std::iota(order.begin(), order.end(), 0);
-      // The position decides between equals, which makes any sort a stable one.
+      // Ties are broken by position, so that any sort is stable.
       std::partial_sort(order.begin(), order.begin() + keep, order.end(), [&](int64_t a, int64_t b) {
         if (descending ? less(row[b], row[a]) : less(row[a], row[b])) return true;
         if (descending ? less(row[a], row[b]) : less(row[b], row[a])) return false;
@@ -55,7 +55,7 @@ Outcome evaluate_sort(const Call& call) {
 
 Outcome evaluate_topk(const Call& call) {
   int64_t k = call.attributes().integer("k");
-  // A tensor of rank 0 keeps its one element whatever k says.
+  // A tensor of rank 0 keeps its one element for any k.
   if (call.in().rank() == 0) k = 1;
   bool largest = call.attributes().flag("largest");
   return with_element(call.in().dtype(),
@@ -74,7 +74,7 @@ Outcome evaluate_searchsorted(const Call& call) {
     parallel_for(out.elements(), 1024, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const T* row = rows + (shared ? 0 : i / width * length);
-        // The first element that is not before the value; comparisons with NaN say "before".
+        // The first element not before the value; comparisons with NaN count as "before".
         y[i] = std::partition_point(row, row + length,
                                     [&](T each) { return right ? !(each > x[i]) : !(each >= x[i]); }) -
                row;

@@ -1,4 +1,4 @@
-// Sums of many doubles, in pairs: the error grows with the logarithm of the count.
+// Pairwise sums: the error grows with the logarithm of the count.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ double sum_between(int64_t begin, int64_t end, const Term& term) {
     int64_t middle = begin + (end - begin) / 2;
     return sum_between(begin, middle, term) + sum_between(middle, end, term);
   }
-  // Four chains, so that additions don't wait for each other.
+  // Four chains, for instruction-level parallelism.
   double sums[4] = {};
   int64_t i = begin;
   for (; i + 4 <= end; i += 4)

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t grain = 1 << 16;
 
-// Element i of a file of `Stored`s, as the interpreter holds it.
+// Element i of stored data, as the interpreter holds it.
 template <class Stored, class Held, class Convert>
 void decode_all(std::span<const std::byte> bytes, Held* out, Convert convert) {
   parallel_for(static_cast<int64_t>(bytes.size() / sizeof(Stored)), grain, [&](int64_t begin, int64_t end) {
@@ -41,7 +41,7 @@ void encode_all(const Held* in, int64_t count, std::byte* out, Convert convert) 
   });
 }
 
-// One way out for every pair of kinds: through the number that the held element is.
+// One conversion for every pair of kinds: through the element's value.
 template <class Held>
 void encode_as(DType dtype, const Held* in, int64_t count, std::byte* out) {
   auto number = [](Held value) { return static_cast<double>(value); };

@@ -1,6 +1,6 @@
-// What the interpreter computes on: row-major elements, wider than their dtype says.
-//   floats of every dtype are doubles, never rounded: a cast from f32 to f16 changes only the label;
-//   integers and bool are int64_t, kept within their dtype's range by whoever writes them.
+// The interpreter's tensor: row-major elements, wider than their dtype.
+//   Floats of every dtype are doubles, never rounded: a cast from f32 to f16 changes only the label.
+//   Integers and bool are int64_t, kept within their dtype's range by the code that writes them.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ namespace stitch::oracle {
 class Tensor {
  public:
   Tensor() : Tensor(DType::f32, {0}) {}
-  // Elements are not set. Throws std::bad_alloc.
+  // Uninitialised. Throws std::bad_alloc.
   Tensor(DType dtype, Shape shape);
-  // From numbers, for tests and constants: converted as a cast to `dtype` would.
+  // From numbers, for tests and constants; converted like a cast.
   static Tensor of(DType dtype, Shape shape, const std::vector<double>& values);
-  // From the little-endian elements of a file; as many bytes as the type has.
+  // From little-endian elements; the byte count must match.
   static Result<Tensor> from_bytes(DType dtype, Shape shape, std::span<const std::byte> bytes);
 
   DType dtype() const { return dtype_; }
@@ -36,7 +36,7 @@ class Tensor {
     require(holds<T>(), "a tensor read as what it isn't");
     return reinterpret_cast<const T*>(buffer_.get());
   }
-  // Only for the one who just made the tensor: elements that are shared never change.
+  // Only for the tensor's creator: shared elements never change.
   template <class T>
   T* writable() {
     require(holds<T>(), "a tensor written as what it isn't");
@@ -44,7 +44,7 @@ class Tensor {
     return reinterpret_cast<T*>(buffer_.get());
   }
 
-  // The same elements under another shape, or under another dtype of the same kind; nothing is copied.
+  // The same elements under another shape, or another dtype of the same kind, without a copy.
   Tensor reshaped(Shape shape) const;
   Tensor labelled(DType dtype) const;
   Tensor copy() const;
@@ -65,7 +65,7 @@ class Tensor {
   std::shared_ptr<std::byte[]> buffer_;
 };
 
-// An integer wrapped into the dtype's range, as its arithmetic would; bool: is it non-zero.
+// An integer wrapped into the dtype's range; bool: non-zero.
 inline int64_t wrapped(int64_t value, DType dtype) {
   switch (dtype) {
     case DType::i32: return static_cast<int32_t>(value);
@@ -76,11 +76,11 @@ inline int64_t wrapped(int64_t value, DType dtype) {
   }
 }
 
-// Towards zero. What C leaves undefined is what CUDA and aarch64 do: NaN is 0, i64 and i32 saturate,
-// and narrower ones wrap.
+// Truncates. Where C is undefined, as on CUDA and aarch64: NaN is 0, i64 and i32 saturate, narrower types
+// wrap.
 int64_t to_integer(double value, DType dtype);
 
-// Calls body(double{}) for floats and body(int64_t{}) for the rest: its argument says the element type.
+// Calls body(double{}) for floats and body(int64_t{}) for the rest.
 template <class Body>
 decltype(auto) with_element(DType dtype, Body&& body) {
   if (is_floating(dtype)) return body(double{});

@@ -22,9 +22,9 @@ TEST(Half, EveryNumberComesBack) {
 
 TEST(Half, RoundsOnceToNearestEven) {
   EXPECT_EQ(to_half_bits(1), 0x3c00);
-  EXPECT_EQ(to_half_bits(1 + 0x1p-11), 0x3c00);            // a tie goes to even
-  EXPECT_EQ(to_half_bits(1 + 3 * 0x1p-11), 0x3c02);        // a tie goes to even, upwards
-  EXPECT_EQ(to_half_bits(1 + 0x1p-11 + 0x1p-40), 0x3c01);  // float would make a tie of it
+  EXPECT_EQ(to_half_bits(1 + 0x1p-11), 0x3c00);            // ties to even
+  EXPECT_EQ(to_half_bits(1 + 3 * 0x1p-11), 0x3c02);        // ties to even, upwards
+  EXPECT_EQ(to_half_bits(1 + 0x1p-11 + 0x1p-40), 0x3c01);  // rounding to float first would make a tie
   EXPECT_EQ(to_half_bits(65519.99), 0x7bff);
   EXPECT_EQ(to_half_bits(65520), 0x7c00);
   EXPECT_EQ(to_half_bits(-0x1p-24), 0x8001);

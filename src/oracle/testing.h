@@ -1,4 +1,4 @@
-// What the tests of every family need: one op on small tensors.
+// For tests: one op on small tensors.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ inline Numbers values(const Tensor& tensor) {
   return out;
 }
 
-// NaN equals NaN; finite numbers may differ in the last places.
+// NaN equals NaN; finite numbers may differ in the last digits.
 inline void expect_values(const Tensor& tensor, const Numbers& wanted, double tolerance = 1e-12) {
   Numbers got = values(tensor);
   ASSERT_EQ(got.size(), wanted.size());

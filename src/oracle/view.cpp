@@ -1,4 +1,4 @@
-// Views. A reshape shares its operand's elements; the others copy, because tensors here are contiguous.
+// Views. A reshape shares its operand's elements; the others copy, since tensors here are contiguous.
 #include "oracle/call.h"
 #include "oracle/walk.h"
 

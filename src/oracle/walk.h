@@ -88,8 +88,8 @@ void walk_in_order(const Walk<N>& given, const Body& body) {
   walk_range(walk, 0, element_count(walk.shape), body);
 }
 
-// A tensor as rows along `dims`: rows are numbered row-major by the other dimensions, and a row's
-// elements stand row-major by `dims`.
+// A tensor as rows along `dims`: rows are numbered row-major by the other dimensions, and a row's elements
+// are row-major by `dims`.
 class Rows {
  public:
   Rows(const Shape& shape, const std::vector<bool>& along) {

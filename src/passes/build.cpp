@@ -18,7 +18,7 @@ ValueId Builder::slice(ValueId of, int64_t dim, int64_t start, int64_t end, std:
 
 namespace {
 
-// "y_2", made in the name of "y".
+// "y_2", derived from "y".
 bool is_made_in_the_name_of(std::string_view name, std::string_view other) {
   if (!name.starts_with(other) || name.size() < other.size() + 2 || name[other.size()] != '_') return false;
   return name.find_first_not_of("0123456789", other.size() + 1) == std::string_view::npos;
@@ -26,7 +26,7 @@ bool is_made_in_the_name_of(std::string_view name, std::string_view other) {
 
 }  // namespace
 
-// What stands in a value's place gets its name, by which others know what was seen of the model.
+// A replacement takes over the old value's name, which recorded reference data refers to.
 void replace_uses(Graph& graph, const std::map<ValueId, ValueId>& replacement) {
   for (auto [from, to] : replacement) {
     const std::string name = graph[from].name;

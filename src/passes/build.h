@@ -1,4 +1,4 @@
-// For passes that put new nodes in the place of old ones.
+// For passes that replace nodes by new ones.
 #pragma once
 
 #include <map>
@@ -7,12 +7,12 @@
 
 namespace stitch {
 
-// Appends nodes in the name of one that is there.
+// Appends nodes that take module and source line from an existing one.
 class Builder {
  public:
   Builder(Graph& graph, Node model) : graph_(graph), model_(std::move(model)) {}
   ValueId add(Op op, std::vector<ValueId> operands, const Attributes& attributes, std::string_view name);
-  // [start, end) along `dim`; everything is no slice.
+  // [start, end) along `dim`; no node for the whole range.
   ValueId slice(ValueId of, int64_t dim, int64_t start, int64_t end, std::string_view name);
 
  private:
@@ -20,8 +20,7 @@ class Builder {
   Node model_;
 };
 
-// Uses of the first become uses of the second, nodes get an order in which they can run, and what nobody uses
-// any more goes.
+// Replaces uses of the first by uses of the second, sorts the nodes topologically and removes unused ones.
 void replace_uses(Graph& graph, const std::map<ValueId, ValueId>& replacement);
 
 }  // namespace stitch

@@ -1,4 +1,4 @@
-// Views of views become one view, and views that show everything as it is go.
+// Merges views of views and removes identity views.
 #include <algorithm>
 
 #include "passes/pipeline.h"
@@ -34,7 +34,7 @@ bool moves_only_ones(const Graph& graph, const Node& node) {
   return true;
 }
 
-// node(maker(x)) as one node on x, if there is such a thing.
+// node(maker(x)) as one node on x, if possible.
 bool merge(Node& node, const Node& maker) {
   if (node.op != maker.op) return false;
   switch (node.op) {

@@ -1,4 +1,4 @@
-// Two nodes with the same op, operands and attributes are one. Random ops differ by their stream.
+// Merges nodes with the same op, operands and attributes. Random ops differ by their stream.
 #include <map>
 
 #include "graph/text.h"

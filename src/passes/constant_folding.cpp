@@ -1,6 +1,6 @@
-// What needs no input and no weight is computed now, with the oracle, where the result has a short
-// name: one value everywhere (full) or evenly spaced (iota). Tables that are neither stay ops: they
-// are cheap on the GPU, and data would have to be rounded.
+// Evaluates nodes that depend on no input or weight with the oracle, where the result is one value everywhere
+// (full) or evenly spaced (iota). Other tables stay ops: they are cheap on the GPU, and as data they would
+// have to be rounded.
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -24,7 +24,7 @@ std::vector<double> numbers(const Tensor& tensor) {
 }
 
 bool exactly(const Tensor& tensor) {
-  // Integers past 2^53 don't fit an attribute.
+  // Integers above 2^53 don't fit an attribute.
   if (tensor.floating()) return true;
   constexpr int64_t most = int64_t{1} << 53;
   const int64_t* begin = tensor.data<int64_t>();
@@ -55,7 +55,7 @@ bool foldable(const Graph& graph, const Node& node) {
                              [&](ValueId id) { return graph.type(id).elements() <= most_elements; });
 }
 
-// A view of one value everywhere is one value everywhere, however large.
+// A view of a full is a full, however large.
 std::optional<Node> view_of_full(const Graph& graph, const Node& node, const std::vector<int32_t>& made_by) {
   if (info(node.op).family != Family::view && node.op != Op::cast) return std::nullopt;
   int32_t maker = made_by[index_of(node.operands[0])];
@@ -91,7 +91,7 @@ bool fold_constants(Graph& graph) {
     }
     if (!constant) continue;
     auto results = oracle::evaluate_node(graph, node, operands);
-    if (!results) continue;  // an index out of range, say: left for the run to report
+    if (!results) continue;  // e.g. an index out of range: reported at run time
     for (size_t i = 0; i < node.results.size(); ++i) known.insert_or_assign(node.results[i], (*results)[i]);
     if (node.op == Op::full || node.op == Op::iota || node.results.size() != 1) continue;
     if (auto form = short_form((*results)[0])) become(node, *std::move(form));

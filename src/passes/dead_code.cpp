@@ -1,4 +1,4 @@
-// Nodes whose results reach no output and no update go.
+// Removes nodes whose results reach no output and no update.
 #include "passes/pipeline.h"
 
 namespace stitch {

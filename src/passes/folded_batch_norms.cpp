@@ -1,6 +1,6 @@
-// A batch norm by fixed statistics scales and shifts every filter of the convolution before it:
+// A batch norm with fixed statistics scales and shifts every filter of the convolution before it:
 //   (w · x + b - mean) s + beta   is   (s w) · x + (b - mean) s + beta,   s = gamma / sqrt(variance + eps)
-// Both are batch norms of weights alone, in float64: they run once, when a program is created, so that other
+// Both are batch norms of weights alone, in float64. They run when a program is created, so that other
 // weights can still be loaded.
 #include <algorithm>
 
@@ -35,7 +35,7 @@ class BatchNormFolding {
   }
 
  private:
-  // A weight that no forward pass changes.
+  // A weight that the forward pass doesn't change.
   bool is_fixed(ValueId id) const {
     const bool updated = std::ranges::find(graph_.updates, id, &Update::target) != graph_.updates.end();
     return id == ValueId::none || (graph_[id].has_data() && !updated);
@@ -76,7 +76,7 @@ class BatchNormFolding {
       return builder.add(Op::batch_norm, {x, gain, beta, centre, variance}, norm.attributes, name + what);
     };
 
-    // Filters stand along the dimension that a batch norm's channels do.
+    // Filters are along the dimension of the batch norm's channels.
     const Shape shape = graph_.type(product.operands[1]).shape;
     const bool transposed = product.op == Op::conv_transpose;
     const int64_t filters = shape[transposed ? 1 : 0];
@@ -90,7 +90,7 @@ class BatchNormFolding {
                        ? zeros({1, filters})
                        : reshaped(doubled(product.operands[2], ".offsets"), {1, filters}, ".row");
     bias = reshaped(normed(bias, optional_operand(norm, 2), mean, ".shifted"), {filters}, ".line");
-    // A convolution's bias keeps the range of FP32: folded, it may be past what fp16 holds.
+    // The folded bias may exceed fp16, so a convolution's stays FP32.
     const bool narrow = size_of(dtype) < size_of(DType::f32) && product.op != Op::linear;
     bias = builder.add(Op::cast, {bias}, {{"dtype", narrow ? DType::f32 : dtype}}, name + ".bias");
     return builder.add(product.op, {product.operands[0], weight, bias}, product.attributes, name);

@@ -1,10 +1,10 @@
-// Convolutions of one image whose results are concatenated, as in a Fire module, are one convolution with all
-// of their filters, smaller ones amid zeros:
+// Convolutions of one image whose results are concatenated, as in a Fire module, become one convolution with
+// all their filters, smaller ones padded with zeros:
 //   concat(relu(conv(x, V, 1 x 1)), relu(conv(x, W, 3 x 3)))   is   relu(conv(x, [pad(V); W], 3 x 3))
-// The image is read once, and nobody copies the results: that alone takes half of a Fire module's time. Zeros
-// are multiplied instead, which is cheap for few channels (up to 32, by the bytes and tensor cores of an
-// H200). Zero times infinity is NaN, beside the pixel that is infinite: only where every output sees all
-// pixels, and is NaN anyway.
+// The image is read once and the results aren't copied, which alone takes half of a Fire module's time.
+// Multiplying by the zeros is cheap for few channels (up to 32, by an H200's bandwidth and tensor cores).
+// Zero times infinity is NaN next to an infinite pixel, so this is done only where every output depends on
+// all pixels and is NaN anyway.
 #include <algorithm>
 #include <optional>
 
@@ -32,7 +32,7 @@ class Joining {
     for (size_t n = 0; n < count; ++n) {
       const Node concat = graph_.nodes[n];
       if (auto parts = parts_of(concat)) {
-        // Nodes that are added may move those that are there.
+        // Copies: adding nodes invalidates pointers.
         std::vector<Node> convolutions;
         for (const Joined& part : *parts) convolutions.push_back(*part.convolution);
         std::optional<Node> activation;
@@ -82,7 +82,7 @@ class Joining {
     }
     for (const Joined& part : out)
       if (!goes_with(part, out.front())) return std::nullopt;
-    // One of them has room for the others.
+    // The largest filter must contain the others.
     const Node& largest = *largest_of(out).convolution;
     for (const Joined& part : out)
       if (!offsets_in(*part.convolution, largest)) return std::nullopt;
@@ -112,7 +112,7 @@ class Joining {
       return element_count({weight.begin() + 1, weight.end()});
     });
   }
-  // Before and behind each dimension of a filter, so that it sees the same pixels as one of the larger ones.
+  // Padding before and after each dimension of a filter so that it sees the same pixels as the larger one.
   std::optional<std::vector<int64_t>> offsets_in(const Node& node, const Node& larger) const {
     const Shape &own = graph_.type(node.operands[1]).shape, &room = graph_.type(larger.operands[1]).shape;
     const auto &padding = node.attributes.integers("padding"), &most = larger.attributes.integers("padding");
@@ -145,7 +145,7 @@ class Joining {
         largest.operands[0], builder.add(Op::concat, weights, {{"dim", int64_t{0}}}, name + ".weight")};
     if (!biases.empty())
       operands.push_back(builder.add(Op::concat, biases, {{"dim", int64_t{0}}}, name + ".bias"));
-    // By these names the reference says what rounding does to all of them.
+    // The reference's rounding data refers to these names.
     const ValueId product =
         builder.add(Op::conv, operands, largest.attributes, activation ? name + ".joined" : name);
     return activation ? builder.add(activation->op, {product}, activation->attributes, name) : product;

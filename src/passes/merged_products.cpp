@@ -1,6 +1,6 @@
-// Products of one tensor with several weights become one product with the weights behind each other, and
-// views of its result: q, k and v, a gate and what it lets through. In 16 bits, where such a product is over
-// before it has filled the GPU, one launch does what three did.
+// Products of one tensor with several weights (q, k and v; a gate and its value) become one product with the
+// weights concatenated, and views of its result. For 16-bit types, where one such product doesn't fill the
+// GPU: one launch instead of three.
 #include <algorithm>
 
 #include "passes/build.h"
@@ -27,7 +27,7 @@ class Merger {
 
  private:
   bool may_join(const Node& node) const {
-    constexpr double large = 2e10;  // operations: then there is nothing to gain
+    constexpr double large = 2e10;  // operations; nothing to gain above
     if (node.op != Op::linear || !is_weight(node.operands[1]) ||
         (has_bias(node) && !is_weight(node.operands[2])))
       return false;
@@ -38,7 +38,8 @@ class Merger {
            !ends_in_a_library(node.results[0]);
   }
 
-  // What a library does behind the product, and couldn't for a part of it; or a result that is handed out.
+  // The library fuses what follows into its epilogue, which it can't do for a part of the result; or the
+  // result is an output.
   bool ends_in_a_library(ValueId value) const {
     if (std::ranges::find(graph_.outputs, value) != graph_.outputs.end() ||
         std::ranges::find(graph_.updates, value, &Update::value) != graph_.updates.end())
@@ -50,8 +51,8 @@ class Merger {
     return (follower.op == Op::relu || follower.op == Op::gelu) && !is_gate(value, follower.results[0]);
   }
 
-  // Is what is bent then multiplied with another product of the same tensor? That takes a pass over both
-  // anyway, which bends on the way.
+  // Whether the activation is then multiplied with another product of the same tensor. That needs a pass over
+  // both, which can apply the activation as well.
   bool is_gate(ValueId product, ValueId bent) const {
     const auto& next = users_[index_of(bent)];
     if (next.size() != 1) return false;
@@ -76,7 +77,7 @@ class Merger {
            std::ranges::find(graph_.updates, value, &Update::target) == graph_.updates.end();
   }
 
-  // Zeros: Whisper's keys have none, its queries and values do.
+  // Zeros, for mixed cases: Whisper's keys have no bias, its queries and values do.
   ValueId no_bias(Builder& builder, const Node& node) {
     const TensorType& type = graph_.type(node.results[0]);
     return builder.add(Op::full, {},

@@ -1,9 +1,8 @@
-// A reshape of what comes in that several nodes use becomes one for each product among them: a product reads
-// through a view that is its own, and one that is shared would be copied for all. And every scatter has its
-// own constant to begin with: zeros that several share would be written to memory and read again by each. And
-// views of views of what comes in, keys and values that are cut out of one cache, are each a chain of their
-// own. And whoever gathers or scatters by an index that was expanded has an expansion of its own: shared,
-// every index would be in memory as often as a row has elements.
+// Duplicates cheap nodes for each of their users:
+// - a reshape of an input: a product reads through a view of its own, but a shared one would be copied;
+// - a scatter's initial constant: shared zeros would be written to memory and read again;
+// - chains of views of an input, such as keys and values sliced from one cache;
+// - an expanded index of gathers and scatters: shared, it would be stored once per element of a row.
 #include <algorithm>
 
 #include "passes/build.h"
@@ -42,7 +41,7 @@ bool give_own_expansions(Graph& graph) {
   return changed;
 }
 
-// What only views read, through nothing but views of a leaf.
+// Chains of views of a leaf that only views read.
 bool give_own_chains(Graph& graph) {
   std::vector<int32_t> makers = producers(graph);
   std::vector<std::vector<int32_t>> used_by = users(graph);
@@ -59,7 +58,7 @@ bool give_own_chains(Graph& graph) {
     }
   };
   bool changed = false;
-  // From the end: those who read a view are told apart before the view is.
+  // From the end: readers of a view are separated before the view itself.
   for (size_t i = graph.nodes.size(); i-- > 0;) {
     const Node view = graph.nodes[i];
     if (!is_view(view.op) || is_wanted(view.results[0]) || !begins_at_leaf(view)) continue;
@@ -104,7 +103,7 @@ bool give_own_views(Graph& graph) {
     std::vector<int32_t> users = used_by[index_of(view.results[0])];
     std::ranges::sort(users);
     users.erase(std::ranges::unique(users).begin(), users.end());
-    // Whoever is left alone keeps the first.
+    // The last user keeps the original.
     for (size_t left = users.size(); int32_t user : users) {
       if (left == 1 || !takes_own(graph.nodes[static_cast<size_t>(user)])) continue;
       ValueId own = Builder(graph, view)

@@ -1,8 +1,8 @@
-// An einsum of three and more operands becomes element-wise multiplications and einsums of two, which
-// libraries and loops know how to compute:
+// An einsum of three or more operands becomes element-wise multiplications and einsums of two, which
+// libraries and loops can compute:
 //   bclhn,bchpn,bhcl->bclhp   is   (bclhn · bhcl),bchpn->bclhp
-// An operand whose letters another one has is multiplied into the smallest such; otherwise the first two are
-// contracted, with the letters that both keep outside.
+// An operand whose letters are a subset of another's is multiplied into the smallest such; otherwise the
+// first two are contracted, keeping the letters that are needed later.
 #include <algorithm>
 
 #include "graph/einsum.h"
@@ -28,7 +28,7 @@ class Pairs {
       terms_.push_back({einsum.operands[i], node.operands[i]});
   }
 
-  // No diagonals, and nothing that is summed in one operand alone.
+  // No diagonals, and no letter that is summed in one operand alone.
   bool can_be_paired() const {
     return std::ranges::all_of(terms_, [&](const Term& term) {
       return std::ranges::all_of(term.letters, [&](char letter) {
@@ -50,14 +50,14 @@ class Pairs {
 
   int64_t elements(const Term& term) const { return graph_.type(term.value).elements(); }
 
-  // Its letters are the other's, and none of them is left for one operand alone to sum.
+  // Whether its letters are a subset of the other's, and no letter remains to be summed in one operand alone.
   bool goes_into(const Term& small, const Term& large) const {
     return std::ranges::all_of(small.letters, [&](char letter) {
       return has(large.letters, letter) && (has(result_, letter) || holders(letter) > 2);
     });
   }
 
-  // Of two with the same letters the first stays as it is: its order suits the product that it comes from.
+  // With equal letters the first keeps its order, which suits the product it comes from.
   bool multiply_one_into_another() {
     size_t from = 0, into = 0;
     for (size_t i = 0; i < terms_.size(); ++i)
@@ -72,7 +72,7 @@ class Pairs {
     return true;
   }
 
-  // The small one's dimensions in the large one's order, with ones where it has none.
+  // The small operand's dimensions in the large one's order, with ones for missing letters.
   ValueId spread(const Term& small, const Term& large) {
     const Shape shape = graph_.type(small.value).shape;
     Shape dims, wide;

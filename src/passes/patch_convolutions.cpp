@@ -1,6 +1,6 @@
-// A convolution whose windows touch but don't overlap multiplies patches by a matrix: what a transformer does
-// first with an image. Of few channels no convolution of a library is made for it.
-//   conv(x, W, b), stride = kernel   is   patches(x) · W' + b
+// A convolution with stride = kernel multiplies non-overlapping patches by a matrix, as a transformer's first
+// layer does with an image. Libraries have no good convolution for it with few channels.
+//   conv(x, W, b)   is   patches(x) · W' + b
 #include <algorithm>
 
 #include "passes/build.h"
@@ -40,7 +40,7 @@ ValueId patches_product(Graph& graph, const Node& node) {
   for (int64_t d = 0; d < spatial; ++d) {
     const auto at = static_cast<size_t>(d) + 2;
     image = builder.slice(image, d + 2, 0, result[at] * weight[at],
-                          name + ".whole");  // a rest that no window takes
+                          name + ".whole");  // drops a remainder that no window covers
     split.insert(split.end(), {result[at], weight[at]});
     order.push_back(2 + 2 * d);
     back.push_back(1 + d);

@@ -14,15 +14,15 @@ namespace stitch {
 
 struct Pass {
   std::string_view name;
-  std::string_view why;  // why it stands where it stands
-  bool (*run)(Graph&);   // true: it changed something
+  std::string_view why;  // why it comes at this place
+  bool (*run)(Graph&);   // true: changed the graph
 };
 
 using PassNames = std::set<std::string, std::less<>>;
 
 struct PassOptions {
   PassNames skip;
-  std::function<void(const Pass&, const Graph& before, const Graph& after)> on_change;  // a dump, say
+  std::function<void(const Pass&, const Graph& before, const Graph& after)> on_change;  // e.g. to dump both
 };
 
 struct PassTiming {
@@ -38,10 +38,9 @@ using PassReport = std::vector<PassTiming>;
 PassReport run_pipeline(Graph& graph, std::span<const Pass> pipeline, PassOptions options = {});
 
 std::span<const Pass> cleanup_pipeline();
-// Those that compute something else that is the same over the reals.
+// Passes whose result is equal over the reals, not bit for bit.
 PassNames algebraic_passes();
 
-// The passes.
 bool remove_dead_code(Graph& graph);
 bool fold_constants(Graph& graph);
 bool recognize_attention(Graph& graph);
@@ -72,9 +71,9 @@ bool scale_weights_of_products(Graph& graph);
 bool give_own_views(Graph& graph);
 bool copy_shared_images(Graph& graph);
 
-// Every use of a value becomes a use of another; used by the passes.
+// Replaces every use of a value by a use of another.
 void replace_uses(Graph& graph, std::span<const ValueId> replacement);
-// Nodes that a pass added stand at the end: each goes before the first that needs it.
+// Moves nodes that a pass appended before their first user.
 void sort_nodes(Graph& graph);
 
 }  // namespace stitch

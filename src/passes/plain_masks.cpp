@@ -1,7 +1,6 @@
-// A mask that no input and no weight has a say in is looked at once: one that hides nothing goes, and one
-// that hides the keys behind each query is attention's own `causal`, which computes half and reads no mask.
-// One that hides others, a window say, is a bool mask, even where the model adds it: kernels skip what it
-// hides.
+// A mask that depends on no input and no weight is evaluated here. One that hides nothing is removed; one
+// that hides the keys after each query becomes `causal`, which computes half and reads no mask. Any other,
+// e.g. a window, becomes a bool mask even if the model adds it: kernels skip what it hides.
 #include <algorithm>
 #include <array>
 #include <set>
@@ -56,7 +55,7 @@ class Masks {
       const bool before = i % keys <= i / keys % queries;
       bool kept = false;
       if (tensor.floating()) {
-        // Less than this is no weight whatever the scores are: 65504 is the largest number of fp16.
+        // Adding this leaves no weight, whatever the scores: 65504 is the largest number in fp16.
         const double added = tensor.data<double>()[i];
         if (added != 0 && !(added <= -6e4)) return Hides::something;
         kept = added == 0;
@@ -70,7 +69,7 @@ class Masks {
     }
     if (all) return Hides::nothing;
     if (triangle) return Hides::what_follows;
-    // A query that keeps nothing weighs by what was added, not by nothing at all.
+    // A query without visible keys is weighted by the added values.
     return tensor.floating() && every_row ? Hides::some_keys : Hides::something;
   }
 

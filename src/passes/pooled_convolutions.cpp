@@ -1,7 +1,6 @@
-// An average over pixels of a convolution that mixes the channels of single pixels is that convolution of
-// the average:
+// An average pool after a 1 x 1 convolution is moved before it:
 //   pool(w · x + b) = w · pool(x) + b
-// which leaves it fewer pixels: a quarter of them behind DenseNet's transitions.
+// so that the convolution has fewer pixels, a quarter in DenseNet's transitions.
 #include <algorithm>
 
 #include "passes/build.h"
@@ -22,7 +21,7 @@ bool mixes_channels_only(const Graph& graph, const Node& node) {
          all_are(node.attributes.integers("stride"), 1) && all_are(node.attributes.integers("padding"), 0);
 }
 
-// Its weights add up to one everywhere, so that a bias stays what it is.
+// Whether its weights add up to one everywhere, so that a bias is unchanged.
 bool averages(const Node& node) {
   if (node.op == Op::adaptive_avg_pool) return true;
   return node.op == Op::avg_pool && all_are(node.attributes.integers("padding"), 0) &&

@@ -1,7 +1,7 @@
-// Sums, means and pools along the features that a product makes are taken of its weight instead:
+// Sums, means and pools over a product's output features are applied to its weight instead:
 //   Σ_j (x · W')_ij = x · (Σ_j W_jk)'
-// The weight's sum is the same in every run, and the product shrinks to what is left of it. Multiplications
-// by constants, added parameters and reshapes in between go along.
+// The weight's sum is computed once, and the product shrinks. Multiplications by constants, added parameters
+// and reshapes in between are moved along.
 #include <algorithm>
 #include <optional>
 
@@ -11,7 +11,7 @@ namespace stitch {
 
 namespace {
 
-// Groups of `size` neighbours along the last dimension become one element each.
+// Reduces groups of `size` neighbours along the last dimension.
 struct Pool {
   Op reduce;  // sum or mean
   int64_t size;
@@ -21,7 +21,8 @@ class Rewriter {
  public:
   explicit Rewriter(Graph& graph) : graph_(graph), made_by_(producers(graph)), used_by_(users(graph)) {}
 
-  // What `pool` makes of a value, computed by new nodes at the end of the graph. `dry`: only whether it can.
+  // The pooled value, computed by new nodes at the end of the graph. `dry`: only checks whether it is
+  // possible.
   std::optional<ValueId> pooled(ValueId value, const Pool& pool, bool dry) {
     const Node* found = maker(value);
     if (!found || used_by_[index_of(value)].size() != 1 || is_wanted(value)) return std::nullopt;
@@ -55,7 +56,7 @@ class Rewriter {
     return (*added)[0];
   }
 
-  // New nodes say where they come from.
+  // The origin that new nodes record.
   void stand_for(const Node& node) { where_ = node.where, module_ = node.module; }
 
  private:
@@ -121,7 +122,7 @@ class Rewriter {
     return add(node.op, std::move(operands), node.attributes);
   }
 
-  // Plus or minus a parameter that goes along the features.
+  // Plus or minus a parameter along the features.
   std::optional<ValueId> of_shifted(const Node& node, const Pool& pool, bool dry) {
     const Shape& shape = graph_.type(node.results[0]).shape;
     size_t made = is_weight(node.operands[1]) ? 0 : 1;
@@ -182,7 +183,7 @@ bool pool_weights_of_products(Graph& graph) {
     ValueId made = *rewriter.pooled(node.operands[0], *pool, false);
     const Shape shape = graph.type(node.results[0]).shape;
     if (graph.type(made).shape != shape) made = rewriter.add(Op::reshape, {made}, {{"shape", shape}});
-    // To where the pool stood.
+    // Move the new nodes to the pool's position.
     std::rotate(graph.nodes.begin() + static_cast<std::ptrdiff_t>(n),
                 graph.nodes.begin() + static_cast<std::ptrdiff_t>(end), graph.nodes.end());
     n += graph.nodes.size() - end;

@@ -1,9 +1,8 @@
-// Attention that a model writes out, matmul(softmax(matmul(q, kᵀ) · scale + mask), v), becomes one node, so
-// that its scores need never reach memory. On the way from the first product to the second: factors (numbers,
-// or one a head; also of q and of k), a soft cap (cap · tanh(score / cap)), masks that are added or filled
-// with -inf or with a number that leaves no weight, reshapes of the batch (windows), casts to a wider type
-// and back, then softmax or ReLU. Scores that are not finite may come out as another NaN or infinity;
-// everything else is the same computation.
+// Attention written out, matmul(softmax(matmul(q, kᵀ) · scale + mask), v), becomes one node, so that its
+// scores need never reach memory. Accepted between the two products: factors (numbers, or one per head; also
+// on q and k), a soft cap (cap · tanh(score / cap)), masks that are added or filled with -inf or with a
+// number that leaves no weight, reshapes of the batch (windows), casts to a wider type and back, softmax or
+// ReLU. Scores that are not finite may give another NaN or infinity; everything else is the same computation.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,29 +14,28 @@ namespace stitch {
 
 namespace {
 
-// Wider heads are products that libraries do well, with scores smaller than q and k. One product a tile of 16
-// bits reaches further, and so does a few queries' reading of their keys.
+// Wider heads are left to library products, since their scores are smaller than q and k. Kernels for 16-bit
+// types and for few queries handle wider heads.
 constexpr int64_t widest_head = 128, widest_head_of_halves = 256, widest_head_of_few = 512, few_queries = 8;
 
-// A fill that no score comes near: 65504 is the largest number of fp16. Added to a score, `absorbing` is what
-// comes out, in FP32 too: a query that keeps nothing weighs all keys the same, as it does when they are
-// filled.
+// A fill far below any score: 65504 is the largest number in fp16. `absorbing` plus a score is `absorbing`,
+// in FP32 too, so that a query without visible keys weighs all keys the same, as with a fill.
 constexpr double largest_fill = -6e4, absorbing = -1e30;
 
 struct Mask {
   ValueId value;
-  Shape frame;                                       // the scores' shape where it is applied
-  enum Kind : uint8_t { added, keeps, drops } kind;  // bool masks say what stays, or what is filled
-  bool finite = false;                               // filled with a number, not with -inf
+  Shape frame;                                       // the scores' shape where the mask is applied
+  enum Kind : uint8_t { added, keeps, drops } kind;  // bool masks: true keeps, or true is filled
+  bool finite = false;                               // filled with a finite number, not -inf
 };
 
-// What stands between the first product and the weights.
+// What is applied between the first product and the softmax.
 struct Scores {
   const Node* product = nullptr;
   double scale = 1, soft_cap = 0;
   std::vector<ValueId> factors;  // of q's rank or less, 1 in the last two dimensions
   std::vector<Mask> masks;
-  std::vector<Shape> frames;  // every shape that the scores have on the way
+  std::vector<Shape> frames;  // all shapes of the scores on the way
 };
 
 class Recognizer {
@@ -75,7 +73,7 @@ class Recognizer {
     if (!node || node->op != Op::full || graph_.type(id).elements() != 1) return std::nullopt;
     return node->attributes.number("value");
   }
-  // What hides a score that it takes the place of; -inf does.
+  // The value that hides a score, e.g. -inf.
   std::optional<double> fill(ValueId id) const {
     const Node* node = maker(id);
     if (!node || node->op != Op::full || !is_floating(graph_.type(id).dtype)) return std::nullopt;
@@ -83,7 +81,7 @@ class Recognizer {
     return value <= largest_fill ? std::optional(value) : std::nullopt;
   }
 
-  // One value for every query and key.
+  // One value for all queries and keys.
   bool is_factor(ValueId id, const Shape& scores) const {
     const Shape& own = shape(id);
     if (own.size() > scores.size()) return false;
@@ -91,8 +89,8 @@ class Recognizer {
                        [](int64_t extent) { return extent == 1; });
   }
 
-  // Fills `scores` from the value that goes into softmax back to the product. Factors behind a mask would
-  // scale the mask too.
+  // Fills `scores` from the softmax's operand back to the product. Factors after a mask would scale the mask
+  // too.
   bool follow(ValueId id, Scores& scores) const {
     const Node* node = maker(id);
     if (!node || !used_once(id) || !is_floating(graph_.type(id).dtype)) return false;
@@ -116,7 +114,7 @@ class Recognizer {
       case Op::matmul: scores.product = node; return true;
       case Op::cast: return shape(node->operands[0]) == here && follow(node->operands[0], scores);
       case Op::tanh:
-        // What stands behind it is the cap, what stands before it the scale over the cap.
+        // The factor after tanh is the cap, the one before it scale / cap.
         if (scores.soft_cap != 0 || !(scores.scale > 0) || !scores.factors.empty()) return false;
         scores.soft_cap = scores.scale;
         return follow(node->operands[0], scores);
@@ -148,7 +146,7 @@ class Recognizer {
         const auto first = fill(node->operands[1]), second = fill(node->operands[2]);
         if (!first && !second) return false;
         const bool finite = !std::isinf(first ? *first : *second);
-        // What is added behind a number tells keys apart in queries that keep none.
+        // Values added after a finite fill distinguish keys in queries that see none.
         const auto is_added = [](const Mask& mask) { return mask.kind == Mask::added; };
         if (finite && std::ranges::any_of(scores.masks, is_added)) return false;
         ValueId rest = node->operands[first ? 2 : 1];
@@ -166,7 +164,7 @@ class Recognizer {
     }
   }
 
-  // The dimensions of `fine` that dimension after dimension of `coarse` splits into; nothing if it doesn't.
+  // How `fine` splits each dimension of `coarse`; empty if it doesn't.
   static std::optional<std::vector<Shape>> split(const Shape& coarse, const Shape& fine) {
     std::vector<Shape> out;
     size_t at = 0;
@@ -185,7 +183,7 @@ class Recognizer {
     return out;
   }
 
-  // `own`, which broadcasts to `frame`, in the dimensions of `fine`, into which `frame` splits.
+  // The shape `own`, which broadcasts to `frame`, in the finer dimensions of `fine`.
   static std::optional<Shape> refined(const Shape& own, const Shape& frame, const Shape& fine) {
     auto parts = split(frame, fine);
     if (!parts || own.size() > frame.size()) return std::nullopt;
@@ -198,8 +196,7 @@ class Recognizer {
     return out;
   }
 
-  // Without the number that it is multiplied with, which goes into the scale, also where views of the product
-  // stand between.
+  // Strips a multiplication by a number, also below views, and moves the number into the scale.
   ValueId without_scale(ValueId id, double& scale) {
     const Node* node = maker(id);
     if (!node || !used_once(id)) return id;
@@ -218,7 +215,7 @@ class Recognizer {
     return id;
   }
 
-  // Attention whose queries were multiplied with a number (Whisper, OPT): in 16 bits that is a kernel.
+  // Attention whose queries were multiplied by a number (Whisper, OPT), which would be a kernel in 16 bits.
   bool take_scale(Node& node) {
     double scale = node.attributes.number("scale");
     const double before = scale;
@@ -252,13 +249,13 @@ class Recognizer {
     return add(Op::full, {}, {{"shape", Shape{}}, {"dtype", dtype}, {"value", value}}, name);
   }
 
-  // All masks as one operand, or none.
+  // All masks combined into one operand, or none.
   ValueId mask_of(const Scores& scores, const Shape& fine, DType dtype) {
     ValueId keep = ValueId::none, unfilled = ValueId::none, added = ValueId::none;
     auto join = [&](ValueId a, ValueId b, Op op) {
       return a == ValueId::none ? b : add(op, {a, b}, {}, graph_[a].name + ".both");
     };
-    // From the product on, as the model adds them.
+    // In the order in which the model adds them.
     for (auto mask = scores.masks.rbegin(); mask != scores.masks.rend(); ++mask) {
       ValueId value = mask->value;
       if (mask->kind == Mask::drops) value = inverted(value);
@@ -276,7 +273,7 @@ class Recognizer {
         added = number_of(0, DType::f32, name + ".zero");
       else if (dtype != DType::f32)
         added = add(Op::cast, {added}, {{"dtype", DType::f32}}, name + ".added");
-      dtype = DType::f32;  // fp16 has no number that absorbs
+      dtype = DType::f32;  // fp16 has no absorbing number
       added = add(Op::where, {unfilled, added, number_of(absorbing, dtype, name + ".absorbing")}, {},
                   name + ".filled");
     }
@@ -317,7 +314,7 @@ class Recognizer {
     for (const Mask& mask : scores.masks)
       if (mask.kind == Mask::added && graph_.type(mask.value).dtype != graph_.type(q).dtype) return false;
 
-    // The finest of the scores' shapes: the batch that all masks are said in.
+    // The finest of the scores' shapes, as the common batch of all masks.
     Shape fine = *std::ranges::max_element(scores.frames, {}, &Shape::size);
     for (const Shape& frame : scores.frames)
       if (!split(frame, fine)) return false;
@@ -351,7 +348,7 @@ class Recognizer {
       graph_.rename(attended, name);
     }
     Node& node = graph_.nodes[index];
-    node.op = Op::reshape;  // gone with the views that show everything as it is
+    node.op = Op::reshape;  // removed by canonical_views
     node.operands = {attended};
     node.attributes = Attributes{{"shape", shape(result)}};
     return true;

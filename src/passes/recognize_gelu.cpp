@@ -1,6 +1,6 @@
-// GELU written out becomes one node, which products take into their epilogues:
+// GELU written out becomes one node, which products fuse into their epilogues:
 //   x/2 · (1 + erf(x/√2))   and   x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³)))
-// in whatever order the factors stand. What is equal is told by polynomials, not by the shape of the tree.
+// with the factors in any order: expressions are compared as polynomials, not as trees.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -14,7 +14,7 @@ namespace stitch {
 
 namespace {
 
-// Of two unknowns: the exponents of each, and the coefficient.
+// In two unknowns: exponents of each, and the coefficient.
 using Polynomial = std::map<std::pair<int, int>, double>;
 
 constexpr int most_degree = 4, most_depth = 10;
@@ -31,8 +31,7 @@ std::optional<Polynomial> times(const Polynomial& a, const Polynomial& b) {
 }
 
 bool agrees(const Polynomial& found, const Polynomial& wanted) {
-  constexpr double close =
-      1e-10;  // of a number written with ten digits: in float64 the two can be told apart
+  constexpr double close = 1e-10;  // relative: constants written with ten digits
   for (const auto& [degree, factor] : found)
     if (!wanted.contains(degree) && std::abs(factor) > close) return false;
   for (const auto& [degree, factor] : wanted) {
@@ -78,7 +77,7 @@ class Gelus {
     }
   }
 
-  // x/2 + x/2 · bent, found among what is computed from `bent`.
+  // Finds x/2 + x/2 · bent among the nodes computed from `bent`.
   std::optional<ValueId> half_of_both(ValueId bent, ValueId x) const {
     const Polynomial wanted = {{{1, 0}, 0.5}, {{1, 1}, 0.5}};
     ValueId at = bent;

@@ -1,8 +1,9 @@
-// Features of a pair, side by side, times weights: rows that the concat repeats are multiplied once each.
-//   linear(concat(a, expand(h)), w)       is  linear(a, w_a) + linear(h, w_h)           (additive attention)
-//   linear(concat(x[from], x[to]), w)     is  linear(x, w_from)[from] + linear(x, w_to)[to]  (messages of
-//   graphs)
-// Unrolled steps then share a's product. In FP32 alone: half precision would round each term.
+// A linear layer on concatenated features: rows that the concat repeats are multiplied once each.
+// Additive attention:
+//   linear(concat(a, expand(h)), w)   is   linear(a, w_a) + linear(h, w_h)
+// Messages in graphs:
+//   linear(concat(x[from], x[to]), w)   is   linear(x, w_from)[from] + linear(x, w_to)[to]
+// Unrolled steps then share a's product. FP32 only: half precision would round each term.
 #include <algorithm>
 #include <optional>
 
@@ -18,7 +19,7 @@ int64_t rows_of(const Graph& graph, ValueId value) {
   return type.shape.back() ? type.elements() / type.shape.back() : 0;
 }
 
-// What the rows of a part are repeated from.
+// The source that a part's rows are repeated from.
 struct Repeated {
   ValueId from;
   ValueId index = ValueId::none;  // none: by broadcasting
@@ -42,7 +43,7 @@ std::optional<Repeated> repeated(const Graph& graph, const std::vector<int32_t>&
 }
 
 struct ConcatTerm {
-  std::vector<ValueId> parts;  // beside each other
+  std::vector<ValueId> parts;  // concatenated
   std::optional<Repeated> repeated;
   int64_t start = 0, end = 0;  // their columns
 };
@@ -64,7 +65,7 @@ std::vector<ConcatTerm> terms_of(const Graph& graph, const std::vector<int32_t>&
   return out;
 }
 
-// The sum of the terms' products; the bias goes where most rows are, into a product's epilogue.
+// The sum of the terms' products. The bias is added to the term with most rows, in its product's epilogue.
 ValueId sum_of(Graph& graph, const Node& product, const Node& concat, std::vector<ConcatTerm> terms) {
   const std::string name = graph[product.results[0]].name;
   Builder builder(graph, product);

@@ -1,8 +1,8 @@
-// Attention reads and writes its heads wherever they lie, products want rows in their order. So a permutation
-// of rows between a product and attention is attention's:
+// Attention can read and write heads with any strides; products want rows in order. So a permutation of rows
+// between a product and attention is moved next to attention:
 //   attention(views(permute(x) · W))    is   attention(views(permute(x · W)))
 //   permute(heads(attention) · W)       is   permute(heads(attention)) · W
-// Modules that put the sequence first inside, and the batch outside, are full of them.
+// Common in modules that are sequence-first inside and batch-first outside.
 #include <algorithm>
 
 #include "passes/build.h"
@@ -46,7 +46,7 @@ class RowOrder {
     return true;
   }
 
-  // heads: a permute of attention's result and a reshape that joins what stands behind the rows.
+  // heads: a permute of attention's result and a reshape that merges the trailing dimensions.
   void permute_before(const Node& product) {
     const Node* join = maker(product.operands[0]);
     const Node* apart = join && join->op == Op::reshape ? maker(join->operands[0]) : nullptr;

@@ -1,8 +1,8 @@
-// A linear layer of bf16 that is scaled feature by feature, as residual branches with a layer scale are:
+// A bf16 linear layer followed by a scale per feature, as in residual branches with a layer scale:
 //   (W x + b) * s   is   (s W) x + s b
-// Made in float64 from weights alone, once, when a program is created. What is left behind the product is an
-// addition, which libraries do themselves. Not in fp16, where scales of 1e-6 leave nothing of a weight; FP32
-// products have a pass behind them anyway.
+// The weights are scaled in float64 when a program is created. What remains after the product is an addition,
+// which libraries fuse. Not in fp16, where scales of 1e-6 would underflow; FP32 products have an elementwise
+// pass after them anyway.
 #include <algorithm>
 
 #include "passes/build.h"
@@ -38,7 +38,7 @@ class ProductScaling {
   }
 
  private:
-  // A weight that no forward pass changes, or a reshape of one.
+  // A weight that the forward pass doesn't change, or a reshape of one.
   bool is_fixed(ValueId id) const {
     if (id == ValueId::none) return true;
     const int32_t maker = makers_[index_of(id)];

@@ -1,4 +1,4 @@
-// Reductions over dimensions of one element return what they are given: views.
+// Reductions over dimensions of size one become views.
 #include <algorithm>
 
 #include "passes/pipeline.h"
@@ -19,7 +19,7 @@ bool drop_single_reductions(Graph& graph) {
   for (Node& node : graph.nodes) {
     if (!returns_single_element(node.op)) continue;
     const TensorType &before = graph.type(node.operands[0]), &after = graph.type(node.results[0]);
-    // As many elements as before: nothing was added up.
+    // As many elements as before: nothing is reduced.
     if (before.elements() != after.elements() || before.dtype != after.dtype || before.elements() == 0)
       continue;
     node.op = Op::reshape;

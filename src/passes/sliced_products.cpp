@@ -1,5 +1,5 @@
-// A slice of a product is the product of slices, and what nobody reads is never computed: the last token's
-// logits, the last of the states that a chunked recurrence makes (Mamba2).
+// A slice of a product becomes a product of slices, so that unread results aren't computed: the last token's
+// logits, the last state of a chunked recurrence (Mamba2).
 //   slice(einsum("bhzc,bchpn->bzhpn", d, s), z)   is   einsum("bhzc,bchpn->bzhpn", slice(d, z), s)
 #include <algorithm>
 #include <optional>
@@ -11,7 +11,7 @@ namespace stitch {
 
 namespace {
 
-// Along which dimension each operand of a product is cut for one of its result's; -1: not at all.
+// For one dimension of the result, the dimension along which each operand is sliced; -1: not sliced.
 using Cuts = std::vector<int64_t>;
 
 std::optional<Cuts> cuts_of_einsum(const Node& node, int64_t dim) {
@@ -84,7 +84,7 @@ bool multiply_slices(Graph& graph) {
     std::vector<ValueId> operands = product.operands;
     for (size_t i = 0; i < operands.size(); ++i) {
       if ((*cuts)[i] < 0 || operands[i] == ValueId::none) continue;
-      // One element there is for all of them.
+      // A broadcast dimension isn't sliced.
       if (graph.type(operands[i]).shape[static_cast<size_t>((*cuts)[i])] == 1) continue;
       operands[i] = builder.slice(operands[i], (*cuts)[i], start, end, name + ".cut");
     }

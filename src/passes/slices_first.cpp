@@ -1,6 +1,5 @@
-// slice(permute(x)) becomes permute(slice(x)): q, k and v that are cut out of one permuted tensor get a chain
-// of views each, from the linear's result on, and whoever reads one of them needn't wait for a permuted copy
-// of all.
+// slice(permute(x)) becomes permute(slice(x)): q, k and v sliced from one permuted tensor become separate
+// chains of views of the linear's result, without a permuted copy of all three.
 #include "passes/pipeline.h"
 
 namespace stitch {

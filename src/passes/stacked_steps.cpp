@@ -1,5 +1,5 @@
-// stack([f(y[0]), f(y[1]), …]) is f(y): what an unrolled loop does with every step alone happens at once.
-// f: linear layers and functions of single elements.
+// stack([f(y[0]), f(y[1]), …]) becomes f(y): what an unrolled loop does per step is done at once. f: linear
+// layers and pointwise functions.
 #include <algorithm>
 
 #include "passes/build.h"
@@ -16,7 +16,7 @@ class Stack {
   Stack(const Graph& graph, const std::vector<int32_t>& made_by, const Node& concat)
       : graph_(graph), made_by_(made_by), dim_(concat.attributes.integer("dim")), values_(concat.operands) {}
 
-  // Is it such a stack? Then `source`, `start` and `layers` say of what.
+  // Whether the node is such a stack; then `source`, `start` and `layers` are set.
   bool found() {
     if (values_.size() < fewest_steps || !peel_ones()) return false;
     while (!at_slices())
@@ -34,7 +34,7 @@ class Stack {
     return made < 0 ? nullptr : &graph_.nodes[static_cast<size_t>(made)];
   }
 
-  // Reshapes that only put a 1 where the steps are stacked.
+  // Reshapes that only insert a 1 where the steps are stacked.
   bool peel_ones() {
     for (ValueId& id : values_) {
       const Node* reshape = maker(id);
@@ -66,7 +66,7 @@ class Stack {
     return true;
   }
 
-  // The same op on every step, with the same weights.
+  // The same op with the same weights on every step.
   bool peel_layer() {
     const Node* first = maker(values_[0]);
     if (!first || first->results.size() != 1 || first->operands.empty()) return false;
@@ -96,7 +96,7 @@ class Stack {
 bool compute_stacked_steps_at_once(Graph& graph) {
   std::vector<int32_t> made_by = producers(graph);
   std::map<ValueId, ValueId> replacement;
-  // New nodes come behind the old ones, and would move them.
+  // A copy, since adding nodes invalidates references.
   const std::vector<Node> before = graph.nodes;
   for (const Node& node : before) {
     if (node.op != Op::concat) continue;

@@ -1,8 +1,8 @@
-// Networks that multiply pixels by matrices transpose images to NHWC and back around every block, and add the
-// result to an image in NCHW. What is computed element by element from a transposed tensor is computed before
-// it is transposed, so that the residual stream stays NHWC from block to block:
+// Networks that apply linear layers to pixels transpose images to NHWC and back around every block and add
+// the result to an NCHW image. Pointwise ops on transposed tensors are moved before the transposition, so
+// that the residual stream stays NHWC from block to block:
 //   permute(a) * scale + permute(b)   is   permute(a * scale' + b)
-// Only where that is wanted: by somebody who transposes it back, or by a depthwise convolution.
+// Only where a consumer transposes the result back, or is a depthwise convolution.
 #include <algorithm>
 
 #include "passes/build.h"
@@ -12,7 +12,7 @@ namespace stitch {
 
 namespace {
 
-// To NCHW from NHWC, of as many dimensions.
+// NHWC to NCHW, for any rank.
 std::vector<int64_t> to_first(int64_t rank) {
   std::vector<int64_t> dims = {0, rank - 1};
   for (int64_t d = 1; d + 1 < rank; ++d) dims.push_back(d);
@@ -66,8 +66,8 @@ class Sinking {
            node.attributes.integer("groups") == graph_.type(node.operands[0]).shape[1];
   }
 
-  // Which nodes move before a permutation: those that read what one made, or what such a node makes, and
-  // whose result somebody wants in NHWC.
+  // Which nodes move before a permutation: those that read a permuted tensor, or the result of such a node,
+  // and whose result is wanted in NHWC.
   void decide() {
     std::vector<bool> reads(graph_.nodes.size());
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
@@ -89,7 +89,7 @@ class Sinking {
   }
   const Node* first() const { return graph_.nodes.data(); }
 
-  // What a node reads in NCHW, in NHWC.
+  // An operand that the node reads in NCHW, converted to NHWC.
   ValueId in_last(Builder& builder, ValueId id, const Node& node) {
     if (auto known = last_.find(id); known != last_.end()) return known->second;
     const int64_t rank = graph_.type(node.results[0]).rank();
@@ -99,7 +99,7 @@ class Sinking {
     if (element_count(shape) == 1) return id;
     shape.insert(shape.begin(), static_cast<size_t>(rank) - shape.size(), 1);
     const std::string name = graph_[id].name;
-    // Along the channels alone, it is as a bias is.
+    // Along channels only: like a bias.
     if (element_count(shape) == shape[1])
       return last_[id] = builder.add(Op::reshape, {id}, {{"shape", Shape{shape[1]}}}, name + ".by_channel");
     ValueId whole = id;
@@ -107,7 +107,7 @@ class Sinking {
       whole = builder.add(Op::reshape, {id}, {{"shape", shape}}, name + ".whole");
     const bool convolved = from && from->op == Op::conv && !is_output(id);
     const ValueId pixels = builder.add(Op::permute, {whole}, {{"dims", to_last(rank)}}, name + ".pixels");
-    // A convolution writes it once, in that order, and whoever else reads it reads it there.
+    // A convolution writes it in that order; all readers use that copy.
     if (convolved)
       image_[id] = builder.add(Op::permute, {pixels}, {{"dims", to_first(rank)}}, name + ".image");
     return last_[id] = pixels;
@@ -128,7 +128,7 @@ class Sinking {
     replacement_[own] = builder.add(Op::permute, {last_[own]}, {{"dims", to_first(rank)}}, name);
   }
 
-  // What the others read of a tensor that now lies in NHWC.
+  // Redirects the other readers of a tensor that is now NHWC.
   void read_from_there(size_t n) {
     Node& node = graph_.nodes[n];
     if (is_permute(node, to_last))
@@ -144,8 +144,8 @@ class Sinking {
   const std::vector<int32_t> makers_;
   const std::vector<std::vector<int32_t>> users_;
   std::vector<bool> sinks_;
-  std::map<ValueId, ValueId> last_;   // the same in NHWC
-  std::map<ValueId, ValueId> image_;  // … and what shows that in NCHW again
+  std::map<ValueId, ValueId> last_;   // values in NHWC
+  std::map<ValueId, ValueId> image_;  // their NCHW views
   std::map<ValueId, ValueId> replacement_;
 };
 

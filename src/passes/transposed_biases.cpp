@@ -1,5 +1,5 @@
-// A transposed convolution is the gradient of one, and gradients have no biases: libraries add one in a pass
-// of its own. An add is whoever's comes next, a norm's or a pool's, which reads the result anyway.
+// A transposed convolution is the gradient of one, and gradients have no bias: libraries add it in a pass of
+// its own. As a separate add it fuses into the next kernel (a norm or pool), which reads the result anyway.
 //   conv_transpose(x, weight, bias)   is   conv_transpose(x, weight) + bias
 #include "passes/build.h"
 #include "passes/pipeline.h"

@@ -1,5 +1,5 @@
-// A loop over time that Python unrolled, hidden = tanh(linear(cat(x[t], hidden))), becomes one rnn: its steps
-// can then be computed by one kernel. Every hidden state that something else reads is a slice of its result.
+// A time loop that Python unrolled, hidden = tanh(linear(cat(x[t], hidden))), becomes one rnn, which one
+// kernel can compute. Hidden states read elsewhere become slices of its result.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -14,16 +14,16 @@ namespace {
 
 constexpr size_t shortest_loop = 4;
 
-// One step as it stands in the graph.
+// One step in the graph.
 struct Step {
   ValueId weight, bias, x;  // x: (…, time, …), all steps
-  int64_t dim, at;          // where in x this step's input lies
+  int64_t dim, at;          // position of this step's input in x
   bool input_first;         // cat(input, state), not cat(state, input)
   Op activation;
   ValueId state, result;  // before and after
   int32_t node;
 
-  // What steps of one loop have in common.
+  // Equal for all steps of a loop.
   auto loop() const { return std::tuple(weight, bias, x, dim, input_first, activation); }
 };
 
@@ -31,7 +31,7 @@ class Finder {
  public:
   explicit Finder(const Graph& graph) : graph_(graph), made_by_(producers(graph)) {}
 
-  // Loops of at least `shortest_loop`, each in order.
+  // Loops of at least `shortest_loop` steps, in order.
   std::vector<std::vector<Step>> loops() const {
     std::vector<Step> steps;
     for (size_t n = 0; n < graph_.nodes.size(); ++n)
@@ -92,7 +92,7 @@ class Finder {
   std::vector<int32_t> made_by_;
 };
 
-// The rnn that computes a loop; answers each step's state as a slice of its result.
+// Adds the rnn and returns each step's state as a slice of its result.
 std::vector<ValueId> add_rnn(Graph& graph, const std::vector<Step>& loop) {
   const Step& first = loop.front();
   Builder build(graph, graph.nodes[static_cast<size_t>(first.node)]);

@@ -1,6 +1,6 @@
-// A product of rows is the same whatever the rows are counted by, so a view behind it that only spreads rows
-// goes in front, where another gathered them, and whatever follows sees the model's own shape:
-//   spread(rows · W + b)   is   spread(rows) · W + b
+// A product of rows doesn't depend on how rows are grouped into dimensions, so a view after it that only
+// splits the rows is moved before it, where it cancels the view that merged them:
+//   split(rows · W + b)   is   split(rows) · W + b
 #include <algorithm>
 
 #include "passes/build.h"

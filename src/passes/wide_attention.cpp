@@ -1,7 +1,7 @@
-// Attention over wide heads is two products with a softmax between them: scores are then smaller than what
-// they are made of, and nothing is gained by never storing them, while a kernel that keeps a tile's scores
-// has no room left for wide tiles. 1024 heads of 512 queries and keys of 1024 features took 16.8 ms in one
-// kernel on an H200, where libraries' products and passes between them would take 11.
+// Attention with wide heads becomes two products and a softmax: the scores are smaller than q and k, so
+// little is gained by not storing them, and a fused kernel has no room for wide tiles. 1024 heads of 512
+// queries and keys of 1024 features took 16.8 ms in one kernel on an H200; library products with passes
+// between them would take 11.
 //   attention(q, k, v)   is   softmax(q · k' · scale) · v
 #include <algorithm>
 
@@ -22,7 +22,7 @@ bool has_wide_heads(const Graph& graph, const Node& node) {
   if (masked || node.attributes.flag("causal") || node.attributes.number("soft_cap") != 0 ||
       node.attributes.text("weights") == "relu" || graph.type(node.results[0]).dtype != DType::f32)
     return false;
-  // Heads that share k and v stay together.
+  // Not for heads that share k and v (grouped queries).
   if (q.size() < 2 || !std::equal(q.begin(), q.end() - 2, k.begin(), k.end() - 2)) return false;
   const int64_t queries = q.end()[-2], keys = k.end()[-2], width = std::min(q.back(), v.back());
   return width >= wide_head && queries >= enough_tokens && keys >= enough_tokens && keys <= 8 * width;

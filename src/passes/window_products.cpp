@@ -1,6 +1,6 @@
-// One row times a matrix that is gathered for that row alone (sliding windows of keys and values, sampled
-// keys, embeddings of candidates) reads each gathered number once. As a product it needs the gathered matrix
-// in memory first, many times its source; as a multiplication and a sum it reads the source where it lies:
+// A row times a matrix gathered for that row alone (sliding windows of keys and values, sampled keys,
+// candidate embeddings) reads each gathered element once. A product needs the gathered matrix in memory, many
+// times its source; a multiplication and a sum read the source directly:
 //   bhnd,bhnwd->bhnw   is   sum_d (bhnd · bhnwd)
 #include <algorithm>
 
@@ -55,7 +55,7 @@ class WindowProducts {
     return Einsum{{batch + "mk", batch + "kn"}, batch + "mn"};
   }
 
-  // Through views that nobody else reads, out of something that has far fewer numbers, or by indices.
+  // Through views without other readers, of a far smaller tensor, or by indices.
   bool is_gathered(ValueId value) const {
     bool windows = false, indexed = false;
     ValueId at = value;
@@ -76,7 +76,7 @@ class WindowProducts {
            std::ranges::find(graph_.updates, value, &Update::value) != graph_.updates.end();
   }
 
-  // The other operand has a number for each of the gathered ones: no letter of its own but those of size one.
+  // Whether the other operand has one element per gathered one: no letters of its own but those of size one.
   bool is_row(const Einsum& einsum, const Node& node, size_t row) const {
     const std::string &letters = einsum.operands[row], &others = einsum.operands[1 - row];
     const Shape& shape = graph_.type(node.operands[row]).shape;
@@ -100,7 +100,7 @@ class WindowProducts {
                  : builder.add(Op::cast, {value}, {{"dtype", sums}}, name + ".wide");
     };
     ValueId row = node.operands[1 - windows];
-    Shape order, spread;  // the row's dimensions in the matrix' order, with ones where it has none
+    Shape order, spread;  // the row's dimensions in the matrix's order, with ones for missing ones
     const Shape row_shape = graph_.type(row).shape;
     for (size_t i = 0; i < row_letters.size(); ++i)
       if (letters.find(row_letters[i]) == std::string::npos) order.push_back(static_cast<int64_t>(i));

@@ -213,7 +213,7 @@ TEST(HalfBudget, TakesEverythingWhereErrorsAreSmall) {
   for (size_t r = 0; r < plan.regions.size(); ++r) shares += errors->share(r);
   EXPECT_NEAR(shares, 1, 1e-9);
   EXPECT_LT(errors->spent(), 0.85);
-  // Where nobody measured, this step does nothing, and the others do.
+  // Without measurements this step does nothing, and the others do.
   const Planned unmeasured(MeasuredErrors{});
   EXPECT_EQ(halves(unmeasured.half()), 0);
   EXPECT_EQ(halves(unmeasured.after({choose_techniques, fuse_loops, store_half})), 4);
@@ -311,7 +311,7 @@ TEST(HalfBudget, StaysWithinTheBudgetWhateverTheErrorsAre) {
   }
 }
 
-// What the task's own inputs hide another kind shows; where nobody looked at others, there is room for them.
+// What the task's own inputs hide another kind shows; if others weren't measured, there is room for them.
 TEST(HalfBudget, HoldsForEveryKindOfInputs) {
   MeasuredErrors errors = even_errors(parsed(), 0.02);
   errors.values["r1"] = place(0.05);

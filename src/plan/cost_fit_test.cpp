@@ -33,7 +33,7 @@ TEST(CostFit, FindsWhatTheMachineDoes) {
   EXPECT_LT(after.median, 1.1);
   EXPECT_EQ(after.within_double, 1);
   EXPECT_LT(error_on_unseen_tasks(samples).median, 1.15);
-  // Others of the technique, and techniques that nobody measured, are taken for what was.
+  // Others of the technique, and unmeasured techniques, get what was measured.
   EXPECT_EQ(calibration.find("matmul.x half channels_last"), &calibration.techniques.at("matmul.x"));
   EXPECT_EQ(calibration.find("conv.y exact row_major"), &calibration.techniques.at("all"));
 }

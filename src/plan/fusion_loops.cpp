@@ -78,7 +78,7 @@ void gather_tiny(const Context& context, Grouping& groups, const Catalogue& cata
   }
 }
 
-// What may become part of a larger loop: no product, nor what a library or somebody's source does.
+// What may become part of a larger loop: no product, nor a library call or user-written source.
 bool is_loop(const Graph& graph, const Region& region) {
   return !has_product(graph, region) && region.technique->entry() == Entry::plain;
 }

@@ -12,7 +12,7 @@ inline constexpr std::array<std::string_view, 3> known_libraries = {"cublas", "c
 
 bool is_known_library(std::string_view name);
 
-// Adds those whose headers the source includes: whoever writes a single .cu file has no other place to say it.
+// Adds those whose headers the source includes: a single .cu file has no other way to name them.
 void add_included_libraries(std::string_view source, std::vector<std::string>& libraries);
 
 }  // namespace stitch

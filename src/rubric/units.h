@@ -1,4 +1,4 @@
-// A candidate's files taken apart: shared by those who look for kernels, host code, Python and signs.
+// A candidate's files taken apart: shared by the scans for kernels, host code, Python and signs.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// One thing that a call made the device or the host's CUDA API do, as a profiler saw it.
+// One kernel, copy, fill or host call as a profiler saw it.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ enum class ActivityKind : uint8_t {
   kernel,
   copy,
   fill,
-  graph_launch,  // on the host: a CUDA graph given to the device
+  graph_launch,  // on the host: cudaGraphLaunch
   host_call,     // on the host: any other call of the CUDA API
 };
 std::string_view name(ActivityKind kind);  // "kernel", "copy", "fill", "graph launch", "host call"
@@ -25,7 +25,7 @@ inline bool on_host(ActivityKind kind) {
 }
 
 struct Activity {
-  std::string name;  // demangled and whole
+  std::string name;  // demangled
   ActivityKind kind = ActivityKind::kernel;
   int64_t start_ns = 0, end_ns = 0;  // 0 on the emulated GPU
   int64_t stream = 0;                // of a host call: the thread
@@ -33,16 +33,16 @@ struct Activity {
   int grid[3] = {0, 0, 0}, block[3] = {0, 0, 0};
   int registers = 0;
   int64_t shared_bytes = 0;
-  int64_t correlation = 0;  // the same number: the call, and what it made the device do; 0: not known
+  int64_t correlation = 0;  // shared by an API call and the device work it caused; 0: not known
   bool in_graph = false;    // a node of a CUDA graph
-  int region = -1;          // of the program's manifest, where it is known; never the candidate's word
+  int region = -1;          // of the program's manifest, where it is known; never taken from the candidate
   std::map<std::string, double> counters;  // the emulated GPU's, by their names in profile/metrics.h
 
   int64_t nanoseconds() const { return end_ns - start_ns; }
   bool operator==(const Activity&) const = default;
 };
 
-// Fields that say nothing are left out. Untrusted text: errors name the field.
+// Default fields are left out of the JSON. The text is untrusted: errors name the field.
 Json to_json(const Activity& activity);
 Result<Activity> activity_from_json(const Json& json);
 

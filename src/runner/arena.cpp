@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t alignment = 256;
 constexpr int64_t smallest = int64_t{1} << 20;
-// Addresses, not memory: mapped once past the end of the file, which then grows behind them.
+// Reserves address space only: the file grows below the fixed mapping.
 constexpr int64_t reserved = int64_t{1} << 38;
 
 Error no_memory(int64_t bytes) {
@@ -62,7 +62,7 @@ Result<void> Arena::grow_to(int64_t size) {
 Result<int64_t> Arena::allocate(int64_t bytes) {
   require(bytes >= 0, "a piece of an arena has no negative size");
   const int64_t offset = rounded_up(used_, alignment);
-  // Half as much again, so that growing bit by bit stays cheap.
+  // Grow by half, so that small allocations stay cheap.
   if (offset + bytes > size_) STITCH_CHECK(grow_to(std::max(offset + bytes, size_ + size_ / 2)));
   used_ = offset + bytes;
   return offset;

@@ -1,7 +1,7 @@
-// Shared memory that the orchestrator owns and a candidate may see: inputs go out and outputs come back.
+// Shared memory between orchestrator and candidate: inputs go out, outputs come back.
 //
-// A candidate can write to all of it at any time, so whatever is needed again later (an input for the oracle)
-// is kept elsewhere too. It can't make it smaller: reading here never ends in SIGBUS.
+// The candidate can write to all of it at any time: keep a copy of what is needed later (e.g. inputs for the
+// oracle). It can't shrink the file, so reading never raises SIGBUS.
 #pragma once
 
 #include <cstddef>
@@ -20,16 +20,16 @@ class Arena {
   Arena& operator=(Arena&&) = delete;
   ~Arena();
 
-  // Aligned to 256; the arena grows as needed, and what was handed out stays where it is.
+  // Aligned to 256. The arena grows as needed; addresses handed out stay valid.
   Result<int64_t> allocate(int64_t bytes);
-  // Everything handed out after this mark is free again.
+  // Frees everything allocated after this mark.
   int64_t mark() const { return used_; }
   void release_to(int64_t mark) { used_ = mark; }
-  // Memory behind what is free goes back to the system; it is there again, zeroed, when it is used.
+  // Returns free pages to the system; they read as zeros when used again.
   void give_back_memory();
 
   std::span<std::byte> bytes(int64_t offset, int64_t count);
-  // Where bytes of the arena are in it; nothing for other bytes.
+  // The offset of bytes in the arena; empty for other bytes.
   std::optional<int64_t> offset_of(std::span<const std::byte> bytes) const;
   int descriptor() const { return descriptor_; }
   int64_t size() const { return size_; }

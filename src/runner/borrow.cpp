@@ -78,7 +78,7 @@ bool is_readable(int socket, std::chrono::milliseconds patience) {
   return ::poll(&ready, 1, static_cast<int>(patience.count())) > 0;
 }
 
-// A number of the lender's; nothing: it has closed its end.
+// One number from the server; empty: it closed the connection.
 std::optional<int> number_from(int socket) {
   int32_t number = 0;
   return ::recv(socket, &number, sizeof number, MSG_WAITALL) == sizeof number ? std::optional<int>(number)
@@ -93,7 +93,7 @@ std::optional<int> Borrowed::status(std::chrono::milliseconds patience) const {
 }
 
 void Borrowed::wait_until_gone() const {
-  constexpr int tries = 4;  // a status that nobody heard, then the end
+  constexpr int tries = 4;  // tolerates status messages that no caller read
   constexpr std::chrono::milliseconds at_most{2000};
   for (int i = 0; i < tries && is_readable(connection.get(), at_most); ++i)
     if (!number_from(connection.get())) return;

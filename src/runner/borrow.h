@@ -1,6 +1,6 @@
 // Python candidates as forks of a process that has imported PyTorch
-// (python/stitchcuda_torch/lend_candidates.py): tenths of a second instead of ten. The fork puts up the same
-// walls around itself before it hears of anything.
+// (python/stitchcuda_torch/lend_candidates.py): tenths of a second instead of ten. The fork confines itself
+// before it reads a request.
 #pragma once
 
 #include <span>
@@ -12,25 +12,25 @@
 
 namespace stitch::runner {
 
-// A process of somebody else's. It ends when the connection is closed, and tells there how it ended.
+// A process forked by the server. It ends when the connection closes; the server reports its exit status.
 struct Borrowed {
   Descriptor connection;
   pid_t pid = -1;
-  // Once it has ended: as waitpid tells it. Nothing within `patience`: it runs.
+  // Its wait status; empty if it still runs after `patience`.
   std::optional<int> status(std::chrono::milliseconds patience) const;
-  // Once it was killed: until it is gone.
+  // Waits until a killed process is gone.
   void wait_until_gone() const;
 };
 
-// From whom STITCHCUDA_CANDIDATE_LENDER names, with descriptors 0 to 5. Nothing where nobody lends, or where
-// another interpreter is lent.
+// Borrows a fork from the server at $STITCHCUDA_CANDIDATE_LENDER and hands it descriptors 0-5. Empty if there
+// is no server, or it runs another Python.
 std::optional<Borrowed> borrow(const fs::path& python, const sandbox::ForkConfinement& confinement,
                                std::span<const int> descriptors);
 
 class CandidateLender {
  public:
-  // Waits until it is ready: seconds. Sets STITCHCUDA_CANDIDATE_LENDER, so before any other thread is
-  // started; does nothing where somebody lends already, or where walls stand that hold no fork.
+  // Starts the server, waits until it is ready (seconds) and sets STITCHCUDA_CANDIDATE_LENDER, so call it
+  // before starting threads. Does nothing if a server runs already or the walls can't confine forks.
   static Result<CandidateLender> start(const fs::path& python);
 
  private:

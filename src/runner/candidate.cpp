@@ -26,7 +26,7 @@ std::string_view name(FailureKind kind) {
     case FailureKind::killed: return "killed";
     case FailureKind::forbidden: return "forbidden";
     case FailureKind::left_early: return "left_early";
-    case FailureKind::too_talkative: return "too_talkative";
+    case FailureKind::output_limit: return "output_limit";
     case FailureKind::broken_protocol: return "broken_protocol";
   }
   return "?";
@@ -34,13 +34,13 @@ std::string_view name(FailureKind kind) {
 
 struct Candidate::State {
   Options options;
-  Arena* arena;  // none while it waits for a candidate
+  Arena* arena;  // null while the process waits for a candidate
   SpareProcess at;
   std::optional<Failure> dead;
   bool held_others = false;
-  int64_t shared_bytes = 0;  // of this host's memory, besides the arena's
+  int64_t shared_bytes = 0;  // host memory shared besides the arena
 
-  // Sends the request and reads what came back with `read`, whose exceptions mean: that is no answer.
+  // Sends the request and parses the answer with `read`; an exception from it means a malformed answer.
   template <class T, class Read>
   Reply<T> ask(Json request, Read read, int descriptor = -1);
   Reply<std::monostate> ask(Json request, int descriptor = -1) {
@@ -48,7 +48,7 @@ struct Candidate::State {
         std::move(request), [](const Json&, const Answer&) { return std::monostate(); }, descriptor);
   }
   template <class T>
-  Reply<T> bury(Failure failure, const std::string& doing) {
+  Reply<T> fail(Failure failure, const std::string& doing) {
     failure.message = format("in {}: {}", doing, failure.message);
     dead = std::move(failure);
     return {dead, {}};
@@ -57,7 +57,7 @@ struct Candidate::State {
 
 namespace {
 
-// An answer that doesn't repeat it was made up by the candidate.
+// An answer must repeat its request's token; otherwise the candidate forged it.
 std::string new_token() {
   uint64_t value[2] = {};
   ssize_t count = ::getrandom(value, sizeof value, 0);
@@ -75,7 +75,7 @@ std::string order_text(const Options& options) {
   return "?";
 }
 
-// Candidates' words end up on terminals and in reports: bounded.
+// Candidates' text ends up on terminals and in reports, so its length is bounded.
 std::string words(const Json& json) {
   constexpr size_t most = 16 << 10;
   std::string text = json.get<std::string>();
@@ -91,34 +91,34 @@ Reply<T> Candidate::State::ask(Json request, Read read, int descriptor) {
   const std::string doing = request.at("do").get<std::string>(), token = new_token();
   request["token"] = token;
   at.process.set_shared_bytes((arena ? arena->size() : 0) + shared_bytes);
-  std::optional<Result<device::GpuLock>> beside_others;
-  // Starting and loading are the host's work, for seconds: nobody who waits for the clock waits for them. Nor
-  // for a profiler that starts: PyTorch's took 6 s among fourteen, and all others stood still (H200).
+  std::optional<Result<device::GpuLock>> shared_gpu;
+  // Start-up, loading and profiler start are host work that takes seconds (PyTorch's profiler: 6 s with
+  // fourteen processes on an H200), so they don't hold the GPU lock that timed calls wait for.
   const bool on_gpu = doing != "hello" && doing != "arena" && doing != "load" && doing != "can_profile";
-  if (options.device == Device::cuda && on_gpu) beside_others.emplace(device::GpuLock::share());
+  if (options.device == Device::cuda && on_gpu) shared_gpu.emplace(device::GpuLock::share());
   if (!on_gpu) device::GpuVisit::step_out();
   const SpentOn answer_of_candidate("candidate: " + doing);
-  // Not where somebody holds a watch.
+  // Not in a series, which the caller may be timing.
   if (doing != "series")
-    if (auto failure = at.process.look()) return bury<T>(std::move(*failure), doing);
+    if (auto failure = at.process.check_usage()) return fail<T>(std::move(*failure), doing);
   const bool loads = (doing == "load" || doing == "create") && options.load_time_limit.count() > 0;
-  // Nobody's limit: processes that start CUDA wait for each other, 26 s among sixteen (H200).
+  // CUDA start-up is serialised across processes (26 s for 16 on an H200): not counted against the candidate.
   constexpr std::chrono::milliseconds for_a_start{60'000};
   const auto time_limit = doing == "hello" ? std::max(for_a_start, options.time_limit)
                           : loads          ? options.load_time_limit
                                            : options.time_limit;
   auto outcome = at.process.ask(request.dump() + "\n", time_limit, descriptor);
-  if (auto* failure = std::get_if<Failure>(&outcome)) return bury<T>(std::move(*failure), doing);
+  if (auto* failure = std::get_if<Failure>(&outcome)) return fail<T>(std::move(*failure), doing);
   const Answer& answer = std::get<Answer>(outcome);
   auto broken = [&](std::string_view why) {
-    return bury<T>(at.process.end(FailureKind::broken_protocol, format("its answer {}", why)), doing);
+    return fail<T>(at.process.end(FailureKind::broken_protocol, format("its answer {}", why)), doing);
   };
   auto json = parse_json(answer.line);
   if (!json || !json->is_object()) return broken("is no JSON object");
   try {
     if (json->at("token").get<std::string>() != token) return broken("has another token: it was made up");
     if (auto fault = json->find("fault"); fault != json->end())
-      return bury<T>(at.process.end(FailureKind::crashed, words(*fault)), doing);
+      return fail<T>(at.process.end(FailureKind::crashed, words(*fault)), doing);
     if (auto status = json->find("refused"); status != json->end())
       return {Failure{FailureKind::refused, status->template get<int>(), words(json->at("message")),
                       at.process.printed()},
@@ -170,7 +170,7 @@ Result<Candidate> Candidate::start_empty(const Options& options) {
   if (ready.value != protocol_version)
     return work_error("runner", "the process that holds candidates is of another version",
                       "build StitchCUDA again");
-  candidate.state_->at.process.forgive_memory();
+  candidate.state_->at.process.exclude_inherited_memory();
   return candidate;
 }
 
@@ -180,7 +180,7 @@ Result<Candidate> Candidate::start(const Options& options, Arena& arena) {
     candidate.state_.reset(new State{options, &arena, *std::move(spare), std::nullopt, true});
     if (candidate.state_->ask({{"do", "arena"}}, arena.descriptor()).ok()) return candidate;
   }
-  device::GpuVisit::step_out();  // one that starts takes its time
+  device::GpuVisit::step_out();  // starting takes long
   std::optional<Candidate> ready = ReadyCandidates::here().take(options);
   for (;;) {
     const bool was_ready = ready.has_value();
@@ -198,7 +198,7 @@ Result<Candidate> Candidate::start(const Options& options, Arena& arena) {
     if (!was_ready)
       return work_error(
           "runner", format("the process that holds candidates does not start: {}", given.failure->message));
-    ready.reset();  // it died while it waited
+    ready.reset();  // it died while waiting
   }
 }
 
@@ -219,8 +219,8 @@ Reply<Loaded> Candidate::load(const fs::path& program) {
     readable |= !inside.empty() && *inside.begin() != "..";
   }
   if (!readable) {
-    // The candidate sees nothing of the folder the program came from.
-    // Each has a name of its own: the libraries before it stay mapped.
+    // The candidate can't see the folder the program came from. Names are unique because earlier libraries
+    // stay mapped.
     const int before = state_->at.programs++;
     const fs::path copy =
         state_->at.scratch.path() /
@@ -375,7 +375,7 @@ std::vector<Activity> activities_of(const Json& json, const Answer&) {
   std::vector<Activity> out;
   for (const Json& item : json.at("activities")) {
     auto activity = activity_from_json(item);
-    // As nlohmann says it of other fields: `ask` makes a broken protocol of it.
+    // Like nlohmann's own exceptions, so that `ask` reports a broken protocol.
     if (!activity) throw Json::other_error::create(0, activity.error().message, nullptr);
     activity->name = words(activity->name);
     out.push_back(*std::move(activity));

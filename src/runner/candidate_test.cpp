@@ -43,7 +43,7 @@ TEST(Candidate, SharesAProcessWithThoseBeforeIt) {
   }
   EXPECT_EQ(processes[0], processes[1]);
   EXPECT_EQ(processes[0], processes[2]);
-  // Whoever breaks it has it alone: the next one starts another.
+  // A failing candidate gets its own process; the next one starts another.
   for (const char* bad : {"crashes", "faults", "hangs_in_kernel"}) {
     Bench bench = Bench::create();
     Candidate candidate =
@@ -55,7 +55,7 @@ TEST(Candidate, SharesAProcessWithThoseBeforeIt) {
   EXPECT_NE(std::to_string(next.process_number()), processes[0]);
   ASSERT_FALSE(bench.use(next, "honest"));
   EXPECT_TRUE(bench.right(next));
-  // Nobody who didn't ask for it gets one that was used.
+  // Without shared_process a used process is never handed out.
   const int used = next.process_number();
   { const Candidate ends = std::move(next); }
   Bench other = Bench::create();
@@ -66,7 +66,7 @@ TEST(Candidate, SharesAProcessWithThoseBeforeIt) {
 TEST(ReadyCandidates, AreTakenOnceAndByTheirKind) {
   ReadyCandidates& ready = ReadyCandidates::here();
   const Options usual, roomy{.memory_limit = int64_t{3} << 30};
-  for (int i = 0; i < 20; ++i) ready.expect(usual);  // no more than one waits
+  for (int i = 0; i < 20; ++i) ready.expect(usual);  // at most one waits
   ready.settle();
   Bench bench = Bench::create();
   Candidate candidate = bench.start(usual);
@@ -82,7 +82,7 @@ TEST(ReadyCandidates, AreTakenOnceAndByTheirKind) {
   EXPECT_FALSE(ready.take(roomy));
 }
 
-// By the kernel, say, while it waits: whoever wants one gets another.
+// Killed while it waits (by the kernel, say): the next caller gets a new one.
 TEST(ReadyCandidates, MayDieMeanwhile) {
   ReadyCandidates& ready = ReadyCandidates::here();
   ready.expect({});
@@ -188,7 +188,7 @@ TEST(Candidate, RunsSeriesOnInputsOfTheirOwn) {
   const TensorAt zeros{bench.vector, -1};
   ASSERT_TRUE(candidate.prepare_series(2, {&zeros, 1}, {&bench.vector, 1}).ok());
   EXPECT_TRUE(candidate.can_profile().ok());
-  // Without a program there is everything but the calls.
+  // Without a program everything but the calls works.
   EXPECT_FALSE(candidate.series(slots, {.count = calls}).ok());
   EXPECT_TRUE(candidate.series(slots, {.count = calls, .run = false}).ok());
   EXPECT_FALSE(is_right());
@@ -256,7 +256,7 @@ TEST(Candidate, SeesAnArenaThatGrew) {
   EXPECT_EQ(bench.floats(*far + (int64_t{63} << 20))[2], 6);
 }
 
-// The emulated GPU's memory is the host's: a memory file stands for memory of the device.
+// The emulated GPU's memory is the host's: a memory file takes the place of device memory.
 TEST(Candidate, CopiesThroughSharedMemoryOfTheDevice) {
   Bench bench = Bench::create();
   Candidate candidate = bench.start();

@@ -1,6 +1,5 @@
-// Memory of the device that the reference made and shares with a candidate: what is too large for the host's
-// arena crosses there. This process never looks into it; it keeps the descriptor and says who puts what
-// where.
+// Device memory that the reference allocated and shares with a candidate, for tensors too large for the host
+// arena. This process never accesses it; it keeps the descriptor and the layout.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +13,7 @@ namespace stitch::runner {
 
 class DeviceArena {
  public:
-  // What tensors of these sizes take in an arena.
+  // Bytes needed for tensors of these sizes.
   static int64_t size_for(std::span<const int64_t> sizes);
 
   static Result<DeviceArena> over(Descriptor descriptor, int64_t bytes);
@@ -22,16 +21,15 @@ class DeviceArena {
   DeviceArena& operator=(DeviceArena&&) = delete;
   ~DeviceArena();
 
-  // Aligned to 256, as in Arena; it doesn't grow: whoever made it knew what would be asked.
+  // Aligned to 256, as in Arena; it doesn't grow.
   int64_t allocate(int64_t bytes);
   void clear() { used_ = 0; }
 
-  // Addresses that stand for places on the device, so that they can be told from other bytes. Nobody can
-  // read or write there.
+  // Inaccessible host addresses that represent places on the device, to tell them from other bytes.
   std::span<const std::byte> bytes(int64_t offset, int64_t count) const;
   std::optional<int64_t> offset_of(std::span<const std::byte> bytes) const;
 
-  int number() const { return number_; }  // no other arena of this process has had it
+  int number() const { return number_; }  // unique in this process
   int descriptor() const { return descriptor_.get(); }
   int64_t size() const { return size_; }
 

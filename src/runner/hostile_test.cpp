@@ -1,4 +1,4 @@
-// Candidates that misbehave: each gets the failure it deserves, and the next candidate works.
+// Candidates that misbehave: each gets its failure, and the next candidate works.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -55,7 +55,7 @@ TEST_P(HostileCandidate, GetsTheFailureItDeserves) {
       EXPECT_EQ(again.failure->message, failure->message) << "a dead candidate stays dead";
     }
   }
-  Bench fresh = Bench::create();  // what it could reach of the old arena is not to be trusted
+  Bench fresh = Bench::create();  // the candidate could write to the old arena
   Candidate next = fresh.start();
   EXPECT_FALSE(fresh.use(next, "honest"));
   EXPECT_TRUE(fresh.right(next));
@@ -67,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Hostile{"hangs", FailureKind::hung, "in call: it did not answer within 1.5"},
                     Hostile{"hangs_in_kernel", FailureKind::hung, "did not answer"},
                     Hostile{"takes_all_memory", FailureKind::out_of_memory, "its limit is"},
-                    Hostile{"prints_without_end", FailureKind::too_talkative, "it printed more than"},
+                    Hostile{"prints_without_end", FailureKind::output_limit, "it printed more than"},
                     Hostile{"forges_answers", FailureKind::broken_protocol, ""},
                     Hostile{"forks", FailureKind::forbidden, "in call: it made a system call"},
                     Hostile{"becomes_another", FailureKind::forbidden, "it made a system call"},
@@ -100,7 +100,7 @@ TEST(Candidate, SeesNothingOfItsOrchestrator) {
   EXPECT_EQ(failure->message.find("sesame"), std::string::npos) << failure->message;
   EXPECT_EQ(failure->message.find("read /etc"), std::string::npos) << failure->message;
   EXPECT_EQ(failure->message.find("read /root"), std::string::npos) << failure->message;
-  // Where it has a /tmp of its own it may write there.
+  // It may write to a private /tmp.
   for (const char* path : {"/tmp/stitch-was-here", "/dev/shm/stitch-was-here", "/var/tmp/stitch-was-here"})
     EXPECT_FALSE(fs::exists(path)) << path;
 }
@@ -109,7 +109,7 @@ TEST(Candidate, IsSeenWritingPastTheEnd) {
   Bench bench = Bench::create();
   Candidate candidate = bench.start();
   EXPECT_FALSE(bench.use(candidate, "writes_past_the_end"));
-  // Some of the four bytes may have been what they became.
+  // Some of the four bytes may have had their new value already.
   EXPECT_EQ(bench.called.damage.find("output 0: "), 0u) << bench.called.damage;
   EXPECT_NE(bench.called.damage.find("bytes past its end"), std::string::npos) << bench.called.damage;
 }

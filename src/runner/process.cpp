@@ -30,11 +30,10 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr size_t tail_bytes = 64 << 10;
-// How often a busy child's memory is looked at: 20 ms of writing is 100 MB or so past the limit.
-constexpr milliseconds look_every{20}, disk_look{100};
+// How often a busy child's memory is checked: 20 ms of writing is about 100 MB past the limit.
+constexpr milliseconds usage_check_interval{20}, disk_check_interval{100};
 
-// A pipe over a socket, which descriptors can travel through. What is written at its reading end nobody
-// reads.
+// A socket instead of a pipe, since it can carry descriptors. Data in the other direction is ignored.
 bool open_socket(Pipe& pipe) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return false;
@@ -57,7 +56,8 @@ struct Process::Channels {
     nothing = Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     return open_socket(requests) && answers.open() && output.open() && nothing.get() >= 0;
   }
-  // In the order of the numbers they get. The last is the place of the arena, which comes with a request.
+  // In the order of the child's descriptor numbers. The last is a placeholder for the arena, which comes with
+  // a request.
   std::array<int, 6> given() const {
     return {nothing.get(),       output.write.get(),  output.write.get(),
             requests.read.get(), answers.write.get(), nothing.get()};
@@ -95,12 +95,14 @@ std::optional<Process> Process::start_lent(const fs::path& python,
   return process;
 }
 
-void Process::forgive_memory() { forgiven_ = lent_ ? usage_of(pid_, true).memory - limits_.shared : 0; }
+void Process::exclude_inherited_memory() {
+  inherited_memory_ = lent_ ? usage_of(pid_, true).memory - limits_.shared : 0;
+}
 
 Process::Process(Process&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)),
       lent_(std::exchange(other.lent_, std::nullopt)),
-      forgiven_(other.forgiven_),
+      inherited_memory_(other.inherited_memory_),
       status_(other.status_),
       requests_(std::exchange(other.requests_, -1)),
       answers_(std::exchange(other.answers_, -1)),
@@ -132,7 +134,7 @@ void Process::kill_all() {
     while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
     }
     status_ = status;
-    // Whatever joined the group while it was being killed.
+    // Processes that joined the group meanwhile.
     ::kill(-pid_, SIGKILL);
   }
   pid_ = -1;
@@ -157,7 +159,7 @@ bool Process::reap(milliseconds patience) {
 const std::string& Process::finish(milliseconds patience) {
   if (requests_ >= 0) ::close(std::exchange(requests_, -1));
   const Clock::time_point until = Clock::now() + patience;
-  // It may have much to say at the end: a full pipe would keep it from leaving.
+  // Drain its output: a full pipe would keep it from exiting.
   while (!reap(milliseconds(5)) && Clock::now() < until && drain_printed()) {
   }
   drain_printed();
@@ -194,7 +196,7 @@ Failure Process::end(FailureKind kind, std::string message) {
   return {kind, 0, std::move(message), printed_};
 }
 
-Failure Process::autopsy_of(int status) {
+Failure Process::exit_reason(int status) {
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
   const bool signalled = WIFSIGNALED(status) || (limits_.signals_as_codes && code > 128);
   if (!signalled) {
@@ -229,32 +231,32 @@ Failure Process::autopsy_of(int status) {
   return failure;
 }
 
-Failure Process::autopsy() {
+Failure Process::exit_reason() {
   // A process whose pipe closed is normally a zombie by now.
-  if (reap(milliseconds(5000))) return autopsy_of(*status_);
+  if (reap(milliseconds(5000))) return exit_reason(*status_);
   return end(FailureKind::broken_protocol, "it closed the channel it answers on, and ran on");
 }
 
-// What can be wrong with a child that is at work.
-std::optional<Failure> Process::look_after(Clock::time_point deadline) {
+// Checks deadline, output, memory, threads and disk of a working child.
+std::optional<Failure> Process::check_limits(Clock::time_point deadline) {
   if (!drain_printed())
-    return end(FailureKind::too_talkative,
+    return end(FailureKind::output_limit,
                format("it printed more than {}", bytes_text(static_cast<double>(limits_.printed))));
   if (Clock::now() >= deadline) return end(FailureKind::hung, "");
-  if (limits_.given_up && *limits_.given_up) return end(FailureKind::killed, "nobody wants it any more");
-  const bool thorough = Clock::now() - disk_looked_at_ > disk_look;
+  if (limits_.given_up && *limits_.given_up) return end(FailureKind::killed, "it was cancelled");
+  const bool thorough = Clock::now() - disk_checked_at_ > disk_check_interval;
   const Usage usage = usage_of(pid_, thorough);
   if (limits_.threads > 0 && usage.threads > limits_.threads)
     return end(FailureKind::forbidden, format("it has {} threads in {} processes; its limit is {} threads",
                                               usage.threads, usage.processes, limits_.threads));
-  if (thorough) disk_looked_at_ = Clock::now();
+  if (thorough) disk_checked_at_ = Clock::now();
   if (limits_.disk > 0 && thorough) {
     if (const int64_t disk = disk_bytes(limits_.scratch, pid_); disk > limits_.disk)
       return end(FailureKind::forbidden, format("it wrote {} to its scratch folder; its limit is {}",
                                                 bytes_text(static_cast<double>(disk)),
                                                 bytes_text(static_cast<double>(limits_.disk))));
   }
-  const int64_t resident = usage.memory - limits_.shared - forgiven_;
+  const int64_t resident = usage.memory - limits_.shared - inherited_memory_;
   if (limits_.memory > 0 && resident > limits_.memory)
     return end(FailureKind::out_of_memory,
                format("it took {} of memory; its limit is {}", bytes_text(static_cast<double>(resident)),
@@ -262,9 +264,9 @@ std::optional<Failure> Process::look_after(Clock::time_point deadline) {
   return std::nullopt;
 }
 
-std::optional<Failure> Process::look() {
-  if (pid_ <= 0 || Clock::now() - disk_looked_at_ <= disk_look) return std::nullopt;
-  return look_after(Clock::time_point::max());
+std::optional<Failure> Process::check_usage() {
+  if (pid_ <= 0 || Clock::now() - disk_checked_at_ <= disk_check_interval) return std::nullopt;
+  return check_limits(Clock::time_point::max());
 }
 
 std::variant<Answer, Failure> Process::ask(std::string_view request, milliseconds time_limit,
@@ -272,15 +274,15 @@ std::variant<Answer, Failure> Process::ask(std::string_view request, millisecond
   const Clock::time_point start = Clock::now(), deadline = start + time_limit;
   char buffer[1 << 16];
   if (::read(answers_, buffer, 1) == 1)
-    return end(FailureKind::broken_protocol, "it answered what nobody had asked");
+    return end(FailureKind::broken_protocol, "it answered without a request");
   std::string line;
-  Clock::time_point looked = start;
+  Clock::time_point checked = start;
   for (;;) {
-    // Longer than a pipe holds if it must be, and the child may be slow to read.
+    // The request may exceed the pipe's capacity, and the child may read slowly.
     pollfd ready[3] = {
         {request.empty() ? -1 : requests_, POLLOUT, 0}, {answers_, POLLIN, 0}, {output_, POLLIN, 0}};
     const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
-    const int wait = static_cast<int>(std::clamp<int64_t>(left.count(), 0, look_every.count()));
+    const int wait = static_cast<int>(std::clamp<int64_t>(left.count(), 0, usage_check_interval.count()));
     if (::poll(ready, 3, wait) < 0 && errno != EINTR)
       return end(FailureKind::broken_protocol, format("poll: {}", std::strerror(errno)));
     if (ready[0].revents) {
@@ -290,11 +292,11 @@ std::variant<Answer, Failure> Process::ask(std::string_view request, millisecond
         request.remove_prefix(static_cast<size_t>(count));
         descriptor = -1;
       }
-      if (count < 0 && errno == EPIPE) return autopsy();
+      if (count < 0 && errno == EPIPE) return exit_reason();
     }
     if (ready[1].revents) {
       const ssize_t count = ::read(answers_, buffer, sizeof buffer);
-      if (count == 0) return autopsy();
+      if (count == 0) return exit_reason();
       if (count > 0) line.append(buffer, static_cast<size_t>(count));
       const size_t end_of_line =
           count > 0 ? line.find('\n', line.size() - static_cast<size_t>(count)) : line.npos;
@@ -303,22 +305,22 @@ std::variant<Answer, Failure> Process::ask(std::string_view request, millisecond
         if (end_of_line + 1 != line.size())
           return end(FailureKind::broken_protocol, "it answered more than once");
         line.pop_back();
-        if (!drain_printed()) return *look_after(deadline);
+        if (!drain_printed()) return *check_limits(deadline);
         return Answer{std::move(line), taken};
       }
       if (static_cast<int64_t>(line.size()) > limits_.answer)
         return end(FailureKind::broken_protocol, "its answer has no end");
     }
-    if (ready[2].revents || Clock::now() - looked >= look_every) {
-      looked = Clock::now();
-      if (auto failure = look_after(deadline)) {
+    if (ready[2].revents || Clock::now() - checked >= usage_check_interval) {
+      checked = Clock::now();
+      if (auto failure = check_limits(deadline)) {
         if (failure->kind == FailureKind::hung)
           failure->message = format("it did not answer within {}",
                                     seconds_text(static_cast<double>(time_limit.count()) / 1e3));
         return *failure;
       }
-      // It may be gone while something it started holds the pipe open.
-      if (reap(milliseconds(0)) && !(ready[1].revents & POLLIN)) return autopsy_of(*status_);
+      // It may have exited while a descendant holds the pipe open.
+      if (reap(milliseconds(0)) && !(ready[1].revents & POLLIN)) return exit_reason(*status_);
     }
   }
 }

@@ -21,9 +21,9 @@ int64_t field(const std::string& status, const char* name) {
              : std::strtoll(status.c_str() + at + std::char_traits<char>::length(name), nullptr, 10);
 }
 
-// All threads: whichever of them started others.
-void each_process(pid_t pid, bool all_threads, const std::function<void(pid_t)>& look) {
-  look(pid);
+// Children of all threads.
+void each_process(pid_t pid, bool all_threads, const std::function<void(pid_t)>& visit) {
+  visit(pid);
   std::vector<fs::path> threads = {format("/proc/{}/task/{}", pid, pid)};
   std::error_code ignored;
   if (all_threads) {
@@ -34,7 +34,7 @@ void each_process(pid_t pid, bool all_threads, const std::function<void(pid_t)>&
   for (const fs::path& thread : threads) {
     auto children = read_file(thread / "children");
     for (const std::string& child : split(children ? *children : "", ' '))
-      if (auto number = parse_integer(child)) each_process(static_cast<pid_t>(*number), all_threads, look);
+      if (auto number = parse_integer(child)) each_process(static_cast<pid_t>(*number), all_threads, visit);
   }
 }
 
@@ -82,7 +82,7 @@ double waited_for_cores(pid_t pid) {
   each_process(pid, true, [&](pid_t each) {
     std::error_code ignored;
     for (const auto& thread : fs::directory_iterator(format("/proc/{}/task", each), ignored)) {
-      // "822141847 1237267692 209": on a core, ready but without one, how often it got one.
+      // schedstat: "time on a core, time waiting for one, times scheduled", e.g. "822141847 1237267692 209".
       auto counts = read_file(thread.path() / "schedstat");
       const std::vector<std::string> words = split(counts ? *counts : "", ' ');
       if (words.size() > 1) nanoseconds += parse_integer(words[1]).value_or(0);

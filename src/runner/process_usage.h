@@ -1,4 +1,4 @@
-// What a process and those it started take of the machine, as the kernel counts it.
+// Resources used by a process and its descendants, from /proc.
 #pragma once
 
 #include <sys/types.h>
@@ -10,20 +10,19 @@
 namespace stitch::runner {
 
 struct Usage {
-  int64_t memory = 0;  // anonymous and shared; files that are mapped don't count
+  int64_t memory = 0;  // anonymous and shared, without mapped files
   int processes = 0, threads = 0;
 };
-// Nothing of one that is gone. Of processes that other threads than the first started only with `thorough`,
-// which takes longer: somebody may be timing.
+// Zero if it has ended. Descendants started by threads other than the first count only with `thorough`, which
+// takes longer and could disturb a timing.
 Usage usage_of(pid_t pid, bool thorough);
-// Nanoseconds of CPU time that all threads of it and of the processes it started have had.
+// CPU time in ns of all threads of it and its descendants.
 int64_t cpu_time_of(pid_t pid);
-// Seconds that its threads and those of all processes it started were ready and had no core, so far. Threads
-// that ended don't count; 0 where the kernel doesn't count it.
+// Seconds that its threads and those of its descendants were runnable without a core. Threads that have ended
+// don't count; 0 where the kernel has no such statistics.
 double waited_for_cores(pid_t pid);
-// On disk below a folder, with files that these processes hold open there and that have no name any more.
+// On disk below a folder, including unlinked files that these processes hold open there.
 int64_t disk_bytes(const fs::path& folder, pid_t pid);
-// Of the machine.
 int64_t physical_memory();
 
 }  // namespace stitch::runner

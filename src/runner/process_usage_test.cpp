@@ -14,7 +14,7 @@
 
 namespace stitch::runner {
 
-// Two threads on one core: each waits while the other has it.
+// Two threads on one core: one waits while the other runs.
 TEST(WaitedForCores, CountsThreadsThatAreReadyAndHaveNone) {
   if (!fs::exists("/proc/self/schedstat")) GTEST_SKIP() << "this kernel doesn't count it";
   const int core = ::sched_getcpu();

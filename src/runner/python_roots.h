@@ -1,4 +1,4 @@
-// Where an interpreter finds its packages: a candidate's process finds the same ones.
+// Where an interpreter finds its packages, so that a candidate's process finds the same.
 #pragma once
 
 #include <vector>
@@ -8,13 +8,13 @@
 namespace stitch::runner {
 
 struct PythonRoots {
-  // Folders of installed packages, wherever .pth files and the user's own site lead, and the one that holds
-  // torch. Not the rest of sys.path: a candidate has no business in the user's folders.
+  // Folders of installed packages, including those of .pth files and the user's site, and the one with torch.
+  // Not the rest of sys.path, which may contain the task.
   std::vector<fs::path> packages;
-  fs::path user_base;  // of the user's own site, which is found by HOME; empty: not used
+  fs::path user_base;  // of the user's site, found through HOME; empty: not used
 };
 
-// Asked of each interpreter once. Nothing, where it can't be run.
+// Runs each interpreter once. Empty if it can't be run.
 const PythonRoots& python_roots(const fs::path& python);
 
 }  // namespace stitch::runner

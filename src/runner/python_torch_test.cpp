@@ -1,4 +1,4 @@
-// A Python candidate speaks the same protocol behind the same walls.
+// A Python candidate speaks the same protocol in the same sandbox.
 #include <algorithm>
 #include <csignal>
 #include <thread>
@@ -34,7 +34,7 @@ TEST(PythonCandidate, ComputesAndIsFetched) {
   EXPECT_TRUE(bench.right(candidate));
 }
 
-// Its environment has a link to the interpreter and a .pth file that leads to the packages, torch among them.
+// A virtual environment with a link to the interpreter and a .pth file that leads to the packages and torch.
 TEST(PythonCandidate, FindsPackagesThatAPthFileNames) {
   const fs::path python = python_with_torch();
   if (python.empty()) GTEST_SKIP() << "needs a Python with torch (STITCHCUDA_PYTHON)";
@@ -65,7 +65,7 @@ TEST(PythonCandidate, FindsPackagesThatAPthFileNames) {
   EXPECT_TRUE(loaded.ok()) << loaded.failure->message << loaded.failure->printed;
 }
 
-// Bubblewrap holds no fork. Asked before anybody looked for walls; a test is a process of its own.
+// Bubblewrap can't confine forks. Must run before the walls are first tried; each test is its own process.
 bool leave_out_bubblewrap() {
   ::setenv("STITCHCUDA_WALLS", "landlock,seccomp,network namespace,control group,limits", 1);
   return sandbox::can_confine_forks();
@@ -83,7 +83,7 @@ TEST(LentPythonCandidate, IsBehindTheSameWalls) {
   Options options;
   options.python = python_with_torch();
   if (options.python.empty()) GTEST_SKIP() << "needs a Python with torch (STITCHCUDA_PYTHON)";
-  if (!leave_out_bubblewrap()) GTEST_SKIP() << "walls were looked for before";
+  if (!leave_out_bubblewrap()) GTEST_SKIP() << "the walls were tried before";
   ::setenv("STITCH_TEST_SECRET", "sesame", 1);
   const std::string own = what_it_found(options);
   EXPECT_NE(own.find("found:"), std::string::npos) << own;
@@ -99,7 +99,7 @@ TEST(LentPythonCandidate, ComputesAndEndsWithItsCandidate) {
   Options options;
   options.python = python_with_torch();
   if (options.python.empty()) GTEST_SKIP() << "needs a Python with torch (STITCHCUDA_PYTHON)";
-  if (!leave_out_bubblewrap()) GTEST_SKIP() << "walls were looked for before";
+  if (!leave_out_bubblewrap()) GTEST_SKIP() << "the walls were tried before";
   auto lender = CandidateLender::start(options.python);
   ASSERT_TRUE(lender) << lender.error().text();
   Bench bench = Bench::create();
@@ -124,12 +124,12 @@ TEST(LentPythonCandidate, ComputesAndEndsWithItsCandidate) {
   EXPECT_NE(::kill(-number, 0), 0);
 }
 
-// What its own process died of is told as of one that is our child.
+// Its exit status is reported like that of our own child.
 TEST(LentPythonCandidate, IsToldHowItEnded) {
   Options options;
   options.python = python_with_torch();
   if (options.python.empty()) GTEST_SKIP() << "needs a Python with torch (STITCHCUDA_PYTHON)";
-  if (!leave_out_bubblewrap()) GTEST_SKIP() << "walls were looked for before";
+  if (!leave_out_bubblewrap()) GTEST_SKIP() << "the walls were tried before";
   auto lender = CandidateLender::start(options.python);
   ASSERT_TRUE(lender) << lender.error().text();
   const fs::path folder = fs::temp_directory_path() / format("stitch-endings-{}", ::getpid());
@@ -147,7 +147,7 @@ TEST(LentPythonCandidate, IsToldHowItEnded) {
     const fs::path file = folder / "ends.py";
     ASSERT_TRUE(write_file(file, std::string(ending.line) + "\n"));
     options.time_limit = std::chrono::seconds(4);
-    options.memory_limit = int64_t{2} << 30;  // PyTorch with CUDA takes half of it
+    options.memory_limit = int64_t{2} << 30;  // PyTorch with CUDA takes half of that
     Bench bench = Bench::create();
     Candidate candidate = bench.start(options);
     auto loaded = candidate.load(file);

@@ -9,9 +9,9 @@ namespace stitch::runner {
 
 namespace {
 
-// One: it has a CUDA context, half a gigabyte of the GPU's memory (with PyTorch, as much and a gigabyte of
-// the host's), and processes that start CUDA at the same time hold each other up: 2.4 s each instead of 1.0
-// where eighteen tasks had two or three ahead (H200).
+// One: it holds a CUDA context, half a gigabyte of GPU memory (with PyTorch also a gigabyte of host memory),
+// and processes that start CUDA at the same time delay each other: 2.4 s each instead of 1.0 with two or
+// three ahead in eighteen tasks (H200).
 constexpr size_t most_in_all = 1;
 constexpr std::chrono::seconds patience{60}, longest_settling{5};
 
@@ -27,7 +27,7 @@ bool same_kind(const Options& one, const Options& other) {
 }
 
 ReadyCandidates& ReadyCandidates::here() {
-  (void)TimeAccount::all();  // which is there until this is gone
+  (void)TimeAccount::all();  // constructed first, so that it outlives this
   static ReadyCandidates pool;
   return pool;
 }
@@ -51,7 +51,7 @@ void ReadyCandidates::expect(const Options& options) {
   {
     std::lock_guard lock(mutex_);
     if (is_under_way(options)) return;
-    wanted_.assign(1, options);  // instead of one that nobody has begun
+    wanted_.assign(1, options);  // replaces one not yet started
     if (!starter_.joinable()) starter_ = std::thread([this] { start_them(); });
   }
   changed_.notify_all();
@@ -71,7 +71,7 @@ std::optional<Candidate> ReadyCandidates::take(const Options& options) {
     changed_.wait(lock);
     is_awaited_ = false;
   }
-  // Others are before it, or are waiting for the one that starts: who wants it now starts it sooner.
+  // Queued behind others: the caller starts it sooner itself.
   if (auto queued = std::ranges::find_if(wanted_, same); queued != wanted_.end()) wanted_.erase(queued);
   return std::nullopt;
 }
@@ -81,7 +81,7 @@ void ReadyCandidates::settle() {
   changed_.wait_for(lock, longest_settling, [&] { return (!starting_ && wanted_.empty()) || over_; });
 }
 
-// One after the other: the driver lets no two processes start at once anyway.
+// One after the other: the driver serialises start-up anyway.
 void ReadyCandidates::start_them() {
   std::unique_lock lock(mutex_);
   while (!over_) {
@@ -106,7 +106,7 @@ void ReadyCandidates::start_them() {
     too_many.clear();
     auto started = Candidate::start_empty(options);
     lock.lock();
-    // What went wrong goes wrong again, and is told, where one is wanted.
+    // An error will recur, and be reported, when a process is requested.
     if (started) waiting_.push_back({*starting_, *std::move(started)});
     starting_.reset();
     changed_.notify_all();

@@ -1,9 +1,8 @@
-// Processes that hold no candidate yet: behind their walls, CUDA or PyTorch in them, waiting at their socket.
+// Processes started ahead: sandboxed, with CUDA or PyTorch initialised, waiting for a candidate.
 //
-// Starting CUDA takes a process half a second alone and seconds among others, importing PyTorch more. Whoever
-// knows that a process will be wanted says so ahead, and it starts while a compiler is at work. Nothing is
-// shared by that: walls, scratch folder and limits are each process's own, and stand before its first line;
-// one that was taken holds one candidate, ends with it, and is never given back.
+// Starting CUDA takes half a second alone and seconds next to other starts; importing PyTorch takes longer.
+// `expect` starts a process while a compiler is at work. Sandbox, scratch folder and limits are the process's
+// own and are in place before its first line; it holds one candidate and ends with it.
 #pragma once
 
 #include <atomic>
@@ -20,17 +19,17 @@ namespace stitch::runner {
 
 class ReadyCandidates {
  public:
-  static ReadyCandidates& here();  // this process's
+  static ReadyCandidates& here();  // of this process
   ReadyCandidates() = default;
   ReadyCandidates(const ReadyCandidates&) = delete;
   ~ReadyCandidates();
 
-  // A process of this kind will be wanted soon. Returns at once. One waits at a time: where it is of this
-  // kind, nothing happens, and one of another kind ends. So does one that nobody wants for a minute.
+  // A process of this kind will be needed soon. Returns at once. At most one waits: one of the same kind is
+  // kept, another kind is ended. It ends after a minute unused.
   void expect(const Options& options);
-  // One that is ready, or will be as soon as it has started; nothing where none is under way.
+  // One that is ready or starting; empty if there is none.
   std::optional<Candidate> take(const Options& options);
-  // Until nothing is being started, or some seconds: whoever measures wants no driver at work beside.
+  // Waits, at most some seconds, until no process is starting: driver start-up would disturb a measurement.
   void settle();
 
  private:
@@ -45,13 +44,13 @@ class ReadyCandidates {
   std::condition_variable changed_;
   std::list<Options> wanted_;
   std::optional<Options> starting_;
-  bool is_awaited_ = false;  // somebody waits for the one that starts
+  bool is_awaited_ = false;  // a caller waits for the one that is starting
   std::list<Waiting> waiting_;
   std::atomic<bool> over_ = false;
-  std::thread starter_;  // they die with the thread that started them: not with a verification's
+  std::thread starter_;  // they die with their starting thread, so that is not a verification's
 };
 
-// Whether one process can stand in for the other.
+// Whether one process can be used in place of the other.
 bool same_kind(const Options& one, const Options& other);
 
 }  // namespace stitch::runner

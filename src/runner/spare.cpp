@@ -10,7 +10,7 @@ namespace stitch::runner {
 
 namespace {
 
-// Libraries are not unloaded: the CUDA runtime inside them doesn't survive that. A few dozen are no burden.
+// Libraries stay mapped, since the CUDA runtime in them doesn't survive dlclose. A few dozen do no harm.
 constexpr int most_programs = 48;
 constexpr size_t most_spare = 2;
 
@@ -49,7 +49,7 @@ std::optional<SpareProcess> take_spare(const Options& options) {
   for (size_t i = all.size(); i-- > 0;) {
     if (!same_kind(all[i].options, wanted)) continue;
     std::optional<SpareProcess> out(std::move(all[i].process));
-    // Neither can be assigned: those behind it are moved out and in again.
+    // Neither can be assigned, so the elements after it are moved out and in again.
     std::vector<Spare> rest;
     for (size_t k = 0; k < all.size(); ++k)
       if (k != i) rest.push_back(std::move(all[k]));

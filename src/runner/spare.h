@@ -1,4 +1,4 @@
-// Processes that held a candidate, are sound and can hold another of the same thread.
+// Processes that have held a candidate and can hold another of the same thread.
 #pragma once
 
 #include <optional>
@@ -12,13 +12,13 @@ namespace stitch::runner {
 struct SpareProcess {
   ScratchFolder scratch;
   Process process;
-  int programs = 0;  // it has held so far
+  int programs = 0;  // held so far
 };
 
-// Compiled programs without a tool or a sanitizer around them, where options.shared_process is said.
+// Compiled programs without tool or sanitizer, with options.shared_process.
 bool can_be_spared(const Options& options);
-// For the next candidate of this thread with such options; ended instead where it has held enough, or where
-// the thread has enough of them.
+// Keeps it for the thread's next candidate with the same options, or ends it if it has held enough or the
+// thread has enough of them.
 void keep_spare(const Options& options, SpareProcess&& process);
 std::optional<SpareProcess> take_spare(const Options& options);
 

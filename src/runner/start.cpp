@@ -30,8 +30,8 @@ constexpr int64_t most_disk = int64_t{1} << 30, most_disk_of_python = int64_t{8}
 // A cooperative launch on the emulated GPU has an OS thread for each of up to 2,112 blocks.
 constexpr int most_threads = 8192;
 
-// What PyTorch compiles extensions with: ninja lies beside the interpreter of a virtual environment that
-// nobody activated, and the toolkit is named where it isn't found by itself.
+// For extensions that PyTorch compiles: ninja is next to the interpreter of a virtual environment that wasn't
+// activated, and CUDA_HOME is set where the toolkit isn't found by itself.
 void add_build_tools(const Options& options, Command& command, sandbox::Policy& policy) {
   const char* path = std::getenv("PATH");
   command.extra_environment["PATH"] =
@@ -44,8 +44,8 @@ void add_build_tools(const Options& options, Command& command, sandbox::Policy& 
   if (home != "/usr") policy.readable.push_back(home);
 }
 
-// A tool around the candidate is confined with it. It starts the candidate, talks to it over sockets, and
-// finds its libraries beside itself.
+// A tool is confined with its candidate. It starts it, talks to it over sockets, and finds its libraries in
+// its own folder.
 void allow_tool(const char* tool, sandbox::Policy& policy) {
   policy.may_start_processes = true;
   policy.own_network = true;
@@ -56,7 +56,7 @@ void allow_tool(const char* tool, sandbox::Policy& policy) {
   }
 }
 
-// AddressSanitizer has to come into the process before everything else.
+// AddressSanitizer must be preloaded.
 Result<std::string> sanitizer_library() {
   std::string found;
   STITCH_TRY(Finished finished, run({{"g++", "-print-file-name=libasan.so"}, {}, std::chrono::seconds(20)},
@@ -70,8 +70,7 @@ Result<std::string> sanitizer_library() {
 }  // namespace
 
 Command python_candidate_command(const fs::path& python) {
-  // Inductor would start a process for every core of the machine, each of which imports PyTorch, beside
-  // others.
+  // Inductor would start one process per core, each of which imports PyTorch.
   Command command = {{python.string(), "-m", "stitchcuda_torch.candidate"},
                      {{"PYTHONPATH", python_package().string()},
                       {"PYTHONDONTWRITEBYTECODE", "1"},
@@ -90,7 +89,7 @@ Result<fs::path> find_runner() {
   for (const fs::path& place : places)
     if (auto program = find_program(place.string())) return *program;
   return work_error("runner",
-                    format("the program stitch-runner is not beside this one ({})", places.front().string()),
+                    format("the program stitch-runner is not next to this one ({})", places.front().string()),
                     "build or install StitchCUDA again, whole");
 }
 
@@ -106,7 +105,7 @@ Result<Started> start_process(const Options& options, const fs::path& scratch) {
     command = python_candidate_command(options.python);
     policy.readable.push_back(python_package());
     add_build_tools(options, command, policy);
-    // A virtual environment: bin/python in it is a link out of it.
+    // A virtual environment's bin/python links outside it.
     std::error_code ignored;
     for (const fs::path& place : {options.python, fs::weakly_canonical(options.python, ignored)})
       if (fs::path prefix = place.parent_path().parent_path(); prefix != "/usr" && prefix != "/")
@@ -123,8 +122,8 @@ Result<Started> start_process(const Options& options, const fs::path& scratch) {
       runtime = installation.runtime;
       policy.readable.push_back(runtime);
     }
-    // The watch over its memory is kept by this side; the kernel's own limit, which makes allocations fail,
-    // stands behind it. AddressSanitizer and the GPU's driver reserve terabytes that they never touch.
+    // process_usage.h enforces the memory limit; RLIMIT_DATA, which makes allocations fail, is a second line.
+    // AddressSanitizer and the GPU driver reserve terabytes that they never touch.
     if (options.device == Device::emulated && !options.address_sanitizer)
       policy.memory_limit = 2 * options.memory_limit + (int64_t{1} << 30);
   }
@@ -139,18 +138,17 @@ Result<Started> start_process(const Options& options, const fs::path& scratch) {
     allow_tool("compute-sanitizer", policy);
     policy.readable.push_back(command.words[around.size()]);
   }
-  // Behind the watch over both, where the kernel caps them.
+  // A second limit by the kernel, above what process_usage.h enforces.
   policy.group_memory = 2 * options.memory_limit + (int64_t{1} << 30);
   policy.group_threads = 2 * most_threads;
   ProcessLimits limits;
   limits.memory = options.memory_limit;
   limits.scratch = scratch;
-  // A compiled program has no business on disk: drivers keep what they compiled. Python builds its kernels
-  // there.
+  // Compiled programs write only drivers' kernel caches; Python builds its kernels there.
   limits.disk = options.python.empty() ? most_disk : most_disk_of_python;
   limits.threads = most_threads;
   limits.given_up = options.given_up;
-  // The first process of a world of their own can't end by a signal.
+  // PID 1 of a namespace can't end by a signal.
   limits.signals_as_codes =
       sandbox::has(sandbox::Wall::bubblewrap) ||
       (sandbox::has(sandbox::Wall::network_namespace) && policy.may_start_processes && !policy.gpu);

@@ -1,4 +1,4 @@
-// Which process holds a candidate, and behind which walls.
+// Which process holds a candidate, in which sandbox.
 #pragma once
 
 #include "runner/candidate.h"
@@ -14,7 +14,7 @@ struct Started {
 // The executable of the child.
 Result<fs::path> find_runner();
 
-// What a Python candidate's process is, before any wall.
+// The unconfined command of a Python candidate.
 Command python_candidate_command(const fs::path& python);
 
 Result<Started> start_process(const Options& options, const fs::path& scratch);

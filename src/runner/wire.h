@@ -1,4 +1,4 @@
-// Requests and answers, as the README has them; both sides of the protocol read and write them here.
+// Requests and answers as JSON (README), for both sides of the protocol.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -27,10 +27,10 @@ Json to_wire(std::span<const T> list) {
   return out;
 }
 
-// nlohmann's exceptions mean: not such a thing.
+// Throws nlohmann's exceptions on malformed JSON.
 TensorType type_from_wire(const Json& json);
 TensorAt tensor_from_wire(const Json& json);
-// Of whatever has an offset.
+// Of any object with an offset.
 Place place_from_wire(const Json& json);
 Slots slots_from_wire(const Json& json);
 Filling filling_from_wire(const Json& json);

@@ -13,14 +13,14 @@ bool below(const fs::path& path, const fs::path& folder) {
   return !relative.empty() && *relative.begin() != "..";
 }
 
-// What is mounted so far, and the words for it.
+// Builds bwrap's mount arguments and remembers what is mounted.
 class Mounts {
  public:
   explicit Mounts(std::vector<std::string>& words) : words_(words) {}
 
   void show_system(const fs::path& path) {
     std::error_code ignored;
-    // A link (/lib -> usr/lib) stays one.
+    // Keep symlinks such as /lib -> usr/lib.
     if (fs::is_symlink(path, ignored) && path.parent_path() == "/")
       words_.insert(words_.end(), {"--symlink", fs::read_symlink(path, ignored).string(), path.string()});
     else
@@ -31,7 +31,7 @@ class Mounts {
     std::error_code ignored;
     if (!fs::exists(path, ignored)) return;
     const fs::path asked = fs::absolute(path).lexically_normal(), real = fs::weakly_canonical(path, ignored);
-    // Below something that is there, the path itself is too, as a link perhaps; then what it leads to counts.
+    // A path below a mounted folder is visible already, but it may be a link whose target is not.
     if (!has(asked))
       bind("--ro-bind", real, asked);
     else if (!has(real))
@@ -58,7 +58,7 @@ class Mounts {
 
 constexpr int64_t memory_folder_limit = int64_t{1} << 30;
 
-// Since version 0.7.
+// --size: since bubblewrap 0.7.
 bool knows_sizes(const fs::path& bubblewrap) {
   static const bool knows = [&] {
     bool found = false;
@@ -75,7 +75,7 @@ std::vector<std::string> bubblewrap_words(const fs::path& bubblewrap, const fs::
                                           const Policy& policy) {
   std::vector<std::string> words = {
       bubblewrap.string(), "--unshare-all", "--die-with-parent", "--proc", "/proc", "--dev", "/dev"};
-  // Both are memory that no process's account shows.
+  // tmpfs pages count towards no process's memory limit.
   for (const char* folder : {"/tmp", "/dev/shm"}) {
     if (knows_sizes(bubblewrap)) words.insert(words.end(), {"--size", std::to_string(memory_folder_limit)});
     words.insert(words.end(), {"--tmpfs", folder});
@@ -90,7 +90,7 @@ std::vector<std::string> bubblewrap_words(const fs::path& bubblewrap, const fs::
   readable.push_back(launcher);
   std::sort(readable.begin(), readable.end());  // folders before what is in them
   for (const fs::path& path : readable) mounts.show(path);
-  // Scratch folders last: they may lie below something that is only to be read.
+  // Scratch folders last: they may be inside a read-only folder.
   for (const fs::path& path : policy.writable) mounts.open(path);
   words.emplace_back("--");
   return words;

@@ -1,11 +1,11 @@
-// bubblewrap: a file system with only what a policy names in it.
+// bubblewrap: a mount namespace that contains only what the policy names.
 #pragma once
 
 #include "sandbox/sandbox.h"
 
 namespace stitch::sandbox {
 
-// What comes before the command that is to run inside; `launcher` is that command.
+// The bwrap command line up to and including "--"; `launcher` will run inside.
 std::vector<std::string> bubblewrap_words(const fs::path& bubblewrap, const fs::path& launcher,
                                           const Policy& policy);
 

@@ -1,4 +1,4 @@
-// What the launcher is told: the policy and the walls to put up, as JSON in its first argument.
+// The launcher's first argument: policy and walls as JSON.
 #pragma once
 
 #include "base/json.h"
@@ -9,7 +9,7 @@ namespace stitch::sandbox {
 struct Confinement {
   Policy policy;
   std::vector<Wall> walls;
-  std::map<std::string, std::string> environment;  // all of it
+  std::map<std::string, std::string> environment;  // the complete environment
   int64_t processor_seconds = 0;                   // 0: no limit
   bool has(Wall wall) const;
 };

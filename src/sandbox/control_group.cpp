@@ -19,7 +19,7 @@ bool has_word(const fs::path& file, std::string_view wanted) {
   return std::ranges::find(words, wanted) != words.end();
 }
 
-// Its children get both controllers, and this user may make some.
+// Whether children get both controllers and this user may create them.
 bool is_divided(const fs::path& group) {
   const fs::path control = group / "cgroup.subtree_control";
   return has_word(control, "memory") && has_word(control, "pids") && ::access(group.c_str(), W_OK) == 0;
@@ -32,7 +32,7 @@ bool write_word(const fs::path& file, const std::string& word) {
   return (std::fclose(out) == 0) && written;
 }
 
-// The kernel removes only those that nobody is in.
+// rmdir fails on groups that still have processes.
 void remove_empty(const fs::path& place) {
   std::error_code ignored;
   std::vector<fs::path> old;

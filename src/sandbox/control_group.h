@@ -1,5 +1,5 @@
-// A control group (cgroup v2) for one command and all that it starts: the kernel itself caps their memory and
-// their threads. Only where this user may divide a group, as below `systemd-run --user --scope`.
+// A cgroup v2 for one command and its descendants: the kernel caps their memory and threads. Works only where
+// this user may create groups, e.g. below `systemd-run --user --scope`.
 #pragma once
 
 #include <string>
@@ -15,15 +15,15 @@ struct GroupLimits {
   int threads = 0;     // of all processes; 0: none
 };
 
-// The folder in which groups with both controllers can be made: this process's own, or the one around it.
-// Empty: there is none. Tests have a tree of their own.
+// The folder in which groups with both controllers can be created: this process's own group or its parent;
+// empty if neither works. Tests pass a fake tree.
 fs::path place_for_groups(const fs::path& membership = "/proc/self/cgroup",
                           const fs::path& root = "/sys/fs/cgroup");
-// A new one, with these limits. Those that nobody is in any more are removed first.
+// Creates a group with these limits and removes groups left empty by earlier runs.
 Result<fs::path> make_group(const fs::path& place, const GroupLimits& limits);
-// This process, and what it becomes and starts, from now on.
+// Moves this process, and all it starts from now on, into the group.
 bool join_group(const fs::path& group);
-// Whether the kernel ended somebody in it for memory.
+// Whether the OOM killer ended a process in the group.
 bool ran_out_of_memory(const fs::path& group);
 
 }  // namespace stitch::sandbox

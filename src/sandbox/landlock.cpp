@@ -14,7 +14,7 @@ namespace stitch::sandbox {
 
 namespace {
 
-// As in <linux/landlock.h>, whose older copies lack the newer names.
+// Copied from <linux/landlock.h>, whose older versions lack the newer names.
 constexpr long create_ruleset = 444, add_rule = 445, restrict_self = 446;
 constexpr uint64_t execute = 1 << 0, write_file = 1 << 1, read_file = 1 << 2, read_dir = 1 << 3;
 constexpr uint64_t refer = 1 << 13, truncate = 1 << 14, ioctl_device = 1 << 15;
@@ -89,8 +89,8 @@ std::string restrict_files(const Policy& policy) {
   allow(readable_devices(policy.gpu), read_file);
   allow(writable_devices(policy.gpu), device);
   if (policy.gpu) {
-    // The driver names its threads, through /proc/self/task. A rule is as good as the kernel's memory of the
-    // folder it was made for, so the folder stays open.
+    // The driver names its threads through /proc/self/task. The rule holds as long as the inode is in memory,
+    // so the folder stays open.
     allow({"/proc/self"}, reading | write_file | truncate);
     if (::open("/proc/self", O_PATH) < 0) trouble = "/proc is not there";
   }

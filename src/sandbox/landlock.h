@@ -1,12 +1,12 @@
-// Landlock: from now on this process and its children see only these files. Raw system calls; the C library
-// has no names for them.
+// Landlock: restricts the files that this process and its children can open. Raw system calls, since the C
+// library has no wrappers.
 #pragma once
 
 #include "sandbox/sandbox.h"
 
 namespace stitch::sandbox {
 
-// Empty if it was done, otherwise why not.
+// Empty on success, otherwise the reason.
 std::string restrict_files(const Policy& policy);
 
 }  // namespace stitch::sandbox

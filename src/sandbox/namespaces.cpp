@@ -33,8 +33,8 @@ bool write_to(const char* path, const std::string& text) {
   return done;
 }
 
-// Waits for `child` while burying whoever else dies here, then ends as it did.
-[[noreturn]] void end_like(pid_t child) {
+// Reaps orphans until `child` exits, then exits with its status.
+[[noreturn]] void exit_like(pid_t child) {
   int status = 0;
   for (;;) {
     const pid_t gone = ::wait(&status);
@@ -46,7 +46,7 @@ bool write_to(const char* path, const std::string& text) {
   ::setrlimit(RLIMIT_CORE, &none);
   ::signal(WTERMSIG(status), SIG_DFL);
   ::kill(::getpid(), WTERMSIG(status));
-  ::_exit(128 + WTERMSIG(status));  // the first process of a world can't kill itself
+  ::_exit(128 + WTERMSIG(status));  // PID 1 of a namespace can't kill itself
 }
 
 }  // namespace
@@ -56,12 +56,12 @@ bool enter_namespaces(bool processes) {
   const gid_t group = ::getgid();
   const int wanted = CLONE_NEWNET | CLONE_NEWIPC | (processes ? CLONE_NEWPID : 0);
   if (::unshare(CLONE_NEWUSER | wanted) == 0) {
-    // The same names inside as outside.
+    // Map user and group to themselves.
     write_to("/proc/self/setgroups", "deny");
     return write_to("/proc/self/uid_map", format("{} {} 1", user, user)) &&
            write_to("/proc/self/gid_map", format("{} {} 1", group, group));
   }
-  return ::unshare(wanted) == 0;  // root may, where user namespaces are off
+  return ::unshare(wanted) == 0;  // root may, even where user namespaces are disabled
 }
 
 bool bring_up_loopback() {
@@ -85,7 +85,7 @@ void drop_capabilities() {
 
 namespace {
 
-// Those of this process, orphans among them.
+// Including orphans that were reparented to this process.
 std::string children_of_this_process() {
   const int file = ::open(format("/proc/self/task/{}/children", ::getpid()).c_str(), O_RDONLY | O_CLOEXEC);
   std::string out(1 << 16, '\0');
@@ -95,7 +95,7 @@ std::string children_of_this_process() {
   return out;
 }
 
-// Whoever is killed hands its own children on to this process: again until there are none.
+// The children of a killed process are reparented to this one: repeat until there are none.
 void kill_descendants() {
   constexpr int tries = 5000;
   for (int i = 0; i < tries; ++i) {
@@ -114,11 +114,11 @@ void kill_descendants() {
   }
 }
 
-[[noreturn]] void keep(pid_t child) {
+[[noreturn]] void supervise(pid_t child) {
   sigset_t signals;
   ::sigemptyset(&signals);
   for (int signal : {SIGCHLD, SIGTERM}) ::sigaddset(&signals, signal);
-  int status = SIGKILL;  // as if it had been killed
+  int status = SIGKILL;  // until the child's own status is known
   for (bool over = false; !over;) {
     for (pid_t gone; (gone = ::waitpid(-1, &status, WNOHANG)) != 0;)
       if (gone == child || (gone < 0 && errno == ECHILD)) {
@@ -143,12 +143,12 @@ void kill_descendants() {
   ::_exit(128 + WTERMSIG(ended));
 }
 
-// Ours are the output's and the input's alone: whoever waits for the program sees when it closes the others.
-void close_what_is_the_programs() { ::syscall(SYS_close_range, 3u, ~0u, 0u); }
+// Keep only stdio open, so that the reader of the program's pipes sees EOF when the program closes them.
+void close_pipes() { ::syscall(SYS_close_range, 3u, ~0u, 0u); }
 
 }  // namespace
 
-void leave_keepers_behind() {
+void leave_supervisors_behind() {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   sigset_t signals, before;
   ::sigemptyset(&signals);
@@ -157,35 +157,34 @@ void leave_keepers_behind() {
   const pid_t first = ::getpid(), second = ::fork();
   if (second < 0) ::_exit(126);
   if (second > 0) {
-    close_what_is_the_programs();
-    keep(second);
+    close_pipes();
+    supervise(second);
   }
-  // Out of the group that is killed as a whole, and told when that happens.
+  // Leave the process group, which is killed as a whole, and get a signal when that happens.
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   if (::getppid() != first) ::_exit(126);
-  const pid_t keeper = ::getpid(), program = ::fork();
+  const pid_t supervisor = ::getpid(), program = ::fork();
   if (program < 0) ::_exit(126);
   if (program > 0) {
-    close_what_is_the_programs();
-    keep(program);
+    close_pipes();
+    supervise(program);
   }
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != keeper) ::_exit(126);
+  if (::getppid() != supervisor) ::_exit(126);
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
 }
 
-void split_off_world() {
+void enter_pid_namespace() {
   const pid_t first = ::fork();
   if (first < 0) ::_exit(126);
-  if (first > 0) end_like(first);
+  if (first > 0) exit_like(first);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // The first process of a world ignores signals without a handler and has to bury orphans: not the program's
-  // job.
+  // PID 1 ignores signals without a handler and must reap orphans, so the program is not PID 1.
   const pid_t program = ::fork();
   if (program < 0) ::_exit(126);
-  if (program > 0) end_like(program);
+  if (program > 0) exit_like(program);
 }
 
 }  // namespace stitch::sandbox

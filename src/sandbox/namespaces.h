@@ -1,23 +1,23 @@
-// A network with nothing in it, and processes that end together.
+// Network, IPC and PID namespaces, and supervisors where there is no PID namespace.
 #pragma once
 
 namespace stitch::sandbox {
 
-// No network, no shared memory of others, and where a user namespace is allowed nothing of root. With
-// `processes`, this process's next child is the first of a world of its own: when it ends, all of it does.
+// New network and IPC namespaces, and a user namespace where one is allowed. With `processes`, also a PID
+// namespace: the next child is its PID 1, and all its processes end with that.
 bool enter_namespaces(bool processes);
-// 127.0.0.1 of the network that this process is in, which is down at first.
+// Brings up 127.0.0.1 in this process's network namespace; it is down at first.
 bool bring_up_loopback();
-// Capabilities, for good: root without them is a user like any other.
+// Drops all capabilities for good.
 void drop_capabilities();
 
-// Where there is no such world: two keepers stay behind, in whose care everything ends up that the program
-// starts, however it hides; returns only in the program. When the program ends, or the first keeper is killed
-// with its process group, the rest is killed too.
-void leave_keepers_behind();
+// Without a PID namespace: two supervisors (child subreapers) stay behind and inherit every orphan of the
+// program. Returns only in the program. When the program ends, or the first supervisor is killed with its
+// process group, all descendants are killed.
+void leave_supervisors_behind();
 
-// Becomes the parent of that first process and of the program in it; returns only in the program. This
-// process ends as the program does, by the same signal.
-void split_off_world();
+// After enter_namespaces(true): forks PID 1 and the program below it. Returns only in the program; this
+// process exits with the program's status.
+void enter_pid_namespace();
 
 }  // namespace stitch::sandbox

@@ -53,16 +53,16 @@ std::string put_up_walls(const Confinement& confinement) {
   if (policy.background) ::setpriority(PRIO_PROCESS, 0, 10);
   set_limits(confinement);
   if (confinement.has(Wall::network_namespace) && !confinement.has(Wall::bubblewrap)) {
-    // Compilers' own children end with the world they are in. Its processes don't find themselves in /proc,
-    // which the GPU's driver needs; bubblewrap mounts a /proc of its own.
-    const bool world = policy.may_start_processes && !policy.gpu;
-    if (!enter_namespaces(world)) return format("no namespace: {}", std::strerror(errno));
+    // A PID namespace ends a compiler's children with it. Its processes don't see themselves in the outer
+    // /proc, which the GPU driver needs; bubblewrap mounts its own /proc.
+    const bool pid_namespace = policy.may_start_processes && !policy.gpu;
+    if (!enter_namespaces(pid_namespace)) return format("no namespace: {}", std::strerror(errno));
     if (policy.own_network && !bring_up_loopback()) return format("no loopback: {}", std::strerror(errno));
-    if (world) split_off_world();
+    if (pid_namespace) enter_pid_namespace();
   }
   const bool ends_together =
       confinement.has(Wall::bubblewrap) || (confinement.has(Wall::network_namespace) && !policy.gpu);
-  if (policy.may_start_processes && !ends_together) leave_keepers_behind();
+  if (policy.may_start_processes && !ends_together) leave_supervisors_behind();
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return "no_new_privs";
   drop_capabilities();
   if (confinement.has(Wall::landlock))

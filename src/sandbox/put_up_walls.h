@@ -1,5 +1,5 @@
-// The walls of a confinement around this very process: for the launcher, which becomes the program
-// afterwards, and for a fork of a process that has imported PyTorch, which is the program already.
+// Confines the calling process: the launcher, which then executes the program, or a fork of a process that
+// has imported PyTorch, which is the program already.
 #pragma once
 
 #include <string>
@@ -8,9 +8,8 @@
 
 namespace stitch::sandbox {
 
-// All of them but bubblewrap's, which the launcher is started behind. Where something has to stay behind,
-// this process forks: whoever returns is the confined one. Empty if all stand, otherwise what doesn't; then
-// it has to end.
+// Puts up all walls but bubblewrap, which the launcher is started in. May fork supervisors; returns only in
+// the confined process. Empty on success, otherwise what failed; the caller must then exit.
 std::string put_up_walls(const Confinement& confinement);
 
 }  // namespace stitch::sandbox

@@ -24,7 +24,7 @@ Result<fs::path> find_launcher() {
   for (const fs::path& place : places)
     if (auto program = find_program(place.string())) return *program;
   return work_error("sandbox",
-                    format("the program stitch-confine is not beside this one ({})", places[0].string()),
+                    format("the program stitch-confine is not next to this one ({})", places[0].string()),
                     "build or install StitchCUDA again, whole");
 }
 
@@ -47,12 +47,12 @@ bool stands(Wall wall, const fs::path& launcher) {
   if (!bubblewrap) return false;
   std::vector<std::string> words = bubblewrap_words(*bubblewrap, launcher, {});
   words.insert(words.end(), {launcher.string(), "--try", "nothing"});
-  // Exit code 1 is the launcher's own: it ran inside.
+  // Exit code 1 comes from the launcher, so it ran inside.
   auto finished = run({std::move(words), {}, std::chrono::seconds(10)});
   return finished && finished->exit_code == 1;
 }
 
-// Variables that say nothing about their owner and that compilers, loaders and the GPU's driver read.
+// Variables that compilers, loaders and the GPU driver read and that hold no secrets.
 constexpr const char* kept_variables[] = {"PATH",
                                           "LANG",
                                           "LC_ALL",
@@ -73,7 +73,7 @@ std::map<std::string, std::string> clean_environment(const Command& command, con
     if (const char* value = std::getenv(variable)) out[variable] = value;
   const std::string home = policy.writable.empty() ? "/" : policy.writable[0].string();
   out["HOME"] = out["TMPDIR"] = home;
-  out["USER"] = out["LOGNAME"] = "candidate";  // inside there may be no list of users to look in
+  out["USER"] = out["LOGNAME"] = "candidate";  // there may be no /etc/passwd inside
   for (const auto& [key, value] : command.extra_environment) out[key] = value;
   return out;
 }
@@ -154,11 +154,11 @@ std::vector<std::string> unbounded() {
 
 namespace {
 
-// `program`: the command's, found.
+// `program`: the absolute path of command.words[0].
 Confinement confinement_of(const Command& command, const Policy& policy, const fs::path& program) {
   Confinement out{policy, walls(), clean_environment(command, policy), 0};
   out.policy.readable.push_back(program);
-  // Where libraries were told to be found, they may be read.
+  // Folders on LD_LIBRARY_PATH may be read.
   for (const std::string& folder : split(out.environment["LD_LIBRARY_PATH"], ':'))
     if (!folder.empty()) out.policy.readable.emplace_back(folder);
   if (out.environment["LD_LIBRARY_PATH"].empty()) out.environment.erase("LD_LIBRARY_PATH");
@@ -199,7 +199,7 @@ Result<Command> confine(Command command, const Policy& policy) {
                                         why_tools_are_not_confined()));
   STITCH_TRY(fs::path launcher, find_launcher());
   const Confinement confinement = confinement_of(command, policy, program);
-  // Whoever stands between this process and the program is seen by the program, its environment too.
+  // The program can read its ancestors' environment through /proc, so they get none.
   std::vector<std::string> words = {"/usr/bin/env", "-i"};
   if (confinement.has(Wall::bubblewrap))
     for (std::string& word : bubblewrap_words(*find_program("bwrap"), launcher, confinement.policy))

@@ -155,11 +155,11 @@ TEST_F(Sandbox, InheritsNoDescriptors) {
   Outcome outcome = shell("ls /proc/self/fd | tr '\\n' ' '");
   ::close(ends[0]);
   ::close(ends[1]);
-  EXPECT_EQ(outcome.output, "0 1 2 3 \n");  // 3 is ls looking
+  EXPECT_EQ(outcome.output, "0 1 2 3 \n");  // 3 is opened by ls
 }
 
 TEST_F(Sandbox, LeavesNoProcessBehind) {
-  // In a session of its own it escapes the process group; not the world it is in.
+  // setsid escapes the process group, but not the PID namespace.
   const std::string mark = format("3{}.{}", ::getpid(), ::time(nullptr));
   shell("setsid sleep " + mark + " & sleep 0.2");
   auto running = [&] {
@@ -174,7 +174,7 @@ TEST_F(Sandbox, LeavesNoProcessBehind) {
   EXPECT_TRUE(gone) << mark;
 }
 
-// The same in a process that is told of no walls but the limits.
+// The same in a process with limits alone.
 TEST_F(Sandbox, LeavesNoProcessBehindWithoutNamespaces) {
   for (const char* test : {"Sandbox.LeavesNoProcessBehind", "Sandbox.EndsWithItsParent"}) {
     auto finished = run({{"/proc/self/exe", std::string("--gtest_filter=") + test},
@@ -265,8 +265,8 @@ TEST(Seal, LetsAProcessAbortAndStartThreads) {
 }
 
 }  // namespace
-// The kernel's own tree is seldom ours to divide: which place is chosen, and what is written there, by one
-// that looks like it.
+// This user can seldom create groups in the real tree, so this one is fake: checks which folder is chosen and
+// what is written.
 TEST(ControlGroup, IsMadeWhereBothControllersAre) {
   auto scratch = ScratchFolder::create("stitch-groups");
   ASSERT_TRUE(scratch);
@@ -285,7 +285,7 @@ TEST(ControlGroup, IsMadeWhereBothControllersAre) {
   write(own / "cgroup.subtree_control", "memory pids\n");
   EXPECT_EQ(place_for_groups(membership, root), own);
 
-  fs::create_directory(own / "stitch-1-0");  // of somebody who is gone
+  fs::create_directory(own / "stitch-1-0");  // left by a process that has ended
   auto group = make_group(own, {.memory = 1 << 20, .threads = 7});
   ASSERT_TRUE(group) << group.error().text();
   EXPECT_FALSE(fs::exists(own / "stitch-1-0"));

@@ -39,7 +39,7 @@ constexpr uint32_t low_half_of(int argument) {
                                8 * static_cast<size_t>(argument));  // little-endian
 }
 
-// Both architectures have these; numbers, since older headers lack the newer names.
+// The same numbers on both architectures; older headers lack the names.
 constexpr int mount_calls_from = 428, mount_calls_to = 433;  // open_tree … fspick
 constexpr int io_uring_from = 425, io_uring_to = 427;
 constexpr int clone3_number = 435, pidfd_getfd_number = 438, mount_setattr_number = 442,
@@ -53,7 +53,7 @@ class Program {
     answer(kill);
     load(number_at);
 #if defined(__x86_64__)
-    // The x32 numbers would be a second door to every call.
+    // x32 numbers are a second way to reach every call.
     jump(BPF_JGE, 0x40000000, 0, 1);
     answer(kill);
 #endif
@@ -80,7 +80,7 @@ class Program {
     answer(allow);
     sock_fprog program{static_cast<unsigned short>(code_.size()), code_.data()};
     if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
-    // Without the second flag, older kernels slow the process down for fear of speculation.
+    // Without the second flag, older kernels enable speculation mitigations that slow the process down.
     constexpr unsigned flags = SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_SPEC_ALLOW;
     return ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program) == 0;
   }
@@ -103,20 +103,20 @@ void refuse_dangerous(Program& program, Sockets sockets) {
         SYS_userfaultfd, SYS_swapon, SYS_swapoff, SYS_reboot, SYS_sethostname, SYS_setdomainname,
         SYS_settimeofday, SYS_clock_settime, SYS_clock_adjtime, SYS_adjtimex, SYS_acct, SYS_quotactl,
         SYS_open_by_handle_at, SYS_name_to_handle_at, SYS_fanotify_init, SYS_vhangup, SYS_syslog,
-        // System V's memory, queues and semaphores outlive whoever made them.
+        // System V memory, queues and semaphores outlive their process.
         SYS_shmget, SYS_msgget, SYS_semget, SYS_migrate_pages, SYS_move_pages})
     program.refuse(number, no_permission);
   program.refuse_between(mount_calls_from, mount_calls_to, no_permission);
-  // Work handed to io_uring passes no filter.
+  // io_uring bypasses seccomp.
   program.refuse_between(io_uring_from, io_uring_to, no_permission);
   for (long number :
        {pidfd_getfd_number, pidfd_send_signal_number, mount_setattr_number, memfd_secret_number})
     program.refuse(number, no_permission);
-  // Signals by way of a descriptor's owner; everybody at once.
+  // Signals sent through a descriptor's owner, and kill(-1).
   for (int command : {F_SETOWN, F_SETSIG, F_SETOWN_EX})
     program.refuse_if(SYS_fcntl, 1, ~0u, static_cast<uint32_t>(command), true, no_permission);
   program.refuse_if(SYS_kill, 0, ~0u, ~0u, true, no_permission);
-  // Its own priority and limits alone, in whichever way these are counted: others are timed beside it.
+  // Only its own priority and limits: other processes on the machine are being timed.
   program.refuse_if(SYS_setpriority, 0, ~0u, PRIO_PROCESS, false, kill);
   program.refuse_if(SYS_setpriority, 1, ~0u, 0, false, kill);
   program.refuse_if(SYS_prlimit64, 0, ~0u, 0, false, no_permission);
@@ -125,11 +125,11 @@ void refuse_dangerous(Program& program, Sockets sockets) {
   for (long number : {SYS_iopl, SYS_ioperm, SYS_modify_ldt, SYS_uselib, SYS_kexec_file_load})
     program.refuse(number, no_permission);
 #endif
-  // New namespaces come with clone as well.
+  // clone creates namespaces, too.
   constexpr uint32_t namespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWIPC |
                                   CLONE_NEWUTS | CLONE_NEWCGROUP;
   program.refuse_if(SYS_clone, 0, namespaces, 0, false, no_permission);
-  // Its flags lie in memory, where a filter can't look: the C library then uses clone.
+  // Its flags are in memory, which a filter can't read; on ENOSYS the C library falls back to clone.
   program.refuse(clone3_number, not_there);
   if (sockets == Sockets::local) program.refuse_if(SYS_socket, 0, ~0u, AF_UNIX, false, no_permission);
   if (sockets == Sockets::none) program.refuse(SYS_socket, no_permission);
@@ -147,9 +147,9 @@ void refuse_the_rest(Program& program) {
   for (long number :
        {SYS_execve, SYS_execveat, SYS_socket, SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev})
     program.refuse(number, kill);
-  // Memory that no limit counts.
+  // memfds count towards no limit.
   program.refuse(SYS_memfd_create, no_permission);
-  // Other processes are not its business; itself it may signal (abort does).
+  // May signal only itself (abort does).
   const auto self = static_cast<uint32_t>(::getpid());
   for (long number : {SYS_kill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo})
     program.refuse_if(number, 0, ~0u, self, false, no_permission);
@@ -160,7 +160,7 @@ void refuse_the_rest(Program& program) {
 
 bool install_filter(Filter filter, Sockets sockets) {
   Program program;
-  // The filter that is asked last adds to those before it; within one, the first answer counts.
+  // Within a filter the first match counts; filters installed earlier still apply.
   if (filter == Filter::sealed) refuse_the_rest(program);
   if (filter != Filter::dangerous) refuse_processes(program);
   refuse_dangerous(program, sockets);

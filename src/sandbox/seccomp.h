@@ -1,19 +1,19 @@
-// System calls that nobody behind the walls needs, refused by a filter in the kernel. Written by hand: a list
-// of comparisons is all there is to it.
+// A seccomp filter that refuses system calls no confined program needs. Written by hand: it is a list of
+// comparisons.
 #pragma once
 
 namespace stitch::sandbox {
 
 enum class Filter {
-  dangerous,     // tracing, mounting, loading code into the kernel, sockets: an error for whoever tries
-  no_processes,  // also: starting a process kills
-  sealed         // also: becoming another program, opening a socket or signalling others
+  dangerous,     // tracing, mounting, kernel modules, sockets: an error
+  no_processes,  // also: fork kills
+  sealed         // also: exec, sockets and signals to others kill or fail
 };
 
-// Which may be opened. All: only in a network of its own.
+// Which sockets may be opened; all: only in a network namespace.
 enum class Sockets { none, local, all };
 
-// For all threads of this process, for good. False: the kernel has no filters.
+// For all threads of this process, permanently. False: the kernel has no seccomp.
 bool install_filter(Filter filter, Sockets sockets);
 
 }  // namespace stitch::sandbox

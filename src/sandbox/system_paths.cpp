@@ -4,7 +4,7 @@ namespace stitch::sandbox {
 
 namespace {
 
-std::vector<fs::path> those_there(std::vector<fs::path> paths) {
+std::vector<fs::path> existing(std::vector<fs::path> paths) {
   std::error_code ignored;
   std::erase_if(paths, [&](const fs::path& path) { return !fs::exists(path, ignored); });
   return paths;
@@ -13,12 +13,12 @@ std::vector<fs::path> those_there(std::vector<fs::path> paths) {
 }  // namespace
 
 std::vector<fs::path> system_folders() {
-  return those_there({"/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin", "/etc/ld.so.cache",
-                      "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime"});
+  return existing({"/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin", "/etc/ld.so.cache",
+                   "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime"});
 }
 
-// Not /dev/zero, which a compiler would read for ever.
-std::vector<fs::path> readable_devices(bool) { return those_there({"/dev/urandom", "/dev/random"}); }
+// Not /dev/zero, which a compiler would read without end.
+std::vector<fs::path> readable_devices(bool) { return existing({"/dev/urandom", "/dev/random"}); }
 
 std::vector<fs::path> writable_devices(bool gpu) {
   std::vector<fs::path> out = {"/dev/null"};
@@ -31,7 +31,7 @@ std::vector<fs::path> writable_devices(bool gpu) {
           name == "dxg")
         out.push_back(entry.path());
     }
-  return those_there(out);
+  return existing(out);
 }
 
 }  // namespace stitch::sandbox

@@ -1,4 +1,4 @@
-// What every program needs of the machine to start at all, as far as it is there.
+// System paths that every program needs, as far as they exist.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace stitch::sandbox {
 
-std::vector<fs::path> system_folders();            // to be read: /usr, /lib, the loader's files in /etc
+std::vector<fs::path> system_folders();            // read-only: /usr, /lib, the loader's files in /etc
 std::vector<fs::path> readable_devices(bool gpu);  // /dev/urandom
-std::vector<fs::path> writable_devices(bool gpu);  // /dev/null, the GPU's
+std::vector<fs::path> writable_devices(bool gpu);  // /dev/null, the GPU's device files
 
 }  // namespace stitch::sandbox

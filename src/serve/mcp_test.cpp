@@ -193,7 +193,7 @@ TEST_F(Mcp, BadMessagesGetErrors) {
   EXPECT_EQ(
       code_for(R"({"jsonrpc": "2.0", "id": 5, "method": "logging/setLevel", "params": {"level": "x"}})"),
       -32602);
-  // Nobody answers these.
+  // These get no answer.
   client.send_text("");
   client.send_text(R"({"jsonrpc": "2.0", "method": "notifications/unknown"})");
   client.send_text(

@@ -13,7 +13,7 @@ struct Program {
   int (*run)(StitchProgram*, const StitchTensor*, int, StitchTensor*, int, void*);
   void (*destroy)(StitchProgram*);
   const char* (*last_error)();
-  int (*wait)();  // for the emulated GPU to finish; null on a real one, which nobody waits for
+  int (*wait)();  // for the emulated GPU to finish; null on a real one, which isn't waited for
   int forks;      // of this process when it was made: neither a GPU nor threads survive one
 };
 

@@ -37,6 +37,21 @@ void Expression::visit(const std::function<void(const Node&)>& see) const {
   for (const Expression& operand : node_->operands) operand.visit(see);
 }
 
+Expression Expression::with(const std::string& variable, const Expression& value) const {
+  if (empty() || (node_->kind == Kind::name && node_->name != variable)) return *this;
+  if (node_->kind == Kind::name) return value;
+  Node node = *node_;
+  for (Expression& operand : node.operands) operand = operand.with(variable, value);
+  if (node.kind == Kind::binary) {
+    const Expression &a = node.operands[0], &b = node.operands[1];
+    const bool zero_a = a->kind == Kind::integer && a->integer == 0;
+    if (zero_a && node.op == Operator::multiply) return a;
+    if (zero_a && node.op == Operator::add) return b;
+    if (b->kind == Kind::integer && b->integer == 0 && node.op == Operator::add) return a;
+  }
+  return Expression(std::move(node));
+}
+
 bool Expression::has_effects() const {
   bool found = false;
   visit([&](const Node& node) { found |= node.collective; });
@@ -115,7 +130,7 @@ Expression appended(const Expression& a, const Expression& b) {
 
 namespace {
 
-// Of one operator, from left to right: a && b && c.
+// Chains one operator from left to right: a && b && c.
 Expression chained(Operator op, const Expression& a, const Expression& b) {
   if (a.empty() || b.empty()) return a.empty() ? b : a;
   if (b->kind != Kind::binary || b->op != op) return binary(op, a, b);

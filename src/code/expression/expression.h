@@ -1,5 +1,5 @@
-// Expressions of generated C++ as trees. Nothing asks a text what it says: it asks the tree, which print.h
-// turns into text once.
+// Expressions of generated C++ as trees. Code generation inspects the tree, never the text, which print.h
+// writes once.
 #pragma once
 
 #include <functional>
@@ -55,7 +55,7 @@ class Expression {
     Kind kind;
     Operator op = Operator::add;
     DType dtype = DType::f32;
-    bool collective = false;  // a call that all threads of a block, or several blocks, make together
+    bool collective = false;  // a call made by all threads of a block, or by several blocks together
     double number = 0;
     int64_t integer = 0;
     std::string name;
@@ -71,15 +71,17 @@ class Expression {
   const Node& operator*() const { return *node_; }
   const Node* operator->() const { return node_.get(); }
 
-  // A name, a number, or a part of a named thing at one of those: as short as the name it would get.
+  // A name, a number, or a member or element of a name: as short as a variable would be.
   bool is_simple() const;
   // The value of a number or an integer.
   std::optional<double> constant() const;
-  // The variable that an assignment to this changes: x of x[i][j]; empty: none.
+  // The variable that an assignment changes: x of x[i][j]; empty: none.
   std::string root() const;
   // Every node of the tree.
   void visit(const std::function<void(const Node&)>& see) const;
-  // Does a call in it do more than give a value?
+  // With another expression in place of a variable.
+  Expression with(const std::string& variable, const Expression& value) const;
+  // Whether a call in it has side effects.
   bool has_effects() const;
 
  private:
@@ -114,9 +116,9 @@ Expression operator>(const Expression& a, const Expression& b);
 Expression operator>=(const Expression& a, const Expression& b);
 Expression operator==(const Expression& a, const Expression& b);
 Expression operator!=(const Expression& a, const Expression& b);
-// a + b, the terms of b one after the other: of an address and an index, say.
+// a + b with the terms of b appended one by one, e.g. an address and an index.
 Expression appended(const Expression& a, const Expression& b);
-// a && b and a || b. Without one of them, the other: conditions are gathered one by one.
+// a && b and a || b; if one is empty, the other.
 Expression both(const Expression& a, const Expression& b);
 Expression either(const Expression& a, const Expression& b);
 

@@ -26,7 +26,7 @@ TEST(Print, ParenthesesKeepTheTree) {
   EXPECT_EQ(text_of(member(element("x", a), "sum")), "x[a].sum");
 }
 
-// Right without them, but nobody should have to look that up.
+// Right without them, but easily misread.
 TEST(Print, ParenthesesForReaders) {
   EXPECT_EQ(text_of(a / b * c), "(a / b) * c");
   EXPECT_EQ(text_of(a * b % c), "(a * b) % c");
@@ -126,7 +126,7 @@ TEST(Statements, WhatNobodyReadsIsRemoved) {
   EXPECT_EQ(tidied({define_constant(type, "u", a), array, fill, used}), "y[0] = a;\n");
   EXPECT_EQ(tidied({array, fill, assign(element("y", 0), element("held", 2))}),
             "float held[4];\nfor (int e = 0; e < 4; ++e) {\n  held[e] = u;\n}\ny[0] = held[2];\n");
-  // A sum is written and read by nobody but itself.
+  // A sum that is only read to be written again.
   EXPECT_EQ(tidied({define_variable(type, "sum", 0), assign(named("sum"), a, Operator::add), used}),
             "y[0] = a;\n");
 }
@@ -142,6 +142,28 @@ TEST(Statements, ThreadsThatWaitForEachOtherStay) {
   const Type type{"float", 4};
   Block block = {define_variable(type, "all", 0), assign(named("all"), collective("reduce", {named("all")}))};
   EXPECT_EQ(tidied(block), "float all = 0;\nall = reduce(all);\n");
+}
+
+TEST(Statements, LoopsOfOneIterationAreTheirBodies) {
+  auto loop = [](Expression index) {
+    return Statement{For{.type = int_type,
+                         .variable = "e",
+                         .begin = 0,
+                         .end = 1,
+                         .body = {define_constant(int_type, "index", std::move(index)),
+                                  assign(element("y", named("index")), named("e") * 4 + named("v"))}}};
+  };
+  const Statement lane = define_constant(int_type, "lane", named("t")),
+                  of_lane = loop(named("e") + named("lane"));
+  auto text = [](Block block) {
+    remove_single_iterations(block);
+    return text_of(block, 0);
+  };
+  EXPECT_EQ(text({lane, of_lane, of_lane}), "const int lane = t;\ny[lane] = v;\ny[lane] = v;\n");
+  // Of two that mean different things by a name, the second stays a loop.
+  EXPECT_EQ(text({lane, loop(named("lane") * 2), loop(named("lane") * 3)}),
+            "const int lane = t;\nconst int index = lane * 2;\ny[index] = v;\n"
+            "for (int e = 0; e < 1; ++e) {\n  const int index = lane * 3;\n  y[index] = e * 4 + v;\n}\n");
 }
 
 // The oracle's ops and the table's are the same.

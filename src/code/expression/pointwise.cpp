@@ -35,7 +35,7 @@ struct Text {
 Expression own_call(std::string_view function, Expressions arguments) {
   return call(format("stitch::{}", function), std::move(arguments));
 }
-// A function of <cmath>, of loops_math.h, of loops_math.h for integers that wrap to their stored width.
+// A function of <cmath>, of loops_math.h, or of loops_math.h for integers that wrap to their stored width.
 template <Text function>
 Expression standard(const Scalar& s) {
   return standard_call(function.characters, s.dtype, s.in);
@@ -65,7 +65,7 @@ Expression infix(const Scalar& s) {
 }
 Expression itself(const Scalar& s) { return s.x(); }
 Expression never(const Scalar&) { return number(0, DType::boolean); }
-// The operand that the comparison takes, of two.
+// Selects one of two operands by a comparison.
 template <Operator op>
 Expression chosen(const Scalar& s) {
   return select(binary(op, s.in[0], s.in[1]), s.in[0], s.in[1]);
@@ -94,7 +94,7 @@ Expression divide_integers(const Scalar& s) {
   const bool down = s.node.attributes.text("rounding") == "floor";
   return wrapped(s, own_call(down ? "integer_floor_divide" : "integer_divide", s.in));
 }
-// Small whole powers are products; powf would go through a logarithm.
+// Small integer powers are products; powf would use a logarithm.
 Expression power(const Scalar& s) {
   if (s.in[1].constant() == 2) return s.x() * s.x();
   if (s.in[1].constant() == 3) return s.x() * s.x() * s.x();

@@ -71,7 +71,7 @@ std::string in_parentheses(const Expression& x, bool needed) {
   return needed ? "(" + text_of(x) + ")" : text_of(x);
 }
 
-// a / b * c, a && b || c and a < b == c are right without parentheses, and read wrong.
+// a / b * c, a && b || c and a < b == c are right without parentheses, but easily misread.
 bool confusing(Operator outer, const Expression& left) {
   if (left->kind != Kind::binary) return false;
   const Precedence own = spelling_of(outer).precedence, inner = spelling_of(left->op).precedence;
@@ -101,7 +101,7 @@ std::string arguments_of(const Expression& x, size_t first) {
 
 std::string primary(const Expression& x) { return in_parentheses(x, precedence_of(x) < of_primary); }
 
-// Pieces, as many a line as fit; later lines begin at `column`.
+// Fills lines with pieces; later lines begin at `column`.
 std::string filled(const std::vector<std::string>& pieces, size_t column, size_t start, size_t behind) {
   std::string out;
   size_t used = start;
@@ -126,7 +126,7 @@ bool is_chain(Operator op) {
          op == Operator::subtract || op == Operator::multiply;
 }
 
-// Does the text end within the columns, with `behind` more behind its last line?
+// Whether the text fits the columns with `behind` more after its last line.
 bool fits(std::string_view text, size_t column, size_t behind) {
   for (size_t at = 0;; column = 0) {
     const size_t end = std::min(text.find('\n', at), text.size());
@@ -143,7 +143,7 @@ std::string folded_in_parentheses(const Expression& x, bool needed, size_t colum
   return needed ? "(" + folded(x, column + 1, behind + 1) + ")" : folded(x, column, behind);
 }
 
-// a + b + c as its parts, each with the operator behind it; a part too long for a line is folded.
+// a + b + c as its parts, each with its operator; a part too long for a line is folded.
 void add_parts(const Expression& x, Precedence precedence, size_t column, size_t behind,
                std::vector<std::string>& out) {
   const Expression &left = x->operands[0], &right = x->operands[1];
@@ -155,11 +155,11 @@ void add_parts(const Expression& x, Precedence precedence, size_t column, size_t
   out.push_back(folded_in_parentheses(right, right_in_parentheses(x), column, behind));
 }
 
-// a ? x : b ? y : z as clang-format has it, the question marks below each other:
+// a ? x : b ? y : z in clang-format's layout, the question marks aligned:
 //   a   ? x
 //   : b ? y
 //       : z
-// or, where values have no room there, each on a line of its own.
+// or each value on its own line if there is no room.
 std::string folded_conditional(const Expression& x, size_t column, size_t behind) {
   std::vector<std::pair<Expression, Expression>> choices;
   Expression rest = x;
@@ -197,8 +197,8 @@ std::string folded_conditional(const Expression& x, size_t column, size_t behind
   return out + margin + "    : " + folded(rest, column + 6, behind);
 }
 
-// `head` and a bracket, then the operands from `first` on: below each other's first, or further left where
-// they have no room there.
+// `head` and a bracket, then the operands from `first` on: aligned to the first, or further left if there is
+// no room.
 std::string folded_list(const std::string& head, const Expression& x, size_t first, char close, size_t column,
                         size_t behind) {
   if (x->operands.size() == first) return head + close;
@@ -216,7 +216,7 @@ std::string folded_list(const std::string& head, const Expression& x, size_t fir
   return head + "\n" + std::string(column + 4, ' ') + from(column + 4);
 }
 
-// The expression from `column` on, over several lines if it must be; `behind` columns follow it.
+// The expression from `column` on, over several lines if necessary; `behind` columns follow it.
 std::string folded(const Expression& x, size_t column, size_t behind) {
   std::string flat = text_of(x);
   if (column + flat.size() + behind <= columns) return flat;
@@ -251,7 +251,7 @@ class Printer {
   void line(const std::string& margin, const std::string& text, const std::string& comment) {
     out_ += margin + text + comment + "\n";
   }
-  // `head value;`, the value on a line of its own where both don't fit.
+  // `head value;`, the value on its own line if both don't fit.
   void with_value(const std::string& margin, const std::string& head, const Expression& value,
                   const std::string& comment) {
     std::string flat = head + " " + text_of(value) + ";";
@@ -311,7 +311,7 @@ class Printer {
     body(margin + "for (" + filled(parts, indent + 5, indent + 5, 2), each.body, each.braces, indent,
          comment);
   }
-  // One statement goes behind its header where it fits there.
+  // A single statement follows its header if it fits there.
   void body(const std::string& header, const Block& block, bool braces, size_t indent,
             const std::string& comment) {
     if (!braces) {

@@ -1,5 +1,5 @@
-// The one place where expressions and statements become text: parentheses only where they are needed or where
-// a reader would stop to think, lines of at most 110 columns.
+// The one place where expressions and statements become text: parentheses where needed or helpful, lines of
+// at most 110 columns.
 #pragma once
 
 #include "code/expression/statement.h"
@@ -7,7 +7,7 @@
 namespace stitch::code {
 
 std::string text_of(const Expression& expression);
-// Each line `indent` columns in; #pragmas at the margin.
+// Each line indented by `indent` columns; #pragmas at the margin.
 std::string text_of(const Block& block, size_t indent);
 
 }  // namespace stitch::code

@@ -1,7 +1,11 @@
 #include "code/expression/statement.h"
 
 #include <algorithm>
+#include <deque>
+#include <map>
 #include <utility>
+
+#include "code/expression/print.h"
 
 namespace stitch::code {
 
@@ -18,7 +22,7 @@ void add_names(const Expression& expression, std::set<std::string>& names) {
   });
 }
 
-// What stands in the brackets of a target.
+// Names in the subscripts of a target.
 void add_indices(const Expression& target, std::set<std::string>& names) {
   if (target->kind != Expression::Kind::element) return;
   add_indices(target->operands[0], names);
@@ -64,7 +68,7 @@ void remove_assignments(Block& block, size_t from, const std::string& name) {
       remove_assignments(*body, 0, name);
 }
 
-// One sweep from the end: what follows a declaration in its block is all that can see it.
+// One sweep from the end: only statements after a declaration in its block can read it.
 bool sweep(Block& block) {
   bool changed = false;
   std::set<std::string> read;
@@ -93,7 +97,92 @@ bool sweep(Block& block) {
   return changed;
 }
 
+void replace(Block& block, size_t from, const std::string& variable, const Expression& value) {
+  for (size_t i = from; i < block.size(); ++i) {
+    auto change = [&](Expression& each) { each = each.with(variable, value); };
+    std::visit(
+        Overloaded{[&](Declare& each) { change(each.value); },
+                   [&](Assign& each) { change(each.target), change(each.value); },
+                   [&](Evaluate& each) { change(each.call); }, [&](If& each) { change(each.condition); },
+                   [&](For& each) { change(each.begin), change(each.end), change(each.step); },
+                   [&](While& each) { change(each.condition); }, [&](Return& each) { change(each.value); },
+                   [](Barrier&) {}},
+        block[i].what);
+    if (Block* body = body_of(block[i])) replace(*body, 0, variable, value);
+  }
+}
+
+using Constants = std::map<std::string, const Declare*>;
+
+// Whether its value is made of integers and constants that are visible here.
+bool is_index(const Declare& declared, const Constants& constants) {
+  bool known = declared.storage == Declare::constant && !declared.value.empty();
+  declared.value.visit([&](const Expression::Node& node) {
+    known &= node.kind == Expression::Kind::integer || node.kind == Expression::Kind::unary ||
+             node.kind == Expression::Kind::binary || node.kind == Expression::Kind::conditional ||
+             (node.kind == Expression::Kind::name && constants.contains(node.name));
+  });
+  return known;
+}
+
+// The body of a loop whose variable is `value` throughout, for a block that has these names. Nothing: one of
+// them means something else in the body.
+std::optional<Block> inlined(Block body, const std::string& variable, const Expression& value,
+                             Constants constants, const std::set<std::string>& names) {
+  replace(body, 0, variable, value);
+  std::deque<Declare> seen;  // stable addresses
+  for (size_t i = 0; i < body.size();) {
+    const auto* declared = std::get_if<Declare>(&body[i].what);
+    const bool index = declared && is_index(*declared, constants);
+    const auto same = index ? constants.find(declared->name) : constants.end();
+    bool drop = same != constants.end() && same->second->type.name == declared->type.name &&
+                text_of(same->second->value) == text_of(declared->value);
+    if (declared && !drop && names.contains(declared->name)) return std::nullopt;
+    if (index && !drop && declared->value->kind == Expression::Kind::name &&
+        constants.at(declared->value->name)->type.name == declared->type.name) {
+      const Declare copy = *declared;
+      replace(body, i + 1, copy.name, copy.value);
+      drop = true;
+    }
+    if (drop) {
+      body.erase(body.begin() + static_cast<int64_t>(i));
+      continue;
+    }
+    if (declared && declared->storage == Declare::constant)
+      constants[declared->name] = &seen.emplace_back(*declared);
+    ++i;
+  }
+  return body;
+}
+
+void remove_single_iterations(Block& block, Constants constants) {
+  std::set<std::string> names;  // of the block, later ones too
+  for (const Statement& statement : block)
+    if (const auto* declared = std::get_if<Declare>(&statement.what)) names.insert(declared->name);
+  std::deque<Declare> seen;
+  for (size_t i = 0; i < block.size(); ++i) {
+    if (const auto* loop = std::get_if<For>(&block[i].what)) {
+      const auto begin = loop->begin.constant(), end = loop->end.constant(), step = loop->step.constant();
+      if (begin && end && step && *begin < *end && *begin + *step >= *end) {
+        if (auto body = inlined(loop->body, loop->variable, loop->begin, constants, names)) {
+          block.erase(block.begin() + static_cast<int64_t>(i));
+          block.insert(block.begin() + static_cast<int64_t>(i), body->begin(), body->end());
+          --i;
+          continue;
+        }
+      }
+    }
+    if (const auto* declared = std::get_if<Declare>(&block[i].what)) {
+      names.insert(declared->name);
+      if (declared->storage == Declare::constant) constants[declared->name] = &seen.emplace_back(*declared);
+    }
+    if (Block* body = body_of(block[i])) remove_single_iterations(*body, constants);
+  }
+}
+
 }  // namespace
+
+void remove_single_iterations(Block& block) { remove_single_iterations(block, {}); }
 
 const Block* body_of(const Statement& statement) { return body_of(const_cast<Statement&>(statement)); }
 

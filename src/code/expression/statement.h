@@ -21,7 +21,7 @@ struct Declare {
   Storage storage = constant;
   Type type;
   std::string name;
-  Expression value;              // none: not initialised
+  Expression value;              // none: uninitialised
   std::vector<int64_t> extents;  // of an array
 };
 struct Assign {
@@ -58,7 +58,7 @@ struct Barrier {};  // of a block's threads
 
 struct Statement {
   std::variant<Declare, Assign, Evaluate, If, For, While, Return, Barrier> what;
-  std::string comment = {};  // behind it
+  std::string comment = {};  // trailing
 };
 
 Statement define_constant(Type type, std::string name, Expression value);
@@ -70,15 +70,17 @@ Statement evaluate(Expression call);
 // The statement, under a condition if there is one.
 Statement only_if(const Expression& condition, Statement statement);
 
-// The statements that a loop or a condition holds; none: neither.
+// The body of a loop or condition; null: neither.
 const Block* body_of(const Statement& statement);
-// The expressions of a statement itself, not of its body; some may be empty.
+// The expressions of a statement itself, without its body; some may be empty.
 Expressions expressions_of(const Statement& statement);
-// Names whose values are read; of an array that is only written to, the indices are, but not the array.
+// Names whose values are read; for an array that is only written, its indices but not the array.
 std::set<std::string> names_read(const Block& block);
-// How much there is to do: nodes of all expressions.
+// The amount of work: nodes of all expressions.
 int64_t operations(const Block& block);
 // Removes unread constants, and variables and arrays that are only written.
 void remove_unused(Block& block);
+// Replaces loops of one iteration by their bodies.
+void remove_single_iterations(Block& block);
 
 }  // namespace stitch::code

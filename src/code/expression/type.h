@@ -8,9 +8,9 @@
 namespace stitch::code {
 
 struct Type {
-  std::string name;      // as C++ spells it: float, stitch::Moments, const float*
+  std::string name;      // C++ spelling: float, stitch::Moments, const float*
   int64_t bytes = 0;     // of one value, if known
-  bool pointer = false;  // its const stands behind it
+  bool pointer = false;  // its const comes after it
 
   bool operator==(const Type& other) const { return name == other.name; }
 };
@@ -20,12 +20,12 @@ inline const Type auto_type{"auto"}, bool_type{"bool", 1}, int_type{"int", 4}, i
 
 Type pointer_to(const Type& type, bool constant);
 
-// As it lies in memory: float, __half, int64_t, …
+// In memory: float, __half, int64_t, …
 Type stored_type(DType dtype);
-// As it is computed with: 16-bit floats as float, narrow integers as int.
+// In computation: 16-bit floats as float, narrow integers as int.
 Type computed_type(DType dtype);
 
-// A number of the computed type. Floats in the fewest digits that read back as themselves.
+// A number of the computed type. Floats with the fewest digits that read back exactly.
 std::string literal(double value, DType dtype);
 
 }  // namespace stitch::code

@@ -1,4 +1,4 @@
-// Regions of one node, for techniques that fuse nothing.
+// Regions of a single node, for techniques that fuse nothing.
 #pragma once
 
 #include "base/format.h"

@@ -1,5 +1,5 @@
-// concat: the part in which an element lies. Parts that lie in memory are an address that is chosen, so that
-// no load waits for a branch.
+// concat: selects the part that contains an element. For parts in memory the address is selected, so that no
+// load waits for a branch.
 #include <algorithm>
 #include <functional>
 #include <span>
@@ -27,7 +27,7 @@ class Joined {
 
  private:
   int64_t size_of_part(ValueId part) const { return graph_.type(part).shape[dim_]; }
-  // Where the element stands in a part that begins at `start` of what is joined.
+  // The element's indices in a part that begins at `start` along the concatenated dimension.
   Indices inside(int64_t start) const {
     Indices from = at_;
     from[dim_] = at_[dim_] - start;
@@ -37,7 +37,7 @@ class Joined {
     return emitter_.names().unique(identifier(graph_[id_].name) + what);
   }
 
-  // Do all lanes of a vector lie in the same part of what is joined?
+  // Whether all lanes of a vector are in the same part.
   bool one_part_a_vector() const {
     if (!emitter_.in_lanes(at_)) return false;
     const VectorLoop& vector = emitter_.vector();
@@ -51,9 +51,8 @@ class Joined {
                                [&](ValueId part) { return size_of_part(part) % vector.width == 0; });
   }
 
-  // The address of the part, among neighbours of one type that lie in memory, in which the vector at `first`
-  // lies. `start`: where the first of them begins in what is joined. Nothing where vectors aren't whole
-  // there.
+  // The address, among consecutive parts of one type in memory, of the vector at `first`. `start`: where the
+  // first of them begins. Empty if vectors don't fit whole.
   std::optional<Expression> chosen_address(std::span<const ValueId> parts, int64_t start,
                                            const Index& first) {
     if (!emitter_.vector().together) return std::nullopt;
@@ -85,7 +84,7 @@ class Joined {
     return emitter_.widened(read, example.dtype, emitter_.type_of(id_));
   }
 
-  // Neighbouring parts that lie in memory and are of one type.
+  // Consecutive parts in memory of one type.
   std::vector<std::vector<ValueId>> runs() const {
     constexpr size_t most_parts = 8;
     auto alike = [&](ValueId a, ValueId b) {
@@ -142,8 +141,8 @@ class Joined {
     return true;
   }
 
-  // The same of single elements. A row that lies in one part has chosen it, and how far apart its elements
-  // are, before the loop over them.
+  // The same for single elements. A row inside one part selects it, and its stride, before the loop over its
+  // elements.
   struct Part {
     const Place* place;
     Expression condition;

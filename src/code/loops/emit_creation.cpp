@@ -1,4 +1,4 @@
-// Values out of nothing.
+// Creation ops.
 #include "base/format.h"
 #include "code/expression/pointwise.h"
 #include "code/loops/ops.h"

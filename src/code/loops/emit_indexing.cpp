@@ -1,4 +1,4 @@
-// gather, index and searchsorted: maps of indices that are known at run time.
+// gather, index and searchsorted: index maps known at run time.
 #include <algorithm>
 
 #include "base/format.h"
@@ -21,7 +21,7 @@ Expression gathered(Emitter& emitter, ValueId id, const Node& node, const Indice
   return emitter.value(x, from);
 }
 
-// An index that may count from the end, where it is known, so that what it says may be used outside of inner
+// An index that may count from the end, computed where it is loaded, so that it can be used outside inner
 // loops.
 Index from_start(Emitter& emitter, ValueId index, const Indices& at, int64_t size) {
   Scopes& scopes = emitter.scopes();
@@ -66,7 +66,7 @@ Expression indexed_element(Emitter& emitter, ValueId id, const Node& node, const
   return emitter.value(x, from);
 }
 
-// Halves what is left until the first element that is not before the value stands alone.
+// Binary search for the first element not before the value.
 Expression searched_element(Emitter& emitter, ValueId id, const Node& node, const Indices& at) {
   ValueId sorted = node.operands[0], values = node.operands[1];
   const Shape& shape = emitter.graph().type(sorted).shape;

@@ -1,4 +1,4 @@
-// Views and movements as maps of indices.
+// Views and movements as index maps.
 #include <algorithm>
 #include <functional>
 
@@ -17,7 +17,7 @@ size_t dimension(const Node& node, size_t rank) {
   return from_start(node.attributes.integer("dim"), std::max<size_t>(rank, 1));
 }
 
-// What `take` gives where the condition holds, and `otherwise` elsewhere.
+// `take` under the condition, otherwise `otherwise`.
 Expression guarded(Emitter& emitter, ValueId id, const Expression& condition, const Expression& otherwise,
                    const std::function<Expression()>& take) {
   if (condition.empty()) return take();
@@ -32,7 +32,7 @@ Expression guarded(Emitter& emitter, ValueId id, const Expression& condition, co
 Indices reshaped(Emitter& emitter, const Indices& at, const Shape& from, const Shape& to) {
   Index flat = flatten(at, to);
   Indices direct = unflatten(flat, from);
-  // Where nothing is split, negative factors do no harm.
+  // Without quotients, negative factors do no harm.
   if (std::ranges::none_of(direct, &Index::splits)) return direct;
   return unflatten(emitter.settled(flat, element_count(to)), from);
 }
@@ -65,7 +65,7 @@ Indices rolled(Emitter& emitter, const Node& node, const Indices& at, const Shap
   return from;
 }
 
-// Where an element beside the edge is taken from.
+// The source of an element beyond an edge.
 Expression beyond_edges(const std::string& mode, const Expression& i, int64_t size) {
   if (mode == "replicate") return select(i < 0, 0, select(i < size, i, size - 1));
   return select(i < 0, unary(Operator::negate, i), select(i < size, i, Expression(2 * (size - 1)) - i));

@@ -1,4 +1,4 @@
-// Pointwise ops: the table's expressions of their operands.
+// Pointwise ops, from the table of expressions.
 #include "code/expression/pointwise.h"
 #include "code/loops/ops.h"
 

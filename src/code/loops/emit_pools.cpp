@@ -13,19 +13,19 @@ namespace {
 struct Side {
   const char* axis;
   int64_t size = 0;         // of the input
-  int64_t taps = 0;         // 0: as many as the window has, of adaptive pools
-  int64_t step = 1;         // from one tap to the next
-  Index start;              // of taps: where the first one would be, perhaps in the padding
+  int64_t taps = 0;         // 0: varies, in adaptive pools
+  int64_t step = 1;         // between taps
+  Index start;              // the first tap's coordinate, possibly in the padding
   Expression begin, end;    // inside the input
-  Expression with_padding;  // elements, padding included
-  bool whole = false;       // in the input, whatever the place
-  bool clipped = false;     // perhaps not, and looked at as if: see open_side
+  Expression with_padding;  // elements including padding
+  bool whole = false;       // always inside the input
+  bool clipped = false;     // may reach past an edge and is clamped: see open_side
   bool by_taps() const { return whole || clipped; }
   Expression count() const { return whole ? Expression(taps) : end - begin; }  // without padding
 };
 
-// Loops over a window, one a spatial dimension, and what is done with each element inside. Where the lanes of
-// a vector are channels, they share the window: it is walked once, a whole vector at each of its places.
+// Loops over a window, one per spatial dimension, and the update for each element. If the lanes of a vector
+// are channels, they share the window: it is walked once with whole vectors.
 class Pooled {
  public:
   Pooled(Emitter& emitter, ValueId id, const Node& node, const Indices& at)
@@ -56,7 +56,7 @@ class Pooled {
       for (size_t d = 2; d < in_.size(); ++d) sides_.push_back(side(d));
       start();
       Indices from = at_, spatial;
-      Expression counted;  // whether a tap counts, of a mean
+      Expression counted;  // whether a tap counts towards a mean
       for (size_t d = 0; d < sides_.size(); ++d) {
         from[d + 2] = open_side(d, counted);
         spatial.push_back(from[d + 2]);
@@ -104,7 +104,7 @@ class Pooled {
       out.with_padding = out.taps;
       return out;
     }
-    // A window that starts in the padding starts with its first tap that doesn't.
+    // A window that starts in the padding begins at its first tap inside.
     Expression first = 0;
     if (out.step > 1) first = Expression(out.start + padding * out.step) % out.step;
     emitter_.add(define_constant(emitter_.index_type(), from, select(out.start < 0, first, out.start)));
@@ -117,7 +117,7 @@ class Pooled {
     return out;
   }
 
-  // What is so far is nothing.
+  // Initialises the accumulators.
   void start() {
     const Expression none = largest_ ? extreme_of(dtype_, true) : number(0, dtype_);
     if (shared_) {
@@ -132,7 +132,7 @@ class Pooled {
     emitter_.add(define_variable(int64_type, place_->name, first));
   }
 
-  // A loop over the taps of one side; returns where a tap stands.
+  // Loops over the taps of one dimension; returns a tap's coordinate.
   Index open_side(size_t d, Expression& counted) {
     const Side& each = sides_[d];
     if (!each.by_taps()) return emitter_.open_loop(each.axis, each.begin, each.end, each.step, each.size);
@@ -143,8 +143,8 @@ class Pooled {
     Index tap = emitter_.open_loop(format("k{}", each.axis), 0, each.taps, 1, each.taps, unroll);
     Index from = each.start + tap * each.step;
     if (!each.clipped) return from;
-    // Taps past an edge look at the edge, so that no load waits for the end of another: what is largest
-    // stays, and a mean counts them as nothing.
+    // Taps past an edge are clamped to it, so that loads don't wait for a branch: a maximum is unchanged, and
+    // a mean doesn't count them.
     const Type type = emitter_.index_type();
     const Expression wanted = named(emitter_.names().unique(format("{}_wanted", each.axis)));
     emitter_.add(define_constant(type, wanted->name, from));
@@ -159,7 +159,7 @@ class Pooled {
       emitter_.add(
           assign(so_far_, counted.empty() ? x : select(counted, x, number(0, dtype_)), Operator::add));
     } else if (positions_) {
-      // As PyTorch: the first of equals, but the last NaN.
+      // As in PyTorch: the first of equals, but the last NaN.
       emitter_.guard(is_floating(dtype_) ? either(x > so_far_, x != x) : x > so_far_);
       emitter_.add(assign(so_far_, x));
       emitter_.add(assign(place_, flatten(spatial, Shape(in_.begin() + 2, in_.end()))));
@@ -179,7 +179,7 @@ class Pooled {
           adaptive_ || node_.attributes.flag("count_padding") ? each.with_padding : each.count();
       count = count.empty() ? side : count * side;
       if (constant) constant = side.constant() ? std::optional(*constant * *side.constant()) : std::nullopt;
-      // A window without elements has no mean; it is said to be zero.
+      // An empty window has mean zero.
       if (!each.whole && !adaptive_) empty = either(empty, each.begin >= each.end);
     }
     std::string name = emitter_.names().unique(graph_[id_].name + "_mean");

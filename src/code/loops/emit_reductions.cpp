@@ -1,5 +1,5 @@
-// What follows from a row's statistics for one element, and the statistics by a loop in each thread where no
-// kernel offers better.
+// Elements computed from a row's statistics, and the statistics by a loop in each thread if the kernel offers
+// nothing better.
 #include <algorithm>
 
 #include "base/format.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t most_unrolled = 32;  // elements of a row
 
-// More than one pass over a row, or elements that follow from its statistics.
+// Whether a row is read more than once, or elements depend on its statistics.
 bool looks_again(const Graph& graph, const Reduction& reduction) {
   if (reduction.grouped) return false;
   if (graph.nodes[static_cast<size_t>(reduction.node)].op == Op::rms_norm) return true;
@@ -29,7 +29,7 @@ bool has_operand(const Node& node, size_t i) {
   return i < node.operands.size() && node.operands[i] != ValueId::none;
 }
 
-// An element of a weight, in the dtype of what it weighs.
+// An element of a weight, in the dtype of the data.
 Expression weight(Emitter& emitter, const Node& node, size_t i, const Indices& at) {
   const Graph& graph = emitter.graph();
   return converted(emitter.value(node.operands[i], at), graph.type(node.operands[i]).dtype,
@@ -45,7 +45,7 @@ Expressions Emitter::statistics(const Reduction& reduction, const Indices& kept)
     if (const Expression* known = scopes_.find(statistic_key(reduction, kept, i))) out.push_back(*known);
   if (out.size() == count) return out;
 
-  // Outside of a vector's lanes, nothing that is done for all of them is in the vector.
+  // Outside the lanes of a vector, code for all lanes is not in the vector.
   bool for_all_lanes =
       std::ranges::none_of(kept, [&](const Index& index) { return index.appears(vector_.variable); });
   VectorLoop vector_before = vector_;
@@ -62,13 +62,13 @@ Expressions Emitter::statistics(const Reduction& reduction, const Indices& kept)
         scheme_of(graph(), reduction, !held, [&](std::string_view name) { return names_.unique(name); });
     Shape shape = reduction.reduced_shape();
     for (const Pass& pass : scheme.passes) {
-      const Expression accumulator = named(names_.unique(graph()[reduction.operand].name + "_over"));
+      const Expression accumulator = named(names_.unique(graph()[reduction.operand].name + "_" + pass.name));
       add(define_variable(pass.type, accumulator->name, pass.identity));
       if (length > 0) {
         Indices reduced;
         for (int64_t size : shape) reduced.push_back(open_loop("k", 0, size, 1, size, unrolled));
         Expression x = value(reduction.operand, reduction.operand_at(reduction.space_at(kept, reduced)));
-        add(pass.step(accumulator, x, flatten(reduced, shape)));
+        add(pass.step(accumulator, pass.term_of(x), flatten(reduced, shape)));
         for (size_t d = 0; d < shape.size(); ++d) close();
       }
       for (const Pass::Statistic& each : pass.finish(accumulator))
@@ -106,7 +106,7 @@ std::optional<Expression> Emitter::held_element(ValueId id, const Indices& at) c
     for (size_t d = 0; d < at.size(); ++d) (reduction.along[d] ? reduced : kept).push_back(at[d]);
     const Expression* array = scopes_.find(held_key(reduction, kept));
     Index where = flatten(reduced, reduction.reduced_shape());
-    // Registers have no addresses: which of them it is has to be known when the code is compiled.
+    // Registers have no addresses: the index must be a compile-time constant.
     if (array && std::ranges::includes(unrolled_, where.variables())) return element(*array, where);
   }
   return std::nullopt;
@@ -119,7 +119,11 @@ Expression reduced_element(Emitter& emitter, const Node& node, const Reduction& 
   const DType dtype = graph.type(reduction.operand).dtype;
   auto operand = [&] { return emitter.value(reduction.operand, at); };
   switch (node.op) {
-    case Op::softmax: return standard_call("exp", dtype, {operand() - found[0]}) * found[1];
+    case Op::softmax: {
+      const Expression* held =
+          emitter.scopes().find(key_of(Key::term, reduction.operand, reduction.node, at));
+      return (held ? *held : standard_call("exp", dtype, {operand() - found[0]})) * found[1];
+    }
     case Op::log_softmax: return operand() - found[0] - found[1];
     case Op::batch_norm: return batch_norm_element(emitter, node, at, found, result);
     case Op::layer_norm:
@@ -141,14 +145,14 @@ Expression reduced_element(Emitter& emitter, const Node& node, const Reduction& 
 
 namespace {
 
-// Running statistics: result 1 the mean, result 2 the variance.
+// Running statistics: result 1 is the mean, result 2 the variance.
 Expression renewed_statistic(Emitter& emitter, const Node& node, const Indices& at, const Expressions& found,
                              size_t result) {
   const TensorType& x = emitter.graph().type(node.operands[0]);
   const double momentum = node.attributes.number("momentum"),
                count = static_cast<double>(x.elements() / std::max<int64_t>(x.shape[1], 1));
   const Expression before = weight(emitter, node, result == 1 ? 3 : 4, at);
-  // The running variance is the sample's, though the normalisation uses the population's.
+  // The running variance is the sample variance, though normalisation uses the population variance.
   Expression fresh = number(momentum, x.dtype) * found[result == 1 ? 0 : 2];
   if (result == 2) fresh = fresh * number(count / (count - 1), x.dtype);
   return converted(number(1 - momentum, x.dtype) * before + fresh, x.dtype,

@@ -1,4 +1,4 @@
-// Resizing: the nearest element, or a mean of a few around a position.
+// Resizing: the nearest element, or a weighted mean of a few.
 #include <array>
 #include <cmath>
 
@@ -16,11 +16,11 @@ double scale_of(const Node& node, size_t d) {
   return scales.empty() ? 0 : scales[d - 2];
 }
 
-// Where the nearest element stands along a dimension.
+// The nearest element's index along a dimension.
 Index nearest(Emitter& emitter, const Node& node, size_t d, int64_t in, int64_t out, const Indices& at) {
   const bool exact = node.attributes.text("mode") == "nearest_exact";
   const double scale = scale_of(node, d);
-  // In float, as PyTorch computes it for every dtype: positions on the edge depend on the rounding.
+  // In float, as in PyTorch for every dtype: results on the edge depend on the rounding.
   float step = scale > 0 ? static_cast<float>(1 / scale) : static_cast<float>(in) / static_cast<float>(out);
   double whole = 1.0 / static_cast<double>(step);
   if (!exact && step == 1.0f && in == out) return at[d];
@@ -38,7 +38,7 @@ Index nearest(Emitter& emitter, const Node& node, size_t d, int64_t in, int64_t 
   return emitter.declare_index(axis, select(source < in - 1, source, in - 1), in);
 }
 
-// Where a result stands among the elements along a dimension: the one to its left, and how far it is past it.
+// A result's position along a dimension: the element to its left, and the distance from it.
 struct Position {
   Expression left, share;
 };
@@ -56,7 +56,7 @@ Position position_of(Emitter& emitter, const Node& node, size_t d, int64_t in, i
     value = i;
   else if (node.attributes.flag("align_corners"))
     value = out > 1 ? real((size_in - 1) / (size_out - 1)) * i : real(0);
-  // In double: a share that is off by a float's rounding would be off by as much times the position.
+  // In double: a float's rounding error would be multiplied by the position.
   if (!cubic) value = call("fmax", {value, real(0)});
   emitter.add(define_constant(double_type, where->name, value));
   const Position out_position{named(unique("left")), named(unique("share"))};

@@ -1,6 +1,6 @@
-// scatter and index_put seen from their results: each element looks for the sources that name it, in the
-// order in which they would be written: among all of them, or in the list of its row (scatter.h).
-// Deterministic, and the last one wins where that is what is asked.
+// scatter and index_put from the result's side: each element searches the sources that target it, in write
+// order: all sources, or the list of its row (scatter.h). Deterministic; the last one wins where that is
+// specified.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -13,17 +13,17 @@ namespace stitch::code::loops {
 
 namespace {
 
-// A source that may name the element: loops over all of them are open, and a guard that it does.
+// A candidate source: loops over all sources are open, and a guard that it targets the element.
 struct Source {
-  Indices from;        // its place among the sources; none: there are none
-  Expression counted;  // whether it does, where no guard asks; none: it does
-  int scopes = 0;      // that are open
+  Indices from;        // its indices among the sources; empty: there are none
+  Expression counted;  // whether it targets the element, if there is no guard; none: it does
+  int scopes = 0;      // open scopes
 };
 
-// Sources of a list whose loads are under way at the same time.
+// Sources of a list whose loads are in flight together.
 constexpr int64_t sources_at_once = 4;
 
-// The shape that the indices of an index_put have together.
+// The common (broadcast) shape of an index_put's indices.
 Shape common_shape(const Graph& graph, const Node& node) {
   Shape common;
   for (size_t i = 2; i < node.operands.size(); ++i)
@@ -31,7 +31,7 @@ Shape common_shape(const Graph& graph, const Node& node) {
   return common;
 }
 
-// What an index_put's indices say at a place of their common shape, a number for each of `dims`.
+// An index_put's indices at a place of their common shape, one per entry of `dims`.
 Expressions indices_put(Emitter& emitter, const Node& node, const Indices& place) {
   const Shape& shape = emitter.graph().type(node.operands[0]).shape;
   const auto& dims = node.attributes.integers("dims");
@@ -48,8 +48,8 @@ size_t scattered_dim(const Graph& graph, const Node& node) {
   return static_cast<size_t>(dim < 0 ? dim + std::max<int64_t>(rank, 1) : dim);
 }
 
-// The sources in the list of a row: loops over it are open. Returns the source's number. Past the end of the
-// list its last source is looked at again and not counted, so that no load waits for a branch.
+// Opens loops over the sources in the list of a row; returns the source's number. Past the end of the list
+// the last source is read again and not counted, so that no load waits for a branch.
 Index open_list(Emitter& emitter, const Index& row, int64_t sources, int64_t parts, Source& out) {
   const Index start = emitter.declare_index("list_start", element("list_starts", row), sources);
   const Index end =
@@ -91,7 +91,7 @@ Source source_of_put(Emitter& emitter, const Node& node, const Indices& at, int6
     emitter.guard(condition);
     out.scopes = static_cast<int>(common.size()) + 1;
   }
-  // The place of this source in the indexed shape: the common part, and the dimensions that aren't indexed.
+  // The source's place in the indexed shape: the common part, and the dimensions that aren't indexed.
   bool neighbours = dims.back() - dims.front() + 1 == std::ssize(dims);
   Indices from;
   if (!neighbours) from = place;
@@ -133,7 +133,7 @@ Source source_of_scatter(Emitter& emitter, const Node& node, const Indices& at, 
   return out;
 }
 
-// An index that is the same along all dimensions but one: an expanded vector.
+// Whether an index varies along one dimension only: an expanded vector.
 bool varies_along_alone(const Graph& graph, ValueId index, size_t dim) {
   const Shape& shape = graph.type(index).shape;
   auto alone = [&](const Shape& of) {
@@ -184,7 +184,7 @@ std::optional<SourceLists> source_lists(const Graph& graph, const Node& node) {
 Expression target_of_source(Emitter& emitter, const Node& node, const Index& source) {
   const Graph& graph = emitter.graph();
   const Shape& shape = graph.type(node.operands[0]).shape;
-  Expression row;  // an index out of range ends the kernel
+  Expression row;  // an index out of range traps
   if (node.op == Op::index_put) {
     const auto& dims = node.attributes.integers("dims");
     const Expressions found = indices_put(emitter, node, unflatten(source, common_shape(graph, node)));
@@ -213,8 +213,8 @@ Expression target_of_source(Emitter& emitter, const Node& node, const Index& sou
 
 namespace {
 
-// An element of the result, or all lanes of a vector at once where they are elements of one row: its list is
-// walked once, a whole vector of each source at a time.
+// One element of the result, or all lanes of a vector if they are in one row: its list is then walked once
+// with whole vectors.
 class Scattered {
  public:
   Scattered(Emitter& emitter, ValueId id, const Node& node, const Indices& at)
@@ -267,8 +267,8 @@ class Scattered {
     return source_lists(graph, node_)->by_row;
   }
 
-  // Threads that wait for each other stand in no guard or loop, which some of them may not enter. Elsewhere
-  // each goes through the whole list.
+  // Threads that synchronise must not be inside a guard or loop that some of them skip. Elsewhere each walks
+  // the whole list.
   int64_t parts() const {
     const bool adds = is_floating(dtype_) && (reduce_ == "sum" || reduce_ == "mean");
     const bool outermost =
@@ -276,7 +276,7 @@ class Scattered {
     return adds && outermost && emitter_.grouped_sources ? emitter_.list_parts : 1;
   }
 
-  // Each has summed up its own sources alone.
+  // Combines the partial sums of the threads.
   void join_parts() {
     const std::string sum = format("stitch::sum_parts<{}>", parts_);
     if (!count_.empty()) {

@@ -28,7 +28,7 @@ Key statistic_key(const Reduction& reduction, const Indices& kept, size_t which)
 }
 
 bool needs_wide_indices(const RegionRequest& request) {
-  // Room for the last block's threads, which reach past the end before they find out.
+  // Leaves room for the threads of the last block past the end.
   constexpr int64_t most = (int64_t{1} << 31) - (int64_t{1} << 20);
   auto wide = [&](ValueId id) { return id != ValueId::none && request.graph.type(id).elements() >= most; };
   for (int32_t n : request.region.nodes) {
@@ -88,12 +88,14 @@ Expression Emitter::value(ValueId id, const Indices& at) {
   return element;
 }
 
-// A pointer's own name is taken; its element is called its value.
+// A pointer's name is taken; its element is NAME_value, or NAME_element if the pointer is called so.
 std::string Emitter::name_of(ValueId id) {
   std::string name = identifier(graph()[id].name);
   for (const auto* places : {&request_.reads, &request_.weights, &request_.writes})
     for (const Place& place : *places)
-      if (place.pointer == name) return names_.unique(name + "_value");
+      if (place.pointer == name)
+        return names_.unique(name.ends_with("_value") ? name.substr(0, name.size() - 5) + "element"
+                                                      : name + "_value");
   return names_.unique(name);
 }
 
@@ -185,7 +187,7 @@ Index Emitter::open_loop(std::string_view name, const Expression& begin, const E
   std::string variable = names_.unique(name);
   if (unroll) unrolled_.insert(variable);
   scopes_.open({For{index_type(), variable, begin, end, step, unroll ? For::whole : 0}}, {variable}, false);
-  // Of one element it is 0, as its variable is.
+  // A variable of extent 1 is 0.
   return Index::variable(variable, std::max<int64_t>(extent, 1));
 }
 
@@ -252,7 +254,7 @@ int64_t Emitter::work(ValueId id) {
   int64_t most = 1, times = 1;
   for (ValueId operand : node.operands) most = std::max(most, work(operand));
   if (auto reduction = reduction_of(graph(), producer)) {
-    // A row's statistics serve all of its elements, of which more than one is asked for as a rule.
+    // A row's statistics serve all its elements.
     times = std::max<int64_t>(reduction->length(), 1);
     if (graph().type(id).shape == graph().type(reduction->operand).shape) times = std::min<int64_t>(times, 4);
   }

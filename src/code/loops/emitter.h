@@ -1,6 +1,5 @@
-// Builds the statements that compute a value of the graph at given indices, inside one kernel. Everything
-// between the region's reads and that value is computed in registers. What each op is made of stands in
-// ops.h.
+// Builds the statements that compute a value of the graph at given indices inside one kernel. Everything
+// between the region's reads and that value stays in registers. ops.h has the code of each op.
 #pragma once
 
 #include <map>
@@ -22,18 +21,17 @@ struct VectorLoop {
   std::string variable = "v";
   int64_t width = 1;
   size_t level = 0;      // of its scope
-  bool together = true;  // or the lanes lie apart in memory, and each is moved by itself
+  bool together = true;  // false: the lanes are apart in memory and moved one by one
 };
 
-// What a kernel's loads are like.
+// Statistics of a kernel's loads.
 struct Loads {
-  // Loads that fill whole vectors, and loads of large values that fetch one element of a vector at a time.
-  // And loads of small ones, which are near but many.
+  // Whole vectors; single elements of large values, one vector each; and single elements of small values,
+  // which are cached but many.
   int64_t vectorised = 0, scattered = 0, repeated = 0;
-  // Loads of what a vector's lanes have in common with the same lanes of many other vectors, as channels
-  // have.
+  // Loads of values that the lanes of many vectors share, such as channel parameters.
   int64_t shared = 0;
-  // Reductions that are computed inside loops, each thread for itself: elements looked at.
+  // Elements read by reductions that each thread computes in an inner loop.
   int64_t inlined = 0;
 };
 
@@ -42,16 +40,16 @@ class Emitter {
   explicit Emitter(const RegionRequest& request);
   virtual ~Emitter() = default;
 
-  // The value of an element: a name, a number, or a part of a named thing.
+  // An element's value: a name, a number, or a part of a named thing.
   Expression value(ValueId id, const Indices& at);
-  // Statements that write an element of a write's place. Inside a vector, `close_vector` writes it.
+  // Stores an element of a write's place. Inside a vector, `close_vector` stores it.
   void store(const Place& place, const Indices& at, const Expression& value);
 
-  // Statements, in the scope that is open.
+  // Statements go to the innermost open scope.
   Scopes& scopes() { return scopes_; }
   Names& names() { return names_; }
   void add(Statement statement) { scopes_.add(std::move(statement)); }
-  // `for (int name = begin; name < end; name += step)`, and the variable as an index.
+  // `for (int name = begin; name < end; name += step)`; returns the variable as an index.
   Index open_loop(std::string_view name, const Expression& begin, const Expression& end, int64_t step,
                   int64_t extent, bool unroll = false);
   void guard(const Expression& condition) { scopes_.open({If{condition, {}}}, {}, true); }
@@ -60,18 +58,17 @@ class Emitter {
   Index declare_index(std::string_view name, const Expression& value, int64_t extent);
   Type index_type() const { return wide_ ? int64_type : int_type; }
   Expression declare(ValueId id, const Expression& value);   // const float name = value;
-  Expression variable(ValueId id, const Expression& value);  // the same, to be assigned to later
+  Expression variable(ValueId id, const Expression& value);  // the same, mutable
 
-  // #pragma unroll over the lanes of a vector; nothing where width is 1. Returns the lane.
+  // Opens an unrolled loop over the lanes of a vector; nothing if width is 1. Returns the lane.
   Index open_vector(int64_t width, bool together = true);
-  void close_vector();  // and writes the vectors that were filled inside
+  void close_vector();  // and stores the vectors filled inside
   VectorLoop& vector() { return vector_; }
-  // Directly inside a vector's lanes, not in a loop or guard further in?
+  // Whether the current scope is directly inside a vector's lanes.
   bool in_lanes() const { return vector_.width > 1 && scopes_.depth() == vector_.level + 1; }
-  // And may what is at these indices be made in front of the lanes? Not where a lane gathered an index
-  // itself.
+  // Whether code at these indices may be placed before the lanes: not if a lane loaded one of the indices.
   bool in_lanes(const Indices& at) const { return in_lanes() && !scopes_.mentions_own(at, vector_.variable); }
-  // Where a whole vector begins, if the lanes of the one that is open are one from `where` on.
+  // The start of a whole vector whose lanes begin at `where`, if the open one is contiguous.
   std::optional<Index> start_of_vector(const Index& where) const;
   // `const auto name = load_vector(pointer + start)`.
   Expression load_vector(const std::string& name, const Expression& address);
@@ -84,48 +81,47 @@ class Emitter {
   Type type_of(ValueId id) const { return computed_type(graph().type(id).dtype); }
   std::string name_of(ValueId id);
   Indices broadcast_to(ValueId operand, const Indices& at) const;
-  // A descending index becomes a variable: quotients of it would round the wrong way.
+  // A descending index becomes a variable: its quotients would round the wrong way.
   Index settled(const Index& index, int64_t extent);
-  // So many copies of the statements that make a value: still a body that the instruction cache holds?
+  // Whether that many copies of a value's statements still fit the instruction cache.
   bool unrollable(int64_t copies, ValueId id) { return copies * work(id) <= 512; }
-  // An element of memory as it is computed with.
+  // A stored element in its computed type.
   Expression widened(const Expression& element, DType stored, const Type& computed) const;
 
-  // What is known of the row `kept`; by default found out on the spot, by each thread for itself.
+  // Statistics of row `kept`; by default computed by each thread in a loop.
   virtual Expressions statistics(const Reduction& reduction, const Indices& kept);
-  // Ops that no expression computes; a kernel that knows their results says so.
+  // Ops without an expression; overridden by kernels that know their results.
   virtual Expression foreign(const Node& node, const Indices& at);
 
-  // Sources of scatters are grouped by what they name, in memory between kernels (scatter.h).
+  // Sources of scatters are grouped by target, in memory between kernels (scatter.h).
   bool grouped_sources = false;
-  // Threads of a warp that go through a list together, each with its own `list_part` of it: for few rows that
-  // many sources name.
+  // Threads of a warp that share a list, each with its `list_part`: for few rows with many sources.
   int64_t list_parts = 1;
-  // Inside a list of sources, an index out of range is noted and ends the kernel behind the list: a check
-  // that may end it at once would keep the loads of the next sources waiting.
+  // Inside a list of sources an index out of range is noted and traps after the list: a check at once would
+  // delay the next loads.
   struct LateChecks {
-    std::string variable;  // none: checked on the spot
-    size_t depth = 0;      // of scopes from which on it is known
+    std::string variable;  // empty: checked at once
+    size_t depth = 0;      // scope depth from which on it is valid
     bool used = false;
   };
   LateChecks late_checks;
-  // An index read from memory, in range.
+  // A loaded index, checked against the range.
   Expression checked(const Expression& found, int64_t size, bool from_end);
 
-  // What the statements use, for the kernel's parameters and for its launcher.
+  // What the statements use, for the kernel's parameters and launcher.
   std::set<const Place*>& used() { return used_; }
   std::set<const Place*>& vectorised() { return vectorised_; }
   Loads loads;
 
  protected:
-  // A value was read from memory, and is known by its key from here on.
+  // Called when a value was loaded; from here on it is known by its key.
   virtual void loaded(ValueId, const Key&, const Indices&) {}
 
   Expression compute(ValueId id, const Node& node, size_t result, const Indices& at);
   Expression load(ValueId id, const Place& place, const Indices& at);
-  // Elements that are looked at for one of a value, through windows and reductions on the way.
+  // Input elements read per element of `id`, through windows and reductions.
   int64_t work(ValueId id);
-  // A short row whose elements are looked at again, into registers; and an element of one that is there.
+  // Loads a short row that is read more than once into registers; and an element of such a row.
   void hold_row(const Reduction& reduction, const Indices& kept);
   std::optional<Expression> held_element(ValueId id, const Indices& at) const;
 
@@ -142,15 +138,15 @@ class Emitter {
     Index start;
   };
   std::vector<VectorStore> vector_stores_;
-  Expression store_condition_;  // under which elements are written; none: always
+  Expression store_condition_;  // the condition for stores; none: always
   std::set<const Place*> used_, vectorised_;
   std::map<ValueId, int64_t> work_;
-  std::set<std::string> unrolled_;    // variables that are numbers once the loops are unrolled
+  std::set<std::string> unrolled_;    // compile-time constants once loops are unrolled
   std::vector<Reduction> held_rows_;  // some of whose rows are in registers
 };
 
-// While one lives, statements stand in front of the lanes of the vector that is open, for what they share;
-// its lanes may be opened again there.
+// During its lifetime statements go before the lanes of the open vector, for code that they share; its lanes
+// may be opened again there.
 class Emitter::BeforeLanes {
  public:
   explicit BeforeLanes(Emitter& emitter)
@@ -172,15 +168,15 @@ class Emitter::BeforeLanes {
   Scopes::Outside outside_;
 };
 
-// Words that kernels use themselves: a pointer of such a name gets another one inside the region.
+// Identifiers used by kernels: pointers of these names are renamed.
 const std::set<std::string_view>& own_names();
 Key statistic_key(const Reduction& reduction, const Indices& kept, size_t which);
-// Can indices of this region be int?
+// Whether indices need 64 bits.
 bool needs_wide_indices(const RegionRequest& request);
 
-// `static_cast<int>(blockIdx.x)`: a number of the launch as an index.
+// `static_cast<int>(blockIdx.x)`: a launch variable as an index.
 Expression launch_index(const Type& type, const char* what);
-// The number of a thread in the whole grid, in an index type, however many a block has.
+// The global thread number in an index type, for any block size.
 Expression thread_number(const Type& type, const Expression& block);
 // pointer + start, or the pointer.
 Expression address(const std::string& pointer, const Index& start);

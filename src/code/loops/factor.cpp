@@ -1,5 +1,5 @@
-// A block copies its matrix into memory of its own, takes it apart there and writes the results: right for
-// every size, and as fast as one block is.
+// A block copies its matrix into memory of its own, factorises it there and writes the results: correct for
+// every size, at the speed of one block.
 #include "code/loops/factor.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ bool is_factor(Op op) {
   return op == Op::lu || op == Op::cholesky || op == Op::qr || op == Op::triangular_solve;
 }
 
-// A matrix of the block's memory, and what it is filled from or written to.
+// A matrix in the block's memory, and where it is copied from or to.
 struct Matrix {
   Type type;
   std::string name;
@@ -70,7 +70,7 @@ class FactorWriter {
     }
   }
 
-  // The block's part of memory that all blocks share out.
+  // This block's part of the shared workspace.
   Expression memory(const Type& type, const std::string& name, int64_t rows, int64_t columns) {
     workspace_.add(type, name + "_all", element_count(lead_) * rows * columns);
     matrices_.push_back({type, name, rows, columns});
@@ -115,7 +115,7 @@ class FactorWriter {
             size(columns_)};
   }
 
-  // Which of the block's matrices a result is a corner of.
+  // The matrix that a result is a corner of.
   const Matrix& source_of(size_t result) const {
     const char* names[2][3] = {{"a", "pivots", "rows"}, {"q", "a", ""}};
     std::string name = node_.op == Op::triangular_solve ? "b" : names[node_.op == Op::qr][result];

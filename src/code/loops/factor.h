@@ -1,5 +1,4 @@
-// Linear algebra that is neither a product nor computed element by element: LU, Cholesky, QR and triangular
-// systems by a block a matrix.
+// LU, Cholesky, QR and triangular systems: one block per matrix.
 #pragma once
 
 #include "code/region_code.h"

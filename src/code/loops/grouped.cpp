@@ -1,5 +1,5 @@
-// Floating point in tiles on tensor cores (kernels/matmul_grouped.h), FP32 at its own accuracy; any other
-// type, and what a grid can't hold, by a thread an element.
+// Floats in tiles on tensor cores (kernels/matmul_grouped.h), FP32 at its own accuracy; other types, and what
+// exceeds a grid, by one thread per element.
 #include "code/loops/grouped.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ const Node& node_of(const plan::Context& context, const plan::Region& region) {
   return context.graph.nodes[static_cast<size_t>(region.nodes[0])];
 }
 
-// The sum over the depth of one element of a product of groups.
+// The sum over the depth for one element of a grouped product.
 class GroupedEmitter final : public LoopEmitter {
  public:
   using LoopEmitter::LoopEmitter;
@@ -49,7 +49,7 @@ class GroupedEmitter final : public LoopEmitter {
 
 bool lies_in_rows(const Place& place) { return place.strides == contiguous_strides(place.shape); }
 
-// What the region reads and writes where it lies, in the types that tensor cores take.
+// Whether layouts and types suit tensor cores.
 bool lies_for_tiles(const RegionRequest& request, const Node& node) {
   const Place *x = request.find(node.operands[0]), *weight = request.find(node.operands[1]),
               *ends = request.find(node.operands[2]), *out = request.find(node.results[0]);

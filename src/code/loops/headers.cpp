@@ -13,7 +13,7 @@ struct Row {
   std::string_view name, header;
 };
 
-// What kernels use of namespace stitch, and who has it. The rest is loops_math.h's: functions of numbers.
+// Identifiers of namespace stitch by header. All others are in loops_math.h.
 constexpr std::string_view reduce = "stitch/kernels/loops_reduce.h", random = "stitch/kernels/loops_random.h",
                            cluster = "stitch/kernels/loops_cluster.h", scan = "stitch/kernels/loops_scan.h",
                            sort = "stitch/kernels/loops_sort.h", scatter = "stitch/kernels/loops_scatter.h",
@@ -74,7 +74,7 @@ constexpr auto table = std::to_array<Row>({
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-// A name or a type may have others among its arguments: stitch::Merged<stitch::Moments>.
+// A type may have others as arguments: stitch::Merged<stitch::Moments>.
 void add(std::string_view name, std::set<std::string>& out) {
   constexpr std::string_view ours = "stitch::";
   for (size_t at = name.find(ours); at != name.npos; at = name.find(ours, at)) {

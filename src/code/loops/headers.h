@@ -1,4 +1,4 @@
-// The program headers that a kernel's statements need.
+// The program headers that a kernel's statements include.
 #pragma once
 
 #include <set>
@@ -8,7 +8,7 @@
 
 namespace stitch::code::loops {
 
-// "stitch/kernels/loops_scan.h" and the like, of all that these statements call, make or declare.
+// Such as "stitch/kernels/loops_scan.h", for everything that the statements use.
 std::set<std::string> headers_of(const Block& block);
 
 }  // namespace stitch::code::loops

@@ -25,14 +25,13 @@ bool is_expression(const Graph& graph, int32_t number) {
 
 Result<void> accepts_nesting(const Graph& graph, const plan::Region& region) {
   constexpr int64_t most_steps = 1024;
-  std::map<ValueId, int64_t> steps;  // that one element of a value takes, where the region makes it
+  std::map<ValueId, int64_t> steps;  // operations per element of a value that the region computes
   for (int32_t n : region.nodes) {
     const Node& node = graph.nodes[static_cast<size_t>(n)];
     int64_t own = 1;
     for (ValueId operand : node.operands)
       if (auto found = steps.find(operand); found != steps.end()) own = std::max(own, found->second);
-    if (auto reduction =
-            reduction_of(graph, n))  // a longer one is a stage of its own, whose results are kept
+    if (auto reduction = reduction_of(graph, n))  // a longer one is a stage of its own, with stored results
       own = reduction->length() > most_inlined ? 1 : own * std::max<int64_t>(reduction->length(), 1);
     if (own > most_steps)
       return work_error("technique", format("{}: reductions inside of reductions take more than {} steps",

@@ -1,4 +1,4 @@
-// Which nodes are expressions of single elements, and how far reductions go inside of them.
+// Which nodes are expressions of single elements, and how far reductions may nest inside them.
 #pragma once
 
 #include "graph/graph.h"
@@ -6,15 +6,15 @@
 
 namespace stitch::code::loops {
 
-// A reduction of more elements is not done by one thread inside a loop.
+// Longer reductions are not computed by one thread in a loop.
 inline constexpr int64_t most_inlined = 16;
 
-// Is the node an expression of single elements of its operands? Reductions, scans, sorts and scatters aren't.
+// Whether the node is an expression of single elements of its operands, i.e. not a reduction, scan, sort or
+// scatter.
 bool is_expression(const Graph& graph, int32_t node);
 
-// Reductions of few elements inside of each other: each makes the one inside anew for every element of its
-// own, and a chain of them (Sinkhorn's rows and columns in turns) takes a power of that. Refuses those of too
-// many steps altogether.
+// Nested short reductions recompute the inner one for every element of the outer one, and a chain of them
+// (Sinkhorn's alternating rows and columns) grows exponentially. Refuses too many operations in total.
 Result<void> accepts_nesting(const Graph& graph, const plan::Region& region);
 
 }  // namespace stitch::code::loops

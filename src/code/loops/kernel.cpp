@@ -16,7 +16,7 @@ namespace stitch::code::loops {
 
 namespace {
 
-// A comment of as many lines as 110 columns ask for.
+// A comment wrapped at 110 columns.
 std::string comment(const std::string& text) {
   std::istringstream words(text);
   std::string out, line = "//", word;
@@ -34,8 +34,8 @@ struct Parameter {
   std::string declaration, note;
 };
 
-// A function's head up to `end`: its parameters one a line, with their shapes behind them. They stand below
-// the first one where they fit there, if need be with the name on a line of its own; else four columns in.
+// A function's head up to `end`: one parameter per line, with its shape. They are aligned to the first if
+// they fit, perhaps with the name on its own line; otherwise indented by four columns.
 std::string function_head(const std::string& type, const std::string& name,
                           const std::vector<Parameter>& parameters, const std::string& end) {
   auto written = [&](const std::string& first, size_t indent) {
@@ -59,7 +59,7 @@ bool is_write(const RegionRequest& request, const Place* place) {
   return std::ranges::any_of(request.writes, [&](const Place& each) { return &each == place; });
 }
 
-// State that the region reads and writes anew may be one memory: no promise that it isn't.
+// Updated states may share memory with their new value: no __restrict__.
 bool may_alias(const RegionRequest& request, const Place* place) {
   return std::ranges::any_of(request.graph.updates, [&](const Update& update) {
     return update.target == place->value || update.value == place->value;
@@ -96,12 +96,12 @@ std::string kernel_text(const RegionRequest& request, const Kernel& kernel, cons
   std::string bounds = std::to_string(kernel.free_threads.in_all > 0 ? FreeThreads::most : kernel.threads);
   if (kernel.resident > 0) bounds += format(", {}", kernel.resident);
   std::string head = format("__global__ void __launch_bounds__({})", bounds);
-  // What other kernels wrote is read behind this: the launch may be a programmatic one.
+  // Loads of other kernels' results must come after this, for programmatic dependent launches.
   const char* const first = "  stitch::wait_for_previous_kernel();\n";
   return out + function_head(head, kernel.name, parameters, ") {") + first + text_of(kernel.body, 2) + "}\n";
 }
 
-// Whether vectors of all these can be moved at once, as the launcher finds out.
+// The launcher's check that all vectors are aligned.
 Expression aligned(const RegionRequest& request, const Kernel& kernel) {
   Expression out;
   for (const Place* place : in_order(request, kernel.vectorised))
@@ -135,7 +135,7 @@ Expression launch(const RegionRequest& request, const Kernel& kernel) {
               arguments);
 }
 
-// Pointers to those pieces of a memory that statements name.
+// Pointers to the parts of a workspace that statements use.
 Block pieces(const Workspace& memory, const std::string& pointer, const Block& statements) {
   Block out;
   const std::set<std::string> used = names_read(statements);
@@ -147,7 +147,7 @@ Block pieces(const Workspace& memory, const std::string& pointer, const Block& s
   return out;
 }
 
-// What enqueue_NAME does, given pointers to all memory.
+// The body of enqueue_NAME.
 Block launches(const RegionRequest& request, const std::vector<Kernel>& kernels) {
   if (kernels.empty())
     return {evaluate(call("static_cast<void>", {named("stream")})), {Return{named("STITCH_OK")}}};
@@ -155,7 +155,7 @@ Block launches(const RegionRequest& request, const std::vector<Kernel>& kernels)
   auto checked = [&](const Expression& status) {
     out.push_back(evaluate(call("STITCH_OK_OR_RETURN", {status})));
   };
-  const Kernel* last_aligned = nullptr;  // what `aligned` was found out for
+  const Kernel* last_aligned = nullptr;  // the kernel that `aligned` was computed for
   for (size_t i = 0; i < kernels.size(); ++i) {
     const Kernel& kernel = kernels[i];
     if (kernel.width > 1 && (!last_aligned || last_aligned->width != kernel.width ||
@@ -178,7 +178,7 @@ Block launches(const RegionRequest& request, const std::vector<Kernel>& kernels)
   return out;
 }
 
-// The kernels of a function, and then itself.
+// A function and its kernels.
 struct Function {
   std::string name;
   std::vector<Parameter> parameters;
@@ -307,7 +307,7 @@ std::string traffic_text(const RegionRequest& request) {
 
 namespace {
 
-// A function of the region that fills memory before it runs, and its caller.
+// A function that fills memory before the region runs, and its caller.
 Function preparing(const RegionRequest& request, const Preparation& preparation, RegionCode& code) {
   const std::string name = format("prepare_{}_{}", request.name, preparation.name);
   Function out{name, {}, preparation.kernels, launches(request, preparation.kernels)};

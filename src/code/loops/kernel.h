@@ -1,4 +1,4 @@
-// A finished kernel and how it is launched; and several of them as a region's source.
+// A finished kernel with its launch configuration, and the source of a region from several of them.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace stitch::code::loops {
 
-// Memory between a region's kernels, cut from its workspace.
+// Memory between a region's kernels, part of its workspace.
 struct Scratch {
   Type type;         // of an element
   std::string name;  // of the pointer
@@ -17,11 +17,10 @@ struct Scratch {
   int64_t offset = 0;  // in the workspace
 };
 
-// Threads a block that a kernel takes as they come: it asks blockDim. A number of the launch alone, and so a
-// setting.
+// A block size that the kernel reads from blockDim: a launch parameter, and so a setting.
 struct FreeThreads {
-  int64_t in_all = 0;           // of the whole grid; 0: the kernel was written for `threads` a block
-  std::vector<int64_t> values;  // that a block may have, up to `most`
+  int64_t in_all = 0;           // threads of the grid; 0: the kernel was generated for `threads` per block
+  std::vector<int64_t> values;  // allowed block sizes, up to `most`
   static constexpr int64_t most = 256;
 };
 
@@ -30,21 +29,21 @@ struct Kernel {
   Block body;
   int threads = 256;
   FreeThreads free_threads;
-  int resident = 0;                   // blocks that a multiprocessor should hold; 0: as it comes
+  int resident = 0;                   // blocks per multiprocessor; 0: unspecified
   int64_t shared_bytes = 0;           // dynamic
   int64_t team = 1;                   // blocks that wait for each other
-  int64_t cluster = 1;                // blocks that start together
-  int64_t passes = 1;                 // how often it reads what it reads
-  std::vector<int64_t> blocks;        // along one dimension or two
-  std::set<const Place*> used;        // its parameters,
-  std::set<const Place*> vectorised;  // of which these are read or written in vectors
+  int64_t cluster = 1;                // blocks of a cluster
+  int64_t passes = 1;                 // number of times it reads its input
+  std::vector<int64_t> blocks;        // in one or two dimensions
+  std::set<const Place*> used;        // parameters,
+  std::set<const Place*> vectorised;  // of which these are accessed in vectors
   int64_t width = 1;                  // of a vector
-  std::vector<std::string> scratch;   // names of those it uses, in order
-  std::set<std::string> written;      // of which it writes these
-  Expression before, then;            // calls of the host around its launch; none: no such
+  std::vector<std::string> scratch;   // scratch arrays used, in order
+  std::set<std::string> written;      // of which these are written
+  Expression before, then;            // host calls around the launch; none: no calls
 };
 
-// The statements and parameters of a kernel, as an emitter has them.
+// The kernel from an emitter's statements and parameters.
 Kernel kernel_of(Emitter& emitter, std::string name, int threads, std::vector<int64_t> blocks);
 
 // Splits a workspace.
@@ -61,40 +60,40 @@ class Workspace {
   int64_t bytes_ = 0;
 };
 
-// Memory that a function of its own fills before the region runs: see Prepared. Of weights alone, it is
-// packed when the program is created.
+// Memory that a separate function fills before the region runs: see Prepared. If it depends on weights alone,
+// it is packed when the program is created.
 struct Preparation {
   std::string name;  // of the pointer, in the region's functions
   Workspace memory;
   std::vector<Kernel> kernels;
 };
 
-// `idea`: what the file does, as its first comment.
+// `idea`: the file's first comment.
 RegionCode assemble(const RegionRequest& request, const std::string& idea, const std::vector<Kernel>& kernels,
                     const Workspace& workspace, const Preparation* preparation = nullptr);
 
-// "add, relu, mul": the ops of a region, in order.
+// "add, relu, mul": a region's ops in order.
 std::string ops_text(const RegionRequest& request);
-// What the region must move, "1.2 MB".
+// The region's minimum traffic, "1.2 MB".
 std::string traffic_text(const RegionRequest& request);
-// Every value where the graph says that it lies: to try whether a region can be written.
+// All values in the graph's layout: to test whether code can be generated.
 RegionRequest plain_request(const plan::Context& context, const plan::Region& region);
-// a + b, without an a that is 0.
+// a + b, or b if a is 0.
 Expression sum_of(const Index& a, const Expression& b);
 
-// Where lane `lane` of vector number `vector` stands in a shape: vectors lie within its last `joined`
-// dimensions, taken as one.
+// Indices of lane `lane` of vector `vector` in a shape: vectors run along its last `joined` dimensions,
+// flattened.
 Indices vector_element(const Index& vector, const Index& lane, int64_t width, const Shape& shape,
                        size_t joined);
-// How far a vector may reach: for every number of joined dimensions that are whole vectors.
+// The numbers of joined dimensions over which vectors are whole.
 std::vector<size_t> joinable(const Shape& shape, int64_t width);
 
-// One way to write a kernel, and what its loads are like.
+// A candidate kernel and its loads.
 struct Draft {
   Kernel kernel;
   Loads loads;
 
-  // Do vectors pay at all? Each scattered load is one transaction a lane.
+  // Whether vectors pay: each scattered load is one transaction per lane.
   bool pays() const {
     return kernel.width == 1 || (loads.vectorised >= loads.scattered && !kernel.vectorised.empty());
   }

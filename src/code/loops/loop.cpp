@@ -15,28 +15,28 @@ namespace stitch::code::loops {
 
 namespace {
 
-// The dimensions of a place as they lie in memory, outermost first.
+// A place's dimensions in memory order, outermost first.
 std::vector<size_t> storage_order(const Place& place) {
   std::vector<size_t> order(place.shape.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, [&](size_t a, size_t b) {
-    // Dimensions of one element have no place of their own.
+    // Dimensions of size 1 have no order.
     if (place.shape[a] == 1 || place.shape[b] == 1) return false;
     return place.strides[a] > place.strides[b];
   });
   return order;
 }
 
-// Where an element of the first write stands, from the number of a vector and the lane in it.
+// Indices of the first write, from a vector's number and the lane.
 using Locate = std::function<Indices(const Index& vector, const Index& lane)>;
 
-// Vectors that a thread takes one after the other: equal shares of all of them, or along a dimension.
+// Vectors per thread: equal shares, or along a dimension.
 struct ItemsPerThread {
   int64_t count = 1;
   std::optional<size_t> dim;
 };
 
-// `together`: lanes are neighbours in memory.
+// `together`: lanes are contiguous in memory.
 Draft draft(const std::vector<const Place*>& writes, const std::string& name, const MakeEmitter& make,
             int64_t width, const Locate& locate, bool together = true, const ItemsPerThread& items = {}) {
   const Place& first = *writes[0];
@@ -45,9 +45,9 @@ Draft draft(const std::vector<const Place*>& writes, const std::string& name, co
   std::unique_ptr<LoopEmitter> emitter = make();
   const Type type = emitter->index_type();
   const std::string unit = width > 1 ? "index" : "element";
-  // Few threads with much to do each: small blocks, so that every multiprocessor has some.
+  // Few threads with much work each: small blocks, so that every multiprocessor has some.
   const int threads = !together && count < int64_t{4} * 256 * emitter->request().context.gpu.sms ? 64 : 256;
-  // After stages from the end: what they read last may still be in the second-level cache.
+  // Backwards after stages: what they read last may still be in L2.
   Expression block = named("blockIdx.x");
   if (emitter->stages) block = named("gridDim.x") - 1 - block;
   int64_t all_threads = count;
@@ -66,8 +66,8 @@ Draft draft(const std::vector<const Place*>& writes, const std::string& name, co
   auto place_in = [&](const Place& write) {
     return write.shape == first.shape ? at : unflatten(flatten(at, first.shape), write.shape);
   };
-  // All are read before the first is written: a state may be renewed where it lies, so that no load could
-  // pass a store.
+  // All loads come before the first store: a state may be updated in place, so that loads couldn't pass
+  // stores.
   Expressions values;
   for (const Place* write : writes) values.push_back(emitter->value(write->value, place_in(*write)));
   for (size_t i = 0; i < writes.size(); ++i) emitter->store(*writes[i], place_in(*writes[i]), values[i]);
@@ -84,23 +84,24 @@ Draft draft(const std::vector<const Place*>& writes, const std::string& name, co
 
 }  // namespace
 
-// Neighbouring threads make neighbouring vectors, as many as a warp has lanes for besides the parts. Nobody
-// leaves before the parts are added up: threads past the end make the last vector again, and don't write it.
+// Adjacent threads compute adjacent vectors, as many as a warp has lanes for besides the parts. No thread
+// returns before the parts are summed: threads past the end repeat the last vector without storing it.
 int64_t LoopEmitter::share_lists(const Expression& thread, const std::string& unit, int64_t count) {
   list_parts = wanted_list_parts;
-  const int64_t beside = 32 / list_parts;
+  const int64_t vectors_per_warp = 32 / list_parts;
   const Type type = index_type();
   add(define_constant(type, "thread", thread));
-  add(define_constant(type, "list_part", named("thread") / beside % list_parts));
-  add(define_constant(type, "wanted_index", named("thread") / 32 * beside + named("thread") % beside));
+  add(define_constant(type, "list_part", named("thread") / vectors_per_warp % list_parts));
+  add(define_constant(type, "wanted_index",
+                      named("thread") / 32 * vectors_per_warp + named("thread") % vectors_per_warp));
   add(define_constant(type, unit, select(named("wanted_index") < count, named("wanted_index"), count - 1)));
   store_condition_ = both(named("list_part") == 0, named("wanted_index") < count);
-  return divided_up(count, beside) * 32;
+  return divided_up(count, vectors_per_warp) * 32;
 }
 
 namespace {
 
-// Vectors as the result lies, across `joined` of its innermost dimensions.
+// Vectors along the result's `joined` innermost dimensions.
 Locate along_result(const Place& write, int64_t width, size_t joined) {
   return [=, order = storage_order(write)](const Index& vector, const Index& lane) {
     Shape walked;
@@ -111,24 +112,24 @@ Locate along_result(const Place& write, int64_t width, size_t joined) {
   };
 }
 
-// The dimension whose elements are neighbours in memory; nothing if none's are.
+// The contiguous dimension, if any.
 std::optional<size_t> innermost(const Place& place) {
   for (size_t d = 0; d < place.shape.size(); ++d)
     if (place.shape[d] > 1 && place.strides[d] == 1) return d;
   return std::nullopt;
 }
 
-// One order is read and another one written: NCHW and NHWC. Vectors then go along the channels, and
-// neighbouring threads along the pixels of a plane, so that both sides move whole sectors: a few vectors side
-// by side, and single elements of as many neighbours.
+// Reads one layout and writes another (NCHW, NHWC). Vectors go along channels and adjacent threads along
+// pixels, so that both sides use whole sectors: a few vectors next to each other, and single elements of as
+// many adjacent pixels.
 struct Crossing {
-  Place vectorised, single;  // vectors are whole in the one, neighbours are threads in the other
-  size_t dim;                // of a vector
+  Place vectorised, single;  // vectors are whole in the first, threads are adjacent in the second
+  size_t dim;                // the vector's dimension
   int64_t width;
 };
 std::optional<Crossing> crossing_of(const RegionRequest& request, const Place& write) {
   std::optional<size_t> own = innermost(write);
-  // What is read in another order, by its order and type: parts of a concat count together.
+  // Bytes read in another layout, by layout and type: parts of a concat count together.
   std::map<std::pair<size_t, DType>, std::pair<int64_t, const Place*>> others;
   for (const Place& read : request.reads) {
     std::optional<size_t> other = innermost(read);
@@ -152,7 +153,7 @@ std::optional<Crossing> crossing_of(const RegionRequest& request, const Place& w
 
 Locate across(const Place& write, const Crossing& crossing) {
   return [=, order = storage_order(crossing.single)](const Index& vector, const Index& lane) {
-    // As many vectors side by side as leave a warp enough neighbours to fill sectors of 32 bytes.
+    // As many vectors as leave a warp enough adjacent pixels for 32-byte sectors.
     int64_t vectors = write.shape[crossing.dim] / crossing.width, pair = size_of(crossing.single.dtype);
     while (vectors % pair != 0) pair /= 2;
     Shape walked;
@@ -165,8 +166,8 @@ Locate across(const Place& write, const Crossing& crossing) {
   };
 }
 
-// A dimension whose elements all look at the same short rows along it, as each channel of a softmax does: a
-// thread then takes all of them, and looks once. Its neighbours take what is beside them.
+// A dimension along which all elements use the same short rows, as the channels of a softmax: a thread takes
+// the whole dimension and reads the row once. Adjacent threads take adjacent rows.
 std::optional<size_t> shared_rows(const RegionRequest& request, const Place& write) {
   for (int32_t n : request.region.nodes) {
     auto reduction = reduction_of(request.graph, n);
@@ -179,10 +180,10 @@ std::optional<size_t> shared_rows(const RegionRequest& request, const Place& wri
   return std::nullopt;
 }
 
-// Weights as large as a row, shared by all rows: streams of other data push them out of the second-level
-// cache between one row and the next. A thread that takes its place in every row reads them once.
+// Weights as large as a row, shared by all rows: other data evicts them from L2 between rows. A thread that
+// handles its position in every row reads them once.
 int64_t large_weights(const RegionRequest& request, const Place& write) {
-  // Bytes: of 50 MB on an H200, 33 MB of layer_norm's weights don't stay.
+  // Of 50 MB on an H200, 33 MB of layer_norm's weights don't stay.
   const int64_t much = std::bit_floor(static_cast<uint64_t>(request.context.gpu.l2 / 5));
   if (write.strides != contiguous_strides(write.shape)) return 1;
   std::map<int64_t, int64_t> bytes_by_items;
@@ -203,9 +204,9 @@ int64_t large_weights(const RegionRequest& request, const Place& write) {
   return 1;
 }
 
-// What all pixels of a channel have in common, several vectors of it, costs more than the pixel: a thread
-// takes the same channels of a few pixels. batch_norm of 672 channels in NHWC took 890 us on an H200, 314 by
-// its bytes.
+// Parameters shared by all pixels of a channel, several vectors of them, cost more than the pixel: a thread
+// takes the same channels of a few pixels. batch_norm of 672 channels in NHWC took 890 us on an H200; its
+// bytes take 314.
 std::optional<ItemsPerThread> items_by_channel(const Place& write, int64_t vectors, const GpuSpec& gpu) {
   const int64_t enough_threads = int64_t{768} * gpu.sms;
   std::vector<size_t> dims;
@@ -218,7 +219,7 @@ std::optional<ItemsPerThread> items_by_channel(const Place& write, int64_t vecto
   return std::nullopt;
 }
 
-// The same place, of which a thread has only a share.
+// The place with a thread's share of its elements.
 Place share_of(const Place& write, const ItemsPerThread& items) {
   Place out = write;
   out.shape[*items.dim] /= items.count;

@@ -1,4 +1,4 @@
-// A thread an element, or a vector of neighbouring ones: for everything whose elements don't need each other.
+// One thread per element, or per vector of contiguous ones: for everything whose elements are independent.
 #pragma once
 
 #include <functional>
@@ -10,15 +10,15 @@ namespace stitch::code::loops {
 
 class Stages;
 
-// Where stages found something out before, their statistics are read; see stages.h.
+// Reads statistics computed by earlier stages: see stages.h.
 class LoopEmitter : public Emitter {
  public:
   using Emitter::Emitter;
   Stages* stages = nullptr;
-  std::vector<std::string> scratch;  // what the kernel reads of the workspace
-  int64_t wanted_list_parts = 1;     // where the kernel can have them
+  std::vector<std::string> scratch;  // scratch arrays that the kernel reads
+  int64_t wanted_list_parts = 1;     // if the kernel supports them
 
-  // `list_parts` threads make each vector; the first of them writes it. Returns how many threads that takes.
+  // `list_parts` threads compute each vector; the first of them stores it. Returns the number of threads.
   int64_t share_lists(const Expression& thread, const std::string& unit, int64_t count);
 
   Expressions statistics(const Reduction& reduction, const Indices& kept) override;
@@ -28,8 +28,8 @@ using MakeEmitter = std::function<std::unique_ptr<LoopEmitter>()>;
 // One kernel for writes of equal element counts, in the fastest form that fits.
 Kernel loop_kernel(const RegionRequest& request, const std::vector<const Place*>& writes,
                    const std::string& name, const MakeEmitter& make);
-// One for each count among all the region's writes; none for writes without elements, nor for those that are
-// done: asked after the kernels of all larger ones were written.
+// One per element count among the region's writes; none for empty writes, nor for those already done: called
+// after the kernels of all larger ones.
 std::vector<Kernel> loop_kernels(const RegionRequest& request, const MakeEmitter& make,
                                  const std::function<bool(const Place&)>& done = {});
 

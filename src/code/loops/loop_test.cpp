@@ -118,8 +118,8 @@ TEST(Loop, TechniquesByWhatIsInside) {
   one("f32[8,100]", "cumsum(%x) dim=1", "f32[8,100]", "scan");
 }
 
-// Few rows wait for memory: their weights come with them, not behind the statistics. Many take turns, and
-// registers would keep some of them out.
+// Few rows are bound by latency: their weights are loaded with them, not after the statistics. With many rows
+// registers would reduce occupancy.
 TEST(Loop, FewRowsLoadTheirWeightsAhead) {
   auto norm = [](int rows) {
     return written(format("graph \"g\"\ninput %x : f32[{0},768]\nparameter %w : f32[768]\n\n"
@@ -132,7 +132,7 @@ TEST(Loop, FewRowsLoadTheirWeightsAhead) {
   EXPECT_GT(many.find("load_vector<aligned, 4>(w"), many.find("reduce_lanes")) << many;
 }
 
-// NCHW to NHWC: a block a channel would write every line of the result many times.
+// NCHW to NHWC: one block per channel would write every line of the result many times.
 TEST(Loop, RowsThatAreWrittenAcrossGoByStages) {
   auto graph = parse_graph(
       "graph \"g\"\ninput %x : f32[4,64,32,32]\ninput %m : f32[64]\ninput %v : f32[64]\n\n"

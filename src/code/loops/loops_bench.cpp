@@ -1,5 +1,5 @@
-// Writes one CUDA source that times the loop families on a GPU: achieved TB/s and the share of the copy
-// bandwidth, for shapes that are long, odd or few.
+// Writes a CUDA source that times the loop families on a GPU: TB/s and the share of the copy bandwidth, for
+// long, odd and few rows.
 //   build/dev/loops_bench > loops.cu
 //   nvcc -std=c++20 -O3 -arch=sm_90a -I src/program/include loops.cu -o loops && ./loops
 #include <cstdio>

@@ -1,5 +1,5 @@
-// What an element of an op's result is made of, one family a file (emit_*.cpp). Each adds the statements it
-// needs to the emitter's open scope.
+// Code for an element of an op's result, one family per file (emit_*.cpp). Each adds statements to the
+// emitter's open scope.
 #pragma once
 
 #include "code/loops/emitter.h"
@@ -17,11 +17,11 @@ Expression resized_element(Emitter& emitter, ValueId id, const Node& node, const
 Expression created_element(Emitter& emitter, ValueId id, const Node& node, const Indices& at);
 Expression reduced_element(Emitter& emitter, const Node& node, const Reduction& reduction, size_t result,
                            const Indices& at);
-// `found`: what is known of the channel, of training.
+// `found`: the channel's statistics, in training.
 Expression batch_norm_element(Emitter& emitter, const Node& node, const Indices& at, const Expressions& found,
                               size_t result);
 
-// What must be asked to know that low <= index < high; none: it always is.
+// The checks needed for low <= index < high; none: always true.
 struct Range {
   Expression condition;
   bool never = false;

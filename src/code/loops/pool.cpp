@@ -14,17 +14,17 @@ namespace stitch::code::loops {
 
 namespace {
 
-// How a block's threads share its work.
+// How a block's threads divide the tile.
 struct Tile {
   int64_t columns, rows;  // of results
-  int64_t width, depth;   // of the input below them
+  int64_t width, depth;   // of the input under them
   int64_t columns_tiles, rows_tiles;
   int threads;
 };
 
 std::optional<Tile> tile_of(const Pool& pool) {
   Tile tile{};
-  // As many rows as overlap, as long as a thread can have their elements on the way at once.
+  // As many rows as overlap and a thread can keep in flight.
   tile.rows = 1;
   while (pool.y.stride < pool.y.reach() && tile.rows < std::min<int64_t>(8, pool.y.out) &&
          pool.y.span(tile.rows + 1) <= 20)
@@ -87,21 +87,21 @@ class PoolWriter {
     return pool_.largest ? assign(into, call("stitch::maximum", {into, x})) : assign(into, x, Operator::add);
   }
   static Expression within(const Index& index, int64_t size) { return both(index >= 0, index < size); }
-  // An index of the input: of one element, too, since it may lie in the padding.
+  // An index of the input: also of extent 1, since it may be in the padding.
   Index declare_input(const char* name, const Expression& value, int64_t size) {
     return emitter_.declare_index(name, value, std::max<int64_t>(size, 2));
   }
-  // A loop in which nothing may be moved.
+  // A loop out of which nothing is moved.
   void open(For loop) {
     std::string variable = loop.variable;
     emitter_.scopes().open({std::move(loop)}, {variable}, true);
   }
-  // For each row of the tile's results, r.
+  // For each row r of the tile's results.
   void each_row(Statement body, bool braces) {
     emitter_.add({For{int_type, "r", 0, tile_.rows, 1, For::whole, {std::move(body)}, braces}});
   }
 
-  // Each thread goes down a column of the input, for all rows of results.
+  // Each thread walks down a column of the input, for all rows of results.
   void down() {
     open({int_type, "i", launch_index(int_type, "threadIdx.x"), tile_.width, tile_.threads, For::whole});
     emitter_.add(define_variable(type_, "found", {}, {tile_.rows}));
@@ -146,7 +146,7 @@ class PoolWriter {
     Expression value = emitter_.value(node_.operands[0], from);
     emitter_.add(assign(here, value));
     emitter_.close();
-    // Which rows look at this element is known when the loops are unrolled.
+    // Which rows use this element is known once loops are unrolled.
     Expression past = k;
     if (tile_.rows > 1) past = k - (pool_.y.stride > 1 ? r_ * pool_.y.stride : r_);
     Expression looks = both(past >= 0, past <= pool_.y.reach() - 1);
@@ -155,7 +155,7 @@ class PoolWriter {
     emitter_.close();
   }
 
-  // Then each result is made from neighbouring columns.
+  // Then each result is computed from adjacent columns.
   void across() {
     const Expression c = named("c"), k = named("k"), all = named("all");
     open({int_type, "i", launch_index(int_type, "threadIdx.x"), tile_.rows * tile_.columns, tile_.threads});
@@ -207,7 +207,7 @@ std::optional<RegionCode> write_pool(const RegionRequest& request) {
   for (int32_t n : request.region.nodes) {
     const Node& node = graph.nodes[static_cast<size_t>(n)];
     if (info(node.op).family != stitch::Family::pool) {
-      // What stands after the pool must look at one of its elements only.
+      // Nodes after the pool must read a single element of it.
       if (!is_expression(graph, n) || node.op == Op::resize) return std::nullopt;
       continue;
     }
@@ -216,8 +216,8 @@ std::optional<RegionCode> write_pool(const RegionRequest& request) {
     if (!pool) return std::nullopt;
   }
   if (!pool || pool->x.taps * pool->y.taps * pool->z.taps < 6) return std::nullopt;
-  // Small windows that share nothing: a block would be over after a few loads. 2 x 2 x 2 of 1 GB took 575 us
-  // on an H200 that way, and a thread a result reads 4 x 4 x 4 of as much in 229.
+  // Small windows without overlap: a block would finish after a few loads. 2 x 2 x 2 of 1 GB took 575 us on
+  // an H200 that way; one thread per result reads 4 x 4 x 4 of as much in 229.
   auto apart = [](const Axis& axis) { return axis.stride >= axis.reach(); };
   if (apart(pool->x) && apart(pool->y) && apart(pool->z) && pool->x.taps <= 4) return std::nullopt;
   const Node& node = graph.nodes[static_cast<size_t>(pool->node)];
@@ -225,9 +225,9 @@ std::optional<RegionCode> write_pool(const RegionRequest& request) {
   if (result.elements() == 0) return std::nullopt;
   for (const Place& write : request.writes)
     if (element_count(write.shape) != result.elements()) return std::nullopt;
-  // Lanes lie along the innermost dimension: in other orders, each result's own thread does better.
+  // Lanes are along the contiguous dimension: in other layouts one thread per result is better.
   if (storage_strides(request, node.operands[0]).back() != 1) return std::nullopt;
-  // Everything after the pool is pointwise, so that each of its results is asked for in its own place.
+  // Everything after the pool is pointwise, so each result is used at its own position.
   std::set<ValueId> after = {node.results[0]};
   for (int32_t n : request.region.nodes) {
     const Node& user = graph.nodes[static_cast<size_t>(n)];

@@ -1,5 +1,5 @@
-// Pools whose windows are large or overlap: a block makes a tile of neighbouring results from its share of
-// the input, which it reads once.
+// Pools with large or overlapping windows: a block computes a tile of adjacent results from its part of the
+// input, which it reads once.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace stitch::code::loops {
 
-// Nothing where the region's only pool is not of that kind; then each result looks at its own window.
+// Empty if the region's only pool isn't of that kind; then each result reads its own window.
 std::optional<RegionCode> write_pool(const RegionRequest& request);
 
 }  // namespace stitch::code::loops

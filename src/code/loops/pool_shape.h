@@ -11,7 +11,7 @@ namespace stitch::code::loops {
 struct Axis {
   int64_t in = 1, out = 1, taps = 1, stride = 1, padding = 0, dilation = 1;
   int64_t reach() const { return (taps - 1) * dilation + 1; }
-  // Input positions that so many neighbouring results look at.
+  // Input positions read by so many adjacent results.
   int64_t span(int64_t results) const { return (results - 1) * stride + reach(); }
 };
 
@@ -20,10 +20,10 @@ struct Pool {
   bool largest = false;
   Axis z, y, x;
   size_t dims = 0;
-  double share = 1;  // of a mean: what one element counts
+  double share = 1;  // of a mean: the weight of one element
 };
 
-// Nothing where windows differ in what an element counts, or indices are asked for, too.
+// Empty if element weights differ between windows, or indices are needed, too.
 std::optional<Pool> pool_of(const Graph& graph, int32_t node);
 
 }  // namespace stitch::code::loops

@@ -11,7 +11,7 @@ namespace stitch::code::loops {
 
 namespace {
 
-constexpr int threads = 256, lanes = 32, held = 8;  // elements of a lane
+constexpr int threads = 256, lanes = 32, held = 8;  // elements per lane
 constexpr int64_t strip = held * lanes;
 
 class StripWriter {
@@ -95,7 +95,7 @@ class StripWriter {
   LoopEmitter emitter_;
   DType dtype_;
   const Expression i_ = named("i"), lane_ = named("lane"), own_ = element("held", i_);
-  int64_t strips_ = 1, results_ = 1;  // of a row, and of a strip
+  int64_t strips_ = 1, results_ = 1;  // per row, and per strip
   Indices row_;
   Index first_;
 };
@@ -103,7 +103,7 @@ class StripWriter {
 }  // namespace
 
 std::optional<RegionCode> write_pool_strips(const RegionRequest& request, const Pool& pool) {
-  // Strips that overlap by half would be read twice; short rows leave lanes without work.
+  // Strips that overlap by half would be read twice; short rows leave lanes idle.
   if (pool.dims != 1 || pool.x.stride != 1 || pool.x.reach() > strip / 2 || pool.x.out < strip / 2)
     return std::nullopt;
   StripWriter writer(request, pool);

@@ -1,5 +1,5 @@
-// Pools along one dimension without strides: a warp has a strip of the input in its registers and shifts it
-// (kernels/loops_window.h), so that a window of so many taps takes as many steps as its count has bits.
+// Pools along one dimension with stride 1: a warp holds a strip of the input in registers and shifts it
+// (kernels/loops_window.h), so that a window takes as many steps as its size has bits.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace stitch::code::loops {
 
-// Nothing for other pools.
+// Empty for other pools.
 std::optional<RegionCode> write_pool_strips(const RegionRequest& request, const Pool& pool);
 
 }  // namespace stitch::code::loops

@@ -22,7 +22,7 @@ std::optional<Reduction> main_reduction(const Graph& graph, const plan::Region& 
   return best;
 }
 
-enum class Size { row, whole };  // what a write has of each row: one element, or all
+enum class Size { row, whole };  // a write has one element per row, or all
 
 std::optional<Size> size_of_write(const Place& write, const RowPlan& plan) {
   int64_t count = element_count(write.shape);
@@ -31,8 +31,8 @@ std::optional<Size> size_of_write(const Place& write, const RowPlan& plan) {
   return std::nullopt;
 }
 
-// Rows that lanes of one warp share don't mind how many of them a block has, as long as none of its threads
-// finds itself past the last row unless it looks.
+// For rows shared by lanes of one warp any block size works if it divides the rows, or the kernel checks
+// bounds.
 FreeThreads free_threads(const RowPlan& plan) {
   if (!plan.lanes_of_warp() || plan.transposed()) return {};
   FreeThreads out{.in_all = plan.rows * plan.lanes()};
@@ -41,7 +41,7 @@ FreeThreads free_threads(const RowPlan& plan) {
   return std::ranges::find(out.values, plan.threads()) != out.values.end() ? out : FreeThreads{};
 }
 
-// Blocks of a team find each other through memory that is cleared before they start.
+// Blocks of a team communicate through memory that is zeroed before the launch.
 void add_team(Kernel& kernel, Workspace& workspace, const RowEmitter& emitter) {
   const RowPlan& plan = emitter.plan();
   kernel.team = plan.team()->blocks;
@@ -51,7 +51,7 @@ void add_team(Kernel& kernel, Workspace& workspace, const RowEmitter& emitter) {
   workspace.add({"unsigned", 4}, "tickets", 1);
   kernel.scratch = {"tickets"};
   for (const RowEmitter::TeamParts& each : emitter.team_parts) {
-    // A word that says so beside each word.
+    // Each word has a ready flag.
     workspace.add({format("stitch::Awaited<{}>", each.type.name), 2 * each.type.bytes}, each.name,
                   plan.rows * plan.team()->blocks);
     kernel.scratch.push_back(each.name);
@@ -61,8 +61,7 @@ void add_team(Kernel& kernel, Workspace& workspace, const RowEmitter& emitter) {
       "STITCH_CUDA", {call("cudaMemsetAsync", {named("workspace"), 0, workspace.bytes(), named("stream")})});
 }
 
-// Per-channel parameters of batch norms, loaded before any barrier: they have a long latency, and would
-// make the last step wait.
+// Loads per-channel parameters of batch norms before any barrier: their latency would delay the last step.
 void load_parameters(RowEmitter& emitter, const RegionRequest& request, const Indices& kept) {
   for (int32_t n : request.region.nodes) {
     const Node& node = request.graph.nodes[static_cast<size_t>(n)];
@@ -72,22 +71,22 @@ void load_parameters(RowEmitter& emitter, const RegionRequest& request, const In
   }
 }
 
-// Rows that run all at once wait for memory, not for their turn. So what later passes read of it, weights and
-// the other side of a sum, is asked for before the first one waits for a row's statistic: nvcc leaves such
-// loads behind the shuffles. Only where registers for it don't keep other rows out.
+// If all rows run at once they wait for memory latency. So operands of later passes (weights, the other side
+// of a sum) are loaded before the first wait for a row's statistic; nvcc leaves such loads after the
+// shuffles. Only if the registers don't reduce occupancy.
 bool loads_ahead(const RowPlan& plan, const std::vector<RowEmitter::Load>& loads, const GpuSpec& gpu) {
   if (plan.held == 0 || plan.team() || plan.columns() || plan.transposed()) return false;
   constexpr int64_t for_the_rest = 32;
-  const int64_t registers = std::min<int64_t>(128, gpu.registers_per_sm / plan.threads());  // of a thread
+  const int64_t registers = std::min<int64_t>(128, gpu.registers_per_sm / plan.threads());  // per thread
   const int64_t arrays = std::ranges::count(loads, true, &RowEmitter::Load::of_element);
   return std::ranges::any_of(loads, &RowEmitter::Load::late) &&
          arrays * plan.held * plan.width <= registers - for_the_rest &&
          plan.rows * plan.lanes() * registers <= int64_t{gpu.sms} * gpu.registers_per_sm;
 }
 
-// Everything in one kernel. Statements are written twice: the first time says which statistics are needed and
-// in which order, so that the second time each pass can use what those before it hold in registers. A team's
-// memory is scarcer: a third time holds only what the second one read again. A third time also loads ahead.
+// Everything in one kernel. Statements are generated twice: the first time determines which statistics are
+// needed in which order, the second lets each pass use what earlier ones hold in registers. A team's memory
+// is scarcer: a third time holds only what the second one reads again. A third time also loads ahead.
 std::optional<Draft> fused(const RegionRequest& request, const RowPlan& plan, Workspace& workspace) {
   std::vector<std::pair<Reduction, Indices>> asked;
   std::optional<std::set<Key>> keep;
@@ -165,11 +164,11 @@ std::optional<Draft> fused(const RegionRequest& request, const RowPlan& plan, Wo
     out.kernel.free_threads = free_threads(plan);
     out.kernel.width = plan.width;
     out.kernel.cluster = plan.cluster();
-    // Rows that are not held in registers or shared memory are read again by every loop over them.
+    // Rows not held in registers or shared memory are read again by every loop over them.
     if (plan.held == 0)
       out.kernel.passes = std::ssize(asked) + std::ranges::any_of(request.writes, is(Size::whole));
     if (plan.team()) {
-      // Nothing to hold, or more than was planned for.
+      // Nothing to hold, or more than planned.
       if (emitter.shared_bytes() == 0 ||
           emitter.shared_bytes() > request.context.gpu.shared_per_block / plan.team()->resident - team_extra)
         return std::nullopt;
@@ -198,7 +197,7 @@ std::string shared_by(const RowPlan& plan) {
   return format("{} lane{} a row of {} elements", plan.lanes(), plan.lanes() > 1 ? "s" : "", plan.length);
 }
 
-// One result, whose neighbours are results of neighbouring rows: NHWC to NCHW.
+// One result, contiguous across rows: NHWC to NCHW.
 bool lies_across(const RegionRequest& request, const RowPlan& plan) {
   const Shape& shape = request.graph.type(plan.reduction.operand).shape;
   const Place* whole = nullptr;
@@ -219,14 +218,14 @@ bool lies_across(const RegionRequest& request, const RowPlan& plan) {
   return false;
 }
 
-// A batch norm of few pixels is one kernel instead of three: each starts for 1.5 us and more, and 1960 pixels
-// of 512 channels take 8.5 us by stages (H200).
+// A batch norm of few pixels is one kernel instead of three: each launch takes 1.5 us and more, and 1960
+// pixels of 512 channels take 8.5 us by stages (H200).
 bool is_short_batch_norm(const RegionRequest& request, const RowPlan& plan) {
   return plan.column && plan.length <= most_short_column &&
          request.graph.nodes[static_cast<size_t>(plan.reduction.node)].op == Op::batch_norm;
 }
 
-// Does what is written lie as what is reduced does?
+// Whether outputs have the input's layout.
 bool keeps_order(const RegionRequest& request, const RowPlan& plan) {
   const std::vector<int64_t> strides = storage_strides(request, plan.reduction.operand);
   const Shape& shape = request.graph.type(plan.reduction.operand).shape;
@@ -237,9 +236,9 @@ bool keeps_order(const RegionRequest& request, const RowPlan& plan) {
   });
 }
 
-// Long rows side by side, in fp16 or written in another order: stages take vectors of rows, and transpose
-// what they write. Rows that are written across have every line of the result in eight of them or more, which
-// a block a row writes at eight times (1.35 GB took 18 ms on an H200).
+// Long adjacent rows, in fp16 or written in another layout: stages take vectors of rows and transpose their
+// output. With one block per row, every line of a transposed result is written in eight parts or more (1.35
+// GB took 18 ms on an H200).
 bool better_by_stages(const RegionRequest& request, const RowPlan& plan) {
   if (!plan.column) return plan.length > most_transposed_length && lies_across(request, plan);
   if (plan.length <= 512) return false;
@@ -250,14 +249,14 @@ bool better_by_stages(const RegionRequest& request, const RowPlan& plan) {
   return !keeps_order(request, plan);
 }
 
-// Unless the knob `team` is set: whichever is estimated to be faster.
+// Unless the knob `team` is set, the estimated faster one.
 bool by_team(const RegionRequest& request, const RowPlan& plan) {
   if (const int64_t told = request.region.choice("team", -1); told >= 0) return told == 1;
   return team_pays(plan, request.graph.nodes[static_cast<size_t>(plan.reduction.node)].op,
                    request.context.gpu);
 }
 
-// By lanes, a block or a team a row, whichever suits: the plan then says so.
+// By lanes, a block or a team per row; `plan` then says which.
 std::optional<Draft> fused_as_suits(const RegionRequest& request, RowPlan& plan, bool rewrites, bool across,
                                     Workspace& workspace) {
   const GpuSpec& gpu = request.context.gpu;
@@ -273,7 +272,7 @@ std::optional<Draft> fused_as_suits(const RegionRequest& request, RowPlan& plan,
         return made;
       }
     }
-  // Too few rows for one block each, and long ones: parts of rows do better.
+  // Too few rows for one block each, and long ones: parts of rows are better.
   const int64_t few =
       plan.held ? static_cast<int64_t>(std::bit_floor(static_cast<unsigned>(gpu.sms / 2))) : 2 * gpu.sms;
   if (plan.blocks() < few && plan.length >= (plan.column ? 1024 : 16384) &&
@@ -282,7 +281,7 @@ std::optional<Draft> fused_as_suits(const RegionRequest& request, RowPlan& plan,
   return fused(request, plan, workspace);
 }
 
-// The region as one kernel, if one can do it all.
+// The region as one kernel, if possible.
 std::optional<RegionCode> write_fused(const RegionRequest& request) {
   std::optional<Reduction> reduction = main_reduction(request.graph, request.region);
   RowPlan plan = plan_rows(request, *reduction);
@@ -315,8 +314,8 @@ std::optional<RegionCode> write_fused(const RegionRequest& request) {
   return assemble(request, idea, {std::move(best->kernel)}, workspace);
 }
 
-// A batch norm of channels side by side, held in the registers of a cluster of blocks: one kernel that reads
-// once, where a block's registers would take a few channels of the smallest images, and stages take three.
+// A batch norm of adjacent channels held in the registers of a cluster: one kernel that reads once, where one
+// block could hold only a few channels of the smallest images, and stages need three kernels.
 std::optional<RegionCode> write_by_cluster(const RegionRequest& request, const Reduction& reduction) {
   const Graph& graph = request.graph;
   RowPlan plan = plan_rows(request, reduction);

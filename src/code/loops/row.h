@@ -1,5 +1,5 @@
-// Rows and what is found out about them: softmax, norms, reductions, and everything pointwise around them.
-// One kernel where a row's threads can do it all; otherwise stages.
+// Row reductions: softmax, norms, sums and so on, with everything pointwise around them. One kernel if a
+// row's threads can do it all; otherwise stages.
 #pragma once
 
 #include "code/loops/kernel.h"

@@ -9,7 +9,7 @@ namespace stitch::code::loops {
 
 namespace {
 
-// Dimensions in another order, and back.
+// Permutes dimensions, and back.
 Shape ordered(const Shape& shape, const std::vector<size_t>& order) {
   Shape out;
   for (size_t d : order) out.push_back(shape[d]);
@@ -51,7 +51,7 @@ Indices RowEmitter::open_row() {
   }
   const int64_t rows = plan_.rows / plan_.across();
   if (plan_.overhangs()) {
-    // All threads take part in the reductions; only rows that exist are written.
+    // All threads take part in the reductions; only existing rows are written.
     const Expression wanted = named(names_.unique("wanted_row"));
     add(define_constant(type, wanted->name, mine));
     add(define_constant(bool_type, "inside", wanted < rows));
@@ -72,7 +72,7 @@ Indices RowEmitter::kept_at(const Index& lane) const {
 void RowEmitter::keep_transposed(const Index& place, const Expression& value) {
   {
     Scopes::Outside outside(scopes_, 0);
-    // One more than there are rows: neither side meets a bank too often.
+    // One more column than rows, against bank conflicts.
     add(define_shared({"float", 4}, "transposed", {plan_.length, transposed_rows + 1}));
   }
   const Expression row = named("threadIdx.x") / plan_.lanes();
@@ -172,8 +172,8 @@ Indices RowEmitter::open_piece(const Reduction& reduction, int64_t elements) {
   return restored(unflatten(Index::variable("index", plan_.length), walked), plan_.reduced_order);
 }
 
-// Past the end of a row, a thread looks at its last vector once more, and `within` says so: a guard around
-// all that is done with a vector would keep the next ones' loads waiting.
+// Past the end of a row a thread reads its last vector again and `within` is false: a guard around the loop
+// body would delay the next loads.
 void RowEmitter::declare_vector(const Expression& number, int64_t reach, int64_t vectors) {
   const Type type = index_type();
   if (reach == vectors) {
@@ -197,14 +197,14 @@ void RowEmitter::close_elements() {
 
 Expression RowEmitter::element_of_held(const std::string& array) const {
   const Expression e = named("e"), place = plan_.width == 1 ? e : e * plan_.width + named("v");
-  // Neighbouring threads hold neighbouring words.
+  // Adjacent threads hold adjacent words.
   return element(array, plan_.team() ? place * plan_.threads() + named("lane") : place);
 }
 
-// Keeps the value for the loops that follow.
-void RowEmitter::hold(const Key& key, ValueId id) {
+// Keeps the value for later loops.
+void RowEmitter::hold(const Key& key, ValueId id, const char* suffix) {
   if (!holding_ || held_.contains(key) || (keep && !keep->contains(key))) return;
-  const std::string array = names_.unique(graph()[id].name + "_held");
+  const std::string array = names_.unique(graph()[id].name + suffix);
   const Expression current = *scopes_.find(key);
   const Type type = type_of(id);
   {
@@ -224,13 +224,13 @@ int64_t RowEmitter::shared_bytes() const {
   return divided_up(sum, 16) * 16;
 }
 
-// What memory gave is as good to hold as what was made of it: whichever the loops that follow ask for.
+// A loaded value may be held as well as one computed from it: whichever later loops use.
 void RowEmitter::loaded(ValueId id, const Key& key, const Indices& at) {
   const bool of_element = std::ranges::any_of(at, [](const Index& index) { return index.appears("index"); });
   constexpr size_t kernel_depth = 1;
   if (scopes_.depth() != (of_element ? elements_depth_ : kernel_depth)) return;
   if (of_element) hold(key, id);
-  // Not what another load or a loop inside says.
+  // Not if it depends on another load or an inner loop.
   const std::set<std::string> own = {"index", "row", "v"};
   const bool found_by_all = std::ranges::all_of(
       at, [&](const Index& index) { return std::ranges::includes(own, index.variables()); });
@@ -274,19 +274,20 @@ Expressions RowEmitter::statistics(const Reduction& reduction, const Indices& ke
     return LoopEmitter::statistics(reduction, kept);
   }
   Scopes::Outside outside(scopes_, 0);
-  // A pass inside another's vector must not think that it is in that vector.
+  // A pass inside another's vector must not treat itself as part of that vector.
   VectorLoop vector_before = vector_;
   Expression condition_before = std::exchange(store_condition_, {});
   bool holding_before = holding_;
   size_t depth_before = elements_depth_;
   auto stores_before = std::exchange(vector_stores_, {});
   vector_ = {};
-  // A team would wait for each other after every pass: it takes all in one.
+  // A team would synchronise after every pass, so it uses a single one.
   bool held = plan_.held > 0 && !plan_.team() && same_rows(reduction);
   Scheme scheme =
       scheme_of(graph(), reduction, !held, [&](std::string_view name) { return names_.unique(name); });
   for (const Pass& pass : scheme.passes) {
-    const Expression accumulator = named(names_.unique(graph()[reduction.operand].name + "_over"));
+    const std::string operand = graph()[reduction.operand].name;
+    const Expression accumulator = named(names_.unique(operand + "_" + pass.name));
     add(define_variable(pass.type, accumulator->name, pass.identity));
     Indices reduced = open_elements(reduction);
     Indices at = reduction.operand_at(reduction.space_at(kept, reduced));
@@ -294,12 +295,21 @@ Expressions RowEmitter::statistics(const Reduction& reduction, const Indices& ke
     hold(key_of(reduction.operand, at), reduction.operand);
     const bool guarded = !store_condition_.empty() && pass.neutral.empty();
     if (!store_condition_.empty() && !guarded) {
-      const std::string counted = names_.unique(graph()[reduction.operand].name + "_counted");
-      add(define_constant(type_of(reduction.operand), counted, select(store_condition_, x, pass.neutral)));
-      x = named(counted);
+      const auto [masked, is_new] = masked_names_.try_emplace(reduction.operand);
+      if (is_new) masked->second = names_.unique(operand + "_masked");
+      add(define_constant(type_of(reduction.operand), masked->second,
+                          select(store_condition_, x, pass.neutral)));
+      x = named(masked->second);
     }
     if (guarded) guard(store_condition_);
-    add(pass.step(accumulator, x, flatten(reduced, reduction.reduced_shape())));
+    Expression term = pass.term_of(x);
+    if (holding_ && graph().nodes[static_cast<size_t>(reduction.node)].op == Op::softmax && pass.term) {
+      const Key key = key_of(Key::term, reduction.operand, reduction.node, at);
+      scopes_.remember(key, term);
+      hold(key, reduction.operand, "_exp");
+      if (held_.contains(key)) term = element_of_held(held_.at(key).array);
+    }
+    add(pass.step(accumulator, term, flatten(reduced, reduction.reduced_shape())));
     if (guarded) close();
     close_elements();
     if (plan_.lanes() > 1) add(assign(accumulator, joined(pass, accumulator)));

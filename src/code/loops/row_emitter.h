@@ -1,5 +1,5 @@
-// Statements of a kernel whose threads share rows: where a thread's row is, loops over a row's elements, and
-// passes that find something out about it together.
+// Statements of a kernel whose threads share rows: a thread's row, loops over its elements, and cooperative
+// reductions.
 #pragma once
 
 #include <map>
@@ -15,26 +15,26 @@ class RowEmitter : public LoopEmitter {
  public:
   RowEmitter(const RegionRequest& request, RowPlan plan) : LoopEmitter(request), plan_(std::move(plan)) {}
 
-  // Which row this thread works on: the indices of the reduction's kept dimensions.
+  // This thread's row: the indices of the reduction's kept dimensions.
   Indices open_row();
-  // The same of a lane of this thread's vector of rows.
+  // The same for a lane of this thread's vector of rows.
   Indices kept_at(const Index& lane) const;
-  // Results of this block's rows that lie side by side: into shared memory, then across rows to their place.
+  // Results of this block's rows into shared memory, to be written across rows.
   void keep_transposed(const Index& element, const Expression& value);
   void store_transposed(const Place& write);
-  // A loop over this thread's share of `reduction`'s row; returns the reduced indices of an element.
+  // A loop over this thread's part of the row; returns an element's reduced indices.
   Indices open_elements(const Reduction& reduction);
   void close_elements();
-  // The same in two loops: over pieces of so many elements, and over a piece's elements, all of them, of
-  // which `within` says whether they are there.
+  // The same as two loops: over chunks of so many elements, and over all elements of a chunk, of which
+  // `within` says whether they exist.
   void open_pieces(int64_t elements);
   Indices open_piece(const Reduction& reduction, int64_t elements);
-  // The accumulators of all threads of a row become one, which each of them gets.
+  // Combines the accumulators of a row's threads; each gets the result.
   Expression joined(const Pass& pass, const Expression& accumulator);
-  // Statistics that reductions of the kernel are asked for are worked out by all threads of the row together.
+  // Statistics are computed by all threads of the row together.
   bool collective = false;
-  bool failed = false;  // a long reduction that can't be
-  // Of what loops come by, a team holds only this; everything until it is known.
+  bool failed = false;  // a long reduction that can't be computed
+  // What a team holds of the loaded values; everything until this is known.
   std::optional<std::set<Key>> keep;
   // What loops could hold, by key: the array.
   struct Held {
@@ -42,22 +42,22 @@ class RowEmitter : public LoopEmitter {
     Type type;
   };
   const std::map<Key, Held>& held() const { return held_; }
-  // Memory of a team: a value a block and pass, in the workspace.
+  // A team's exchange memory: one value per block and pass, in the workspace.
   struct TeamParts {
     Type type;
     std::string name;
   };
   std::vector<TeamParts> team_parts;
-  int64_t shared_bytes() const;  // of what a team's block holds
-  // What was asked for, in the order in which it was found out.
+  int64_t shared_bytes() const;  // held by a team's block
+  // The statistics requested, in order of computation.
   std::vector<std::pair<Reduction, Indices>> asked;
 
-  // What is read of memory, of each element or of the row, where all loops find it; in order.
+  // Loads of each element or of the row, where all loops find them, in order.
   struct Load {
     ValueId id;
     Indices at;
     bool of_element;
-    bool late;  // behind a statistic
+    bool late;  // after a statistic
   };
   std::vector<Load> row_loads;
 
@@ -69,15 +69,16 @@ class RowEmitter : public LoopEmitter {
 
  private:
   bool same_rows(const Reduction& reduction) const;
-  void hold(const Key& key, ValueId id);
+  void hold(const Key& key, ValueId id, const char* suffix = "_held");
   Expression element_of_held(const std::string& array) const;
   void declare_vector(const Expression& number, int64_t reach, int64_t vectors);
 
   RowPlan plan_;
-  std::map<Key, Held> held_;   // what a value at an element is called: the array that keeps it
-  size_t elements_depth_ = 0;  // of the scope in which the loop's elements are
-  int reductions_ = 0;         // of a cluster, so far
-  bool holding_ = false;       // the loop that is open is over the plan's own rows, unrolled
+  std::map<Key, Held> held_;                     // arrays that hold values of elements
+  size_t elements_depth_ = 0;                    // depth of the scope of the loop's elements
+  std::map<ValueId, std::string> masked_names_;  // constants in the loops over a row
+  int reductions_ = 0;                           // of a cluster, so far
+  bool holding_ = false;                         // the open loop is unrolled over the plan's own rows
 };
 
 }  // namespace stitch::code::loops

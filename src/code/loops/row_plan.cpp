@@ -11,9 +11,9 @@ namespace stitch::code::loops {
 
 namespace {
 
-constexpr int64_t most_held = 32;  // elements in a thread's registers
+constexpr int64_t most_held = 32;  // elements per thread, in registers
 
-// Blocks that keep a GPU busy: a few for each multiprocessor.
+// Enough blocks to fill a GPU: a few per multiprocessor.
 int64_t enough_blocks(const GpuSpec& gpu) {
   return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(8 * gpu.sms)));
 }
@@ -32,7 +32,7 @@ std::vector<size_t> by_stride(const Shape& shape, const std::vector<int64_t>& st
   return order;
 }
 
-// Of a value that is put together from parts, as most of it lies.
+// The layout of most of a concatenated value.
 std::vector<int64_t> strides_of_parts(const RegionRequest& request, const Node& node, const Shape& shape) {
   std::map<std::vector<size_t>, int64_t> elements;
   for (ValueId part : node.operands) {
@@ -66,12 +66,12 @@ std::vector<int64_t> storage_strides(const RegionRequest& request, ValueId id) {
       return out;
     }
     if (node.op == Op::concat) return strides_of_parts(request, node, shape);
-    if (node.op == Op::strided_view) {  // windows: neighbours of what they are cut from
+    if (node.op == Op::strided_view) {  // windows: the strides of their source
       std::vector<int64_t> out = node.attributes.integers("strides");
       std::ranges::replace(out, int64_t{0}, element_count(shape));
       return out;
     }
-    // Not the strides of what it makes, but in their order.
+    // Not the pool's own strides, but their order.
     if (family == stitch::Family::pool) return storage_strides(request, node.operands[0]);
     if (family == stitch::Family::pointwise || family == stitch::Family::normalize)
       for (ValueId operand : node.operands)
@@ -116,8 +116,8 @@ std::vector<RowPlan> with_width(const RowPlan& plan, int64_t width) {
 
 namespace {
 
-// Few rows: narrower blocks, so that more multiprocessors have one. Each reads as many sectors as before, of
-// which it uses a part, but has less to compute: 24 blocks took 7.3 us for 10 x 384 x 14² of 3 MB (H200).
+// Few rows: narrower blocks, so that more multiprocessors have one. Each reads as many sectors, partly used,
+// but computes less: 24 blocks took 7.3 us for 10 x 384 x 14² of 3 MB (H200).
 ByColumns for_every_multiprocessor(ByColumns sharing, const RowPlan& plan, const GpuSpec& gpu) {
   constexpr int least_columns = 4, most_threads = 512;
   constexpr int64_t least_held = 8;
@@ -130,17 +130,16 @@ ByColumns for_every_multiprocessor(ByColumns sharing, const RowPlan& plan, const
 }
 
 ByColumns fused_columns(const RowPlan& plan, const GpuSpec& gpu) {
-  // Wide blocks, where there are enough: memory likes longer stretches, and edges that share a sector are
-  // few.
+  // Wide blocks if there are enough: longer contiguous accesses, fewer partial sectors.
   const bool wide = plan.rows >= 128 * 2 * gpu.sms;
   if (wide && plan.length > most_held && plan.length <= 128) {
     const int lanes = plan.length <= 64 ? 4 : 8;
     return {512 / lanes, lanes};
   }
   if (wide && plan.length > 32 * most_held) return {128, 8};
-  // Short columns are one thread's work, longer ones are shared by threads one above the other.
+  // Short columns are one thread's work, longer ones are divided among vertically adjacent threads.
   if (plan.length <= most_held) return {128, 1};
-  // Half as many rows, a sector of memory of 16-bit ones, and twice as many threads for each.
+  // Half as many rows, one sector in 16 bits, and twice as many threads each.
   if (plan.length > 32 * most_held && plan.length <= most_short_column)
     return for_every_multiprocessor({16, 64}, plan, gpu);
   return for_every_multiprocessor({32, std::clamp(power_above(divided_up(plan.length, most_held)), 8, 32)},
@@ -177,10 +176,9 @@ bool plan_transposed(RowPlan& plan) {
   return true;
 }
 
-// As bench/batch_norm_bench.cu found it on an H200: 16 channels a block, whose pixels are whole sectors, and
-// two blocks a multiprocessor. Of 10 x 64 x 14² numbers in fp16 3.2 us instead of 6.4 by blocks of 4
-// channels, of 10 x 192 x 28² 5.8 instead of 10 by stages. 10 x 144 x 56² take 25 by blocks of 8 channels and
-// 18 by stages.
+// From bench/batch_norm_bench.cu on an H200: 16 channels per block, so that pixels are whole sectors, and two
+// blocks per multiprocessor. 10 x 64 x 14² in fp16: 3.2 us instead of 6.4 with blocks of 4 channels; 10 x 192
+// x 28²: 5.8 instead of 10 by stages. 10 x 144 x 56² take 25 with blocks of 8 channels and 18 by stages.
 bool plan_cluster(RowPlan& plan, int64_t values, const GpuSpec& gpu) {
   constexpr int columns = 16, most_cluster = 8;
   constexpr int64_t least_length = 256, most_held_by_cluster = 32;
@@ -206,13 +204,13 @@ bool plan_cluster(RowPlan& plan, int64_t values, const GpuSpec& gpu) {
 
 bool plan_team(RowPlan& plan, int64_t element_bytes, const GpuSpec& gpu) {
   if (plan.column || plan.length < 8192 || plan.rows < 2) return false;
-  // Blocks of a multiprocessor fill its shared memory, at least three of them: while one waits for its team,
-  // others move their rows. Rows that are whole blocks need no guards, which loads would have to wait for.
+  // Blocks fill a multiprocessor's shared memory, at least three of them: while one waits for its team,
+  // others move their rows. Rows that fill whole blocks need no guards, which would delay loads.
   const int64_t most_bytes =
       static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(gpu.shared_per_block / 3)));
   const int64_t least_bytes = most_bytes / 8;
   const int64_t threads = ByTeam::threads;
-  int64_t each = element_bytes * plan.width * threads;  // bytes of a vector a thread
+  int64_t each = element_bytes * plan.width * threads;  // bytes of one vector per thread
   int64_t spread = plan.rows * plan.length * element_bytes / (4 * gpu.sms);
   int64_t most = std::max<int64_t>(std::clamp(spread, least_bytes, most_bytes) / each, 1);
   double best = 0;
@@ -234,8 +232,8 @@ bool plan_team(RowPlan& plan, int64_t element_bytes, const GpuSpec& gpu) {
 }
 
 bool team_pays(const RowPlan& plan, Op op, const GpuSpec& gpu) {
-  // A team of a whole wave loads, waits, then stores, and the memory rests in between: layer_norm of 16 rows
-  // of 16 MB took 496 us on an H200, by stages 307. Three teams at a time are at different points.
+  // A team as large as a wave loads, waits, then stores, and memory idles in between: layer_norm of 16 rows
+  // of 16 MB took 496 us on an H200, by stages 307. Three teams at a time overlap.
   const int64_t team = plan.team()->blocks, at_a_time = plan.team()->resident * gpu.sms;
   if (op == Op::batch_norm || plan.rows * team <= 2 * at_a_time) return false;
   return plan.length >= 16 * 1024 && team * 3 <= at_a_time;
@@ -243,8 +241,7 @@ bool team_pays(const RowPlan& plan, Op op, const GpuSpec& gpu) {
 
 namespace {
 
-// Blocks that share a row, where there are too few rows. A part should be worth its start: some vectors for
-// each of its threads.
+// Blocks per row if there are too few rows. A part needs some vectors per thread to be worth its launch.
 int64_t parts_of(const RowPlan& plan, const GpuSpec& gpu) {
   const int64_t enough = enough_blocks(gpu);
   if (plan.blocks() >= enough) return 1;
@@ -272,12 +269,12 @@ bool plan_parts_across(RowPlan& plan, int64_t across, const GpuSpec& gpu) {
   if (plan.reduction.kept_shape()[plan.kept_order.back()] % across != 0) return false;
   constexpr int threads = 256;
   plan.held = 0;
-  // No thread without a row, where that can be had: 12 vectors of channels are 12 columns of 16 lanes.
+  // No idle threads if possible: 12 vectors of channels are 12 columns of 16 lanes.
   const int64_t vectors = plan.rows / across, slices = divided_up(vectors, 32);
   const int columns = static_cast<int>(divided_up(vectors, slices));
   plan.sharing =
       ByColumns{columns, static_cast<int>(std::bit_floor(static_cast<unsigned>(threads / columns))), across};
-  // A few blocks a multiprocessor, with eight loads a thread on the way: each joins what its lanes found
+  // A few blocks per multiprocessor, with eight loads in flight per thread: each combines its lanes' results
   // once.
   const int64_t pieces = divided_up(plan.length, few_at_once * plan.lanes()),
                 parts = std::max<int64_t>(4 * gpu.sms / plan.blocks(), 1);

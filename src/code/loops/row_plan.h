@@ -8,50 +8,50 @@
 
 namespace stitch::code::loops {
 
-// Rows of a block that transposes its results, and their length at most: 32 rows fill lines of the result,
-// and 33 KB of shared memory leave room for several blocks.
+// Rows of a block that transposes its results, and their maximum length: 32 rows fill lines of the result,
+// and 33 KB of shared memory allow several blocks.
 constexpr int transposed_rows = 32;
 constexpr int64_t most_transposed_length = 256;
-// Rows side by side of up to so many elements are held by a block's threads.
+// Adjacent rows of up to so many elements are held by a block's threads.
 constexpr int64_t most_short_column = 2048;
-// Elements of a row that a thread takes at once, where that costs less than one by one.
+// Elements of a row that a thread accumulates together if that is cheaper.
 constexpr int64_t few_at_once = 8;
-// Shared memory that each block of a team takes besides what it holds.
+// Shared memory of a team's block besides what it holds.
 constexpr int64_t team_extra = 1536;
 
 // Lanes of a warp share a row, and a block has several rows.
 struct ByLanes {
   int lanes = 32, threads = 128;  // of a row, of a block
-  bool transposed = false;        // results of a block's rows are written across them, through shared memory
+  bool transposed = false;        // results are transposed through shared memory
 };
-// A block shares a row, or a part of one: then it leaves its statistics to another kernel.
+// A block shares a row, or a part of one, whose statistics another kernel combines.
 struct ByBlock {
   int threads = 128;
   int64_t parts = 1;
 };
-// Neighbouring rows lie beside each other: threads stand across rows, and lanes of a row above each other.
+// Adjacent rows are contiguous in memory: threads run across rows, and the lanes of a row are strided.
 struct ByColumns {
   int columns = 32, lanes = 1;
-  int64_t across = 1;  // neighbouring rows that a thread reads as a vector
+  int64_t across = 1;  // adjacent rows that a thread reads as a vector
   int64_t parts = 1;   // blocks that share rows
-  int cluster = 1;     // neighbouring blocks that hold a row together
+  int cluster = 1;     // blocks of a cluster that hold a row together
 };
-// Blocks hold a row in their shared memory together, and wait for each other.
+// Several blocks hold a row in shared memory and synchronise.
 struct ByTeam {
   static constexpr int threads = 256;  // of a block
   int64_t blocks = 2;
-  int64_t resident = 1;  // blocks that a multiprocessor runs at a time
+  int64_t resident = 1;  // blocks per multiprocessor at a time
 };
 
 struct RowPlan {
   Reduction reduction;
-  // Dimensions of the reduction's kept and reduced shapes as the operand lies in memory, outermost first.
+  // Kept and reduced dimensions in the operand's memory order, outermost first.
   std::vector<size_t> kept_order, reduced_order;
-  bool column = false;  // neighbouring rows lie beside each other
+  bool column = false;  // adjacent rows are contiguous in memory
   int64_t rows = 0, length = 0;
-  int64_t width = 1;  // of a vector along the row
-  size_t joined = 0;  // of the innermost reduced dimensions, which vectors may reach across
-  int64_t held = 0;   // vectors of a row that a thread keeps for later passes; 0: none, rows are read again
+  int64_t width = 1;  // along the row
+  size_t joined = 0;  // number of innermost reduced dimensions that vectors may span
+  int64_t held = 0;   // vectors of a row that a thread keeps for later passes; 0: rows are read again
   std::variant<ByLanes, ByBlock, ByColumns, ByTeam> sharing;
 
   int64_t vectors() const { return length / width; }
@@ -64,32 +64,32 @@ struct RowPlan {
   int threads() const;  // of a block
   int cluster() const { return columns() ? columns()->cluster : 1; }
   int64_t across() const { return columns() ? columns()->across : 1; }
-  int64_t parts() const;  // of a row, each with statistics of its own
+  int64_t parts() const;  // of a row, each with its own statistics
   int64_t blocks() const;
-  // May threads find themselves past the last row?
+  // Whether threads may be past the last row.
   bool overhangs() const;
 };
 
-// Strides of a value as it lies in memory, or as what it is made from does.
+// Strides of a value in memory, or of its source.
 std::vector<int64_t> storage_strides(const RegionRequest& request, ValueId id);
 
 RowPlan plan_rows(const RegionRequest& request, const Reduction& reduction);
 // The same with vectors of a width, in every way in which a row is whole vectors.
 std::vector<RowPlan> with_width(const RowPlan& plan, int64_t width);
-// Threads, and what they hold, for a kernel that does everything at once.
+// Threads and held elements, for a kernel that does everything at once.
 void plan_fused(RowPlan& plan, const GpuSpec& gpu);
-// The same for short rows whose results lie side by side; false where they are too long for that.
+// For short rows with transposed results; false if they are too long.
 bool plan_transposed(RowPlan& plan);
-// The same with rows side by side held in the registers of a cluster of blocks, so many values an element;
-// false where that is slower, or can't be.
+// For adjacent rows held in the registers of a cluster, with so many values per element; false if that is
+// slower or impossible.
 bool plan_cluster(RowPlan& plan, int64_t values, const GpuSpec& gpu);
-// The same with a row held by a team of blocks, so many bytes an element; false where none can.
+// For rows held by a team of blocks, so many bytes per element; false if impossible.
 bool plan_team(RowPlan& plan, int64_t element_bytes, const GpuSpec& gpu);
-// Is such a team faster than reading rows again? `op` reduces them.
+// Whether such a team is faster than reading rows again. `op` reduces them.
 bool team_pays(const RowPlan& plan, Op op, const GpuSpec& gpu);
-// Threads and parts, for one that goes over each row once.
+// Threads and parts, for a single pass over each row.
 void plan_parts(RowPlan& plan, const GpuSpec& gpu);
-// The same with threads that take vectors of neighbouring rows; false where rows are no whole vectors.
+// With threads that take vectors of adjacent rows; false if rows aren't whole vectors.
 bool plan_parts_across(RowPlan& plan, int64_t across, const GpuSpec& gpu);
 
 }  // namespace stitch::code::loops

@@ -22,12 +22,12 @@ int32_t scan_of(const Graph& graph, const plan::Region& region) {
   return found;
 }
 
-// What runs along the row.
+// The scanned value.
 struct Running {
   Type type;
   Expression identity;
   std::string combine;  // the type of a functor
-  // An element at a place of the row as a running value, and the results that a running value is.
+  // Converts an element at a position to a scan value, and a scan value to results.
   std::function<Expression(const Expression& x, const Expression& at)> of_element;
   std::function<Expressions(const Expression& run)> results;
 
@@ -67,7 +67,7 @@ Running running_of(const Graph& graph, const Node& node) {
   }
 }
 
-// What the scan gives is known where it is made, and nowhere else.
+// Scan results are known only where they are computed.
 class ScanEmitter : public LoopEmitter {
  public:
   using LoopEmitter::LoopEmitter;
@@ -96,15 +96,15 @@ Rows rows_of(const RegionRequest& request, int32_t number) {
   return rows;
 }
 
-// How the block walks a row. Backwards is for results that are used from the end, as after a flip; late by
-// one is for results that begin with something else, as after a concatenation with zeros: then the element
-// that stands in a result's place is the first that it doesn't count.
+// How a block walks a row. Backwards: for results used from the end, as after a flip. Late (exclusive scan):
+// for results that begin with something else, as after a concatenation with zeros: the element at a result's
+// position is the first it excludes.
 struct Walk {
   bool backwards = false, late = false;
 };
 
-// What a scan that is late by one may read at every place of its results: the whole row of which a slice
-// leaves out the end.
+// What an exclusive scan may read at every position of its results: the whole row, of which a slice drops the
+// end.
 std::optional<ValueId> source_of_late(const RegionRequest& request, const Rows& rows) {
   const Graph& graph = request.graph;
   for (int32_t n : request.region.nodes) {
@@ -129,7 +129,7 @@ Indices kept_of_row(const Rows& rows) {
   return kept;
 }
 
-// Writes every result that has an element at scan position `at`; `there` is where it stands in them.
+// Stores every result with an element at scan position `at`; `there`: its indices.
 void write_results(ScanEmitter& emitter, const Rows& rows, const Running& running, const Indices& at,
                    const Indices& there, const Shape& shape, const Expression& run) {
   const RegionRequest& request = emitter.request();
@@ -144,7 +144,7 @@ void write_results(ScanEmitter& emitter, const Rows& rows, const Running& runnin
   }
 }
 
-// A thread along each row: neighbouring rows lie side by side, or rows are short.
+// One thread per row: adjacent rows are contiguous, or rows are short.
 std::optional<Kernel> kernel_by_threads(const RegionRequest& request, const Rows& rows, Walk walk) {
   if (walk.late) return std::nullopt;
   const RowPlan& plan = rows.plan;
@@ -159,7 +159,7 @@ std::optional<Kernel> kernel_by_threads(const RegionRequest& request, const Rows
   Indices kept = kept_of_row(rows);
   const Expression carry = named("carry");
   emitter.add(define_variable(running.type, "carry", running.identity));
-  // Of one element nothing depends on the loop, and all would be moved out of it.
+  // With one element nothing depends on the loop, and everything would be moved out of it.
   Index j = plan.length > 1 ? emitter.open_loop("j", 0, plan.length, 1, plan.length) : Index(0);
   Indices at = rows.reduction.space.empty() ? Indices{} : rows.reduction.space_at(kept, {j}), there = at;
   if (walk.backwards) there[rows.dim] = Index(plan.length - 1) - at[rows.dim];
@@ -171,8 +171,8 @@ std::optional<Kernel> kernel_by_threads(const RegionRequest& request, const Rows
   return kernel_of(emitter, request.name, threads, {divided_up(plan.rows, threads)});
 }
 
-// A block along each row: each thread scans neighbouring elements, the block scans their totals, and the
-// carry goes on to the next chunk.
+// One block per row: each thread scans contiguous elements, the block scans their totals, and the carry goes
+// to the next chunk.
 std::optional<Draft> kernel_by_block(const RegionRequest& request, const Rows& rows, Walk walk,
                                      int64_t width) {
   const RowPlan& plan = rows.plan;
@@ -180,13 +180,13 @@ std::optional<Draft> kernel_by_block(const RegionRequest& request, const Rows& r
   Running running = running_of(request.graph, node);
   int64_t length = plan.length + (walk.late ? 1 : 0);
   ValueId source = node.operands[0];
-  bool whole = !walk.late;  // every place has an element
+  bool whole = !walk.late;  // every position has an element
   if (walk.late)
     if (auto found = source_of_late(request, rows)) source = *found, whole = true;
   if (length % width != 0 || length == 1) return std::nullopt;
   ScanEmitter emitter(request);
   const Type type = emitter.index_type();
-  // At least four elements a thread, in vectors or not.
+  // At least four elements per thread, in vectors or not.
   int64_t vectors = length / width, items = std::max<int64_t>(4 / width, 1);
   int threads = std::clamp<int>(static_cast<int>(divided_up(vectors, 32 * items)) * 32, 32, 256);
   int64_t per_thread = items * width, chunk = items * threads;
@@ -230,7 +230,7 @@ std::optional<Draft> kernel_by_block(const RegionRequest& request, const Rows& r
     emitter.add(assign(own, running.of_element(x, j)));
     if (!whole) emitter.close();
   });
-  // In the order of the scan: within a vector from its end, if the row is walked from its end.
+  // In scan order: backwards within a vector if the row is walked backwards.
   const bool swapped = walk.backwards && width > 1;
   const Expression here = mine(swapped ? binary(Operator::bitwise_xor, e, width - 1) : e);
   emitter.add(define_variable(running.type, "total", running.identity));

@@ -1,5 +1,5 @@
-// Running sums, products and extremes: a block goes along a row in chunks and carries over, or a thread goes
-// along a column of its own.
+// Running sums, products and extremes: a block walks a row in chunks with a carry, or a thread walks a row of
+// its own.
 #pragma once
 
 #include "code/region_code.h"

@@ -25,7 +25,7 @@ Result<void> accepts_scatter(const plan::Context& context, const plan::Region& r
 
 namespace {
 
-// Which row each source names; then the library of kernels groups them.
+// Computes each source's target row; loops_scatter.h then groups them.
 Kernel targets_kernel(const RegionRequest& request, const Node& node, const SourceLists& lists) {
   LoopEmitter emitter(request);
   const Type type = emitter.index_type();
@@ -42,7 +42,7 @@ Kernel targets_kernel(const RegionRequest& request, const Node& node, const Sour
   return kernel;
 }
 
-// So few threads for so many sources that several go through each list.
+// Threads per list: several if there are few threads for many sources.
 int64_t list_parts(const RegionRequest& request, const Node& node, const SourceLists& lists) {
   constexpr int64_t usual_width = 4, shortest_part = 8, most = 32, threads_of_multiprocessor = 2048;
   const int64_t vectors = request.graph.type(node.results[0]).elements() / usual_width,

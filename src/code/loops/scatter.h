@@ -1,6 +1,6 @@
-// scatter and index_put of any size, as loops over their results; and sort and topk. Where there are more
-// than a few sources, they are grouped first: kernels/loops_scatter.h lists, for every row of the result, the
-// sources that name it, in their order, and each element goes through the list of its row alone.
+// scatter and index_put of any size, as loops over their results; and sort and topk. With more than a few
+// sources these are grouped first: kernels/loops_scatter.h lists the sources of every result row in order,
+// and each element walks the list of its row only.
 #pragma once
 
 #include <optional>
@@ -12,12 +12,12 @@ namespace stitch::code::loops {
 
 struct SourceLists {
   int64_t sources = 0;  // entries of the index
-  int64_t rows = 0;     // that they may name
-  bool by_row = true;   // or each element of the result has a list of its own
+  int64_t rows = 0;     // of the result
+  bool by_row = true;   // false: a list per element of the result
 };
-// Nothing: so few that looking at all of them is as fast.
+// Empty: so few sources that scanning all is as fast.
 std::optional<SourceLists> source_lists(const Graph& graph, const Node& node);
-// The row that a source names.
+// The target row of a source.
 Expression target_of_source(Emitter& emitter, const Node& node, const Index& source);
 
 Result<void> accepts_scatter(const plan::Context& context, const plan::Region& region);

@@ -1,4 +1,4 @@
-// The passes that each reduction needs over a row, and what follows from them.
+// The passes of each reduction over a row, and its statistics.
 #include <cmath>
 
 #include "base/format.h"
@@ -49,13 +49,13 @@ class SchemeWriter {
   }
   void sum(const Of& term, const std::string& name, const Of& result) { sum(term, name, result, real(0)); }
   // acc.add(x).
-  void gathered(const Type& type, const Expression& identity, const Expression& neutral,
-                std::function<std::vector<Statistic>(const Expression&)> finish) {
+  void gathered(const char* accumulator, const Type& type, const Expression& identity,
+                const Expression& neutral, std::function<std::vector<Statistic>(const Expression&)> finish) {
     scheme_.passes.push_back({type, identity, merging, neutral,
                               [](const Expression& acc, const Expression& x, const Expression&) {
                                 return evaluate(method(acc, "add", {x}));
                               },
-                              std::move(finish)});
+                              std::move(finish), accumulator});
   }
   // Sums and products of integers wrap, in 64 bits.
   void whole(Operator op, int64_t identity, const char* combine) {
@@ -67,13 +67,14 @@ class SchemeWriter {
          },
          [=, type = type_](const Expression& acc) {
            return std::vector<Statistic>{{name, type, call(back, {static_cast_to(int64_type, acc)})}};
-         }});
+         },
+         op == Operator::add ? "sum" : "product"});
     found(name);
   }
   void extreme(bool largest, const std::string& name, const Of& of = {}) {
     const Expression identity = extreme_of(dtype_, largest);
     const char* function = largest ? "stitch::maximum" : "stitch::minimum";
-    // |x| is no less than 0: of sizes, nothing is neutral.
+    // For |x| no element is neutral.
     scheme_.passes.push_back({type_, identity, largest ? "stitch::Maximum" : "stitch::Minimum",
                               of ? Expression() : identity,
                               [=](const Expression& acc, const Expression& x, const Expression&) {
@@ -81,7 +82,8 @@ class SchemeWriter {
                               },
                               [=, type = type_](const Expression& acc) {
                                 return std::vector<Statistic>{{name, type, acc}};
-                              }});
+                              },
+                              largest ? "max" : "min"});
   }
   void write();
   void position(bool largest);
@@ -115,13 +117,14 @@ void SchemeWriter::position(bool largest) {
                             },
                             [=](const Expression& acc) {
                               return std::vector<Statistic>{{name, int64_type, member(acc, "position")}};
-                            }});
+                            },
+                            largest ? "argmax" : "argmin"});
   found(name);
 }
 
 // softmax, log_softmax and logsumexp.
 void SchemeWriter::exponentials() {
-  const std::string largest = named_(base_ + "_largest");
+  const std::string largest = named_(base_ + "_max");
   const std::string result = named_(node_.op == Op::logsumexp ? base_
                                     : node_.op == Op::softmax ? base_ + "_scale"
                                                               : base_ + "_log_sum");
@@ -141,7 +144,7 @@ void SchemeWriter::exponentials_at_once(const std::string& largest, const std::s
   auto finish = [result, largest, most, op = node_.op, type = type_, one = real(1),
                  dtype = dtype_](const Expression& acc) {
     const Expression plain = member(acc, "sum");
-    // An infinite largest element makes every share NaN; the difference here is NaN just then.
+    // An infinite maximum makes every result NaN; this difference is NaN exactly then.
     const Expression sum = plain + (most - most);
     auto log = [&](const Expression& x) { return standard_call("log", dtype, {x}); };
     const Expression value = op == Op::softmax       ? one / sum
@@ -149,7 +152,7 @@ void SchemeWriter::exponentials_at_once(const std::string& largest, const std::s
                                                      : most + log(plain);
     return std::vector<Statistic>{{largest, type, member(acc, "largest")}, {result, type, value}};
   };
-  gathered(full, braced(full.name, {lowest, real(0)}), real(-INFINITY), finish);
+  gathered("exp_sum", full, braced(full.name, {lowest, real(0)}), real(-INFINITY), finish);
 }
 
 void SchemeWriter::exponentials_by_passes(const std::string& largest, const std::string& result) {
@@ -167,13 +170,18 @@ void SchemeWriter::exponentials_by_passes(const std::string& largest, const std:
       return out;
     };
   }
-  sum([=, dtype = dtype_](const Expression& x) { return standard_call("exp", dtype, {x - shift}); }, result,
+  sum(
+      itself, result,
       [=, op = node_.op, one = real(1), dtype = dtype_](const Expression& acc) {
         if (op == Op::softmax) return one / acc;
         const Expression log = standard_call("log", dtype, {acc});
         return op == Op::log_softmax ? log : log + shift;
       },
       real(-INFINITY));
+  scheme_.passes.back().name = "exp_sum";
+  scheme_.passes.back().term = [=, dtype = dtype_](const Expression& x) {
+    return standard_call("exp", dtype, {x - shift});
+  };
 }
 
 void SchemeWriter::norm() {
@@ -205,7 +213,7 @@ void SchemeWriter::moments() {
            : std::max(static_cast<double>(length_) - node_.attributes.number("correction"), 0.0);
   const std::string mean = named_(base_ + "_mean"), variance = named_(norm ? base_ + "_variance" : base_);
   const std::string scale = norm ? named_(base_ + "_scale") : "";
-  // What follows from the variance.
+  // Statistics from the variance.
   auto concluded = [=, type = type_, small = real(eps), dtype = dtype_](const Expression& spread) {
     std::vector<Statistic> out = {{variance, type, spread}};
     if (norm) out.push_back({scale, type, standard_call("rsqrt", dtype, {named(variance) + small})});
@@ -213,14 +221,15 @@ void SchemeWriter::moments() {
   };
   if (single_) {
     const Expression total = number(static_cast<double>(length_), DType::f64);
-    gathered(
-        {"stitch::Moments", 16}, braced("stitch::Moments", {number(0, DType::f64), number(0, DType::f64)}),
-        real(0), [=, type = type_](const Expression& acc) {
-          std::vector<Statistic> out =
-              concluded(static_cast_to(type, method(acc, "spread", {total}) / number(divisor, DType::f64)));
-          if (norm) out.insert(out.begin(), {mean, type, static_cast_to(type, member(acc, "sum") / total)});
-          return out;
-        });
+    gathered("moments", {"stitch::Moments", 16},
+             braced("stitch::Moments", {number(0, DType::f64), number(0, DType::f64)}), real(0),
+             [=, type = type_](const Expression& acc) {
+               std::vector<Statistic> out = concluded(
+                   static_cast_to(type, method(acc, "spread", {total}) / number(divisor, DType::f64)));
+               if (norm)
+                 out.insert(out.begin(), {mean, type, static_cast_to(type, member(acc, "sum") / total)});
+               return out;
+             });
     if (dtype_ != DType::f64) {
       scheme_.passes.back().few = {"stitch::FewMoments", 8};
       scheme_.passes.back().no_few = braced("stitch::FewMoments", {real(0), real(0)});
@@ -229,6 +238,7 @@ void SchemeWriter::moments() {
     const Expression middle = named(mean);
     sum(itself, mean, [n = count()](const Expression& acc) { return acc / n; });
     sum([=](const Expression& x) { return (x - middle) * (x - middle); }, variance, itself, middle);
+    scheme_.passes.back().name = "squares";
     scheme_.passes.back().finish = [=, by = real(divisor)](const Expression& acc) {
       return concluded(acc / by);
     };
@@ -274,6 +284,7 @@ void SchemeWriter::write() {
       sum(itself, name, itself);
       scheme_.passes[0].identity = scheme_.passes[0].neutral = real(1);
       scheme_.passes[0].combine = multiplying;
+      scheme_.passes[0].name = "product";
       scheme_.passes[0].step = [](const Expression& acc, const Expression& x, const Expression&) {
         return assign(acc, x, Operator::multiply);
       };

@@ -87,6 +87,7 @@ Scopes::Outside::~Outside() { scopes_.chain_ = std::move(before_); }
 Block Scopes::take() const {
   require(chain_.size() == 1, "a scope is still open");
   Block out = chain_[0]->statements;
+  remove_single_iterations(out);
   remove_unused(out);
   return out;
 }

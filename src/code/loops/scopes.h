@@ -1,5 +1,5 @@
-// Statements of a kernel that is being written, in nested scopes. What doesn't depend on a loop's variables
-// is written before the loop, and nothing that is known is computed again.
+// Statements of a kernel under construction, in nested scopes. Loop-invariant code is placed before the loop,
+// and known values aren't recomputed.
 #pragma once
 
 #include <map>
@@ -13,15 +13,16 @@
 
 namespace stitch::code::loops {
 
-// What a scope can know, and where: equal keys are the same thing.
+// What a scope knows; equal keys are the same value.
 struct Key {
   enum What : uint8_t {
     element,        // of `value`
-    part,           // of a concatenation: the place that an element comes from
-    gathered,       // an index read from `value`, of `number` rows
+    part,           // of a concatenation: the source place of an element
+    gathered,       // an index loaded from `value`, of `number` rows
     settled,        // a variable for an index
-    held_row,       // of the reduction `number` of `value`, in registers
-    statistic,      // number `which` of the reduction `number` of `value`
+    held_row,       // a row of reduction `number` of `value` in registers
+    term,           // of an element of `value` in reduction `number`: Pass::term
+    statistic,      // statistic `which` of reduction `number` of `value`
     channel_scale,  // of the batch norm that makes `value`
     vector,         // loaded through the pointer `name`
     stage,          // an element of the scratch array `name`
@@ -31,7 +32,7 @@ struct Key {
   int64_t number = 0;
   size_t which = 0;
   std::string name;
-  std::vector<std::string> at;  // texts, since indices are equal if their texts are
+  std::vector<std::string> at;  // indices are equal if their texts are
 
   auto operator<=>(const Key&) const = default;
 };
@@ -62,11 +63,11 @@ class Scopes {
   const Expression* find(const Key& key) const;
   void remember(const Key& key, Expression value);
 
-  // The outermost scope in which these indices can be used, counted from 0. With `past_guards`, guards are no
-  // border: for indices that are in range whatever the guards say.
+  // The outermost scope (from 0) in which these indices can be used. `past_guards`: for indices in range
+  // regardless of guards.
   size_t outermost(const Indices& at, bool past_guards = false) const;
 
-  // While one lives, statements go to an outer scope. Scopes inside it stay open.
+  // During its lifetime statements go to an outer scope. Inner scopes stay open.
   class Outside {
    public:
     Outside(Scopes& scopes, size_t level);
@@ -79,7 +80,7 @@ class Scopes {
     std::vector<Scope*> before_;
   };
 
-  // All statements whose results are used; every scope but the first is closed.
+  // All statements whose results are used; every scope but the first must be closed.
   Block take() const;
 
  private:

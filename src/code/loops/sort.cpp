@@ -1,4 +1,4 @@
-// A block a row sorts it in shared memory; longer rows are sorted in device memory, step by step.
+// One block per row sorts in shared memory; longer rows are sorted step by step in device memory.
 #include <algorithm>
 #include <bit>
 
@@ -62,7 +62,7 @@ void write_results(LoopEmitter& emitter, const Rows& rows, const Index& row, con
                   member(item, write.value == rows.node.results[0] ? "value" : "position"));
 }
 
-// Element i of a row, or what sorts behind all of them.
+// Element i of a row, or padding that sorts last.
 void fill_item(LoopEmitter& emitter, const Rows& rows, const Expression& item) {
   const Expression i = named("i");
   emitter.add(assign(item, braced(rows.item.name, {0, named("INT_MAX")})));

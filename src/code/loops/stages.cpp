@@ -12,7 +12,7 @@ namespace stitch::code::loops {
 
 namespace {
 
-// A reduction of a stage and where what it finds goes.
+// A reduction of a stage and the destination of its results.
 struct Staged {
   Reduction reduction;
   std::vector<Type> types;
@@ -20,7 +20,7 @@ struct Staged {
   std::string partials;
 };
 
-// What follows from the accumulator of a whole row: statistics, and the states that they renew.
+// Statistics from the accumulator of a whole row, and the states they update.
 void conclude(LoopEmitter& emitter, const Scheme& scheme, const Expression& all, const Index& row,
               const std::vector<std::string>& arrays, const std::vector<const Place*>& renewed) {
   for (const Pass::Statistic& each : scheme.passes[0].finish(all))
@@ -34,7 +34,7 @@ void conclude(LoopEmitter& emitter, const Scheme& scheme, const Expression& all,
                 [&](const std::string& each) { return std::ranges::find(arrays, each) != arrays.end(); });
 }
 
-// The kernel of a stage, from what was emitted for it.
+// The kernel of a stage.
 Draft drafted(RowEmitter& emitter, const RowPlan& plan, const std::string& name, int64_t width) {
   std::vector<int64_t> blocks = {plan.blocks()};
   if (plan.parts() > 1) blocks.push_back(plan.parts());
@@ -44,19 +44,19 @@ Draft drafted(RowEmitter& emitter, const RowPlan& plan, const std::string& name,
   return out;
 }
 
-// Where a part's accumulator goes.
+// Where a part's accumulator is stored.
 Expression part_of(const std::string& partials, const Index& row, const RowPlan& plan) {
   const Expression part = named("blockIdx.y");
   return element(partials, plan.rows > 1 ? Expression(row) * plan.parts() + part : part);
 }
 
-// The thread of a row that writes what its threads found together; none: each has found out for itself.
+// The thread of a row that stores its results; none: each thread has its own row.
 Expression writer_of(const RowPlan& plan) {
   return both(plan.lanes() > 1 ? named("lane") == 0 : Expression(),
               plan.overhangs() ? named("inside") : Expression());
 }
 
-// Each thread over its share of a row, or of a part of one, for all reductions of these rows.
+// Each thread over its share of a row, or of a part, for all reductions of these rows.
 Draft partial(const RegionRequest& request, Stages& stages, const RowPlan& plan, const std::string& name,
               const std::vector<Staged>& group) {
   RowEmitter emitter(request, plan);
@@ -99,7 +99,7 @@ Draft partial(const RegionRequest& request, Stages& stages, const RowPlan& plan,
   return drafted(emitter, plan, name, plan.width);
 }
 
-// Accumulators that take a few elements at a time: first those of a vector of rows, then into what is found.
+// Accumulates a few elements at a time, for a vector of rows, then merges.
 void take_by_few(RowEmitter& emitter, const RowPlan& plan, const std::vector<Staged>& group,
                  const std::vector<Scheme>& schemes, const Expressions& found) {
   const int64_t elements = group.size() > 1 ? 4 : few_at_once;
@@ -131,7 +131,7 @@ void take_by_few(RowEmitter& emitter, const RowPlan& plan, const std::vector<Sta
   emitter.close();
 }
 
-// The same where rows stand side by side in memory: each thread over its share of a vector of them.
+// The same for rows that are adjacent in memory: each thread over its share of a vector of rows.
 Draft partial_across(const RegionRequest& request, Stages& stages, const RowPlan& plan,
                      const std::string& name, const std::vector<Staged>& group) {
   RowEmitter emitter(request, plan);
@@ -187,7 +187,7 @@ Draft partial_across(const RegionRequest& request, Stages& stages, const RowPlan
   return drafted(emitter, plan, name, plan.across());
 }
 
-// The smallest elements of what a reduction mostly reads: vectors of them fill 16 bytes.
+// The smallest element size among a reduction's main inputs, for 16-byte vectors.
 int64_t element_bytes(const RegionRequest& request, const Reduction& reduction) {
   int64_t bytes = size_of(request.graph.type(reduction.operand).dtype);
   for (const Place& place : request.reads)
@@ -196,8 +196,8 @@ int64_t element_bytes(const RegionRequest& request, const Reduction& reduction) 
   return std::max<int64_t>(bytes, 2);
 }
 
-// A warp a row joins the parts, or a block where they are many: a warp that takes 1024 of them a lane after
-// the other took 8.7 us for 64 rows (H200), most of it waiting.
+// One warp per row combines the parts, or a block if they are many: a warp reading 1024 of them took 8.7 us
+// for 64 rows (H200), mostly latency.
 Kernel finish(const RegionRequest& request, Stages& stages, const std::vector<Staged>& group, int64_t parts,
               const std::string& name) {
   LoopEmitter emitter(request);
@@ -236,7 +236,7 @@ Kernel finish(const RegionRequest& request, Stages& stages, const std::vector<St
                      : kernel_of(emitter, name, 256, {rows});
 }
 
-// Does making `from` need what `node` makes, inside the region?
+// Whether computing `from` needs the result of `node` inside the region.
 bool depends(const RegionRequest& request, ValueId from, int32_t node) {
   std::vector<int32_t> makers = producers(request.graph);
   std::set<int32_t> inside(request.region.nodes.begin(), request.region.nodes.end()), seen;
@@ -256,7 +256,7 @@ bool depends(const RegionRequest& request, ValueId from, int32_t node) {
 
 }  // namespace
 
-// Reductions of the same rows that don't need each other share a kernel, and what it reads.
+// Independent reductions of the same rows share a kernel and its loads.
 std::vector<Reduction> Stages::same_stage(const Reduction& reduction) const {
   std::vector<Reduction> out = {reduction};
   for (int32_t n : request_.region.nodes) {
@@ -302,7 +302,7 @@ const std::vector<std::string>& Stages::arrays_of(const Reduction& reduction) {
   for (const Staged& each : group) orders_[each.reduction.node] = plan.kept_order;
   std::optional<Draft> best;
   int64_t parts = 1;
-  // The accumulators of a vector of rows are registers: of two reductions, but not of many.
+  // The accumulators of a vector of rows are in registers: of two reductions, but not of many.
   if (group.size() <= 2 && reduction.length() > 0)
     for (int64_t across = 16 / element_bytes(request_, reduction); across > 1 && !best; across /= 2)
       if (RowPlan next = plan; plan_parts_across(next, across, request_.context.gpu)) {

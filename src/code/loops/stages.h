@@ -1,6 +1,6 @@
-// Statistics of whole rows, worked out by kernels of their own before the one that uses them. A row is cut
-// into parts where there are too few rows to keep a GPU busy: each part's result is stored, and a second
-// kernel joins them in a fixed order. No atomics: equal inputs give equal outputs.
+// Statistics of whole rows, computed by separate kernels before the one that uses them. A row is split into
+// parts if there are too few rows to fill the GPU: each part's result is stored, and a second kernel combines
+// them in a fixed order. No atomics: deterministic.
 #pragma once
 
 #include <map>
@@ -14,15 +14,15 @@ class Stages {
  public:
   explicit Stages(const RegionRequest& request) : request_(request) {}
 
-  // Where the statistics of a reduction lie, one an array, indexed by the row. Its kernels are written first.
+  // The arrays of a reduction's statistics, indexed by row; generates its kernels first.
   const std::vector<std::string>& arrays_of(const Reduction& reduction);
-  // What an array's elements are called where they are read.
+  // The name of an array's elements where they are read.
   const std::string& statistic_of(const std::string& array) const { return statistics_.at(array); }
-  // The number of a row there: in the order in which rows lie in memory, so that neighbours stay neighbours.
+  // A row's number: in memory order, so that adjacent rows stay adjacent.
   Index row_of(const Reduction& reduction, const Indices& kept) const;
   const std::vector<Kernel>& kernels() const { return kernels_; }
   const Workspace& workspace() const { return workspace_; }
-  // Running statistics follow from a row's statistics: the kernel that has them writes those, too.
+  // Running statistics updated from a row's statistics: stored by the kernel that computes these.
   std::vector<const Place*> renewed_by(const Reduction& reduction) const;
   bool renewed(const Place& write) const { return renewed_.contains(&write); }
 
@@ -30,7 +30,7 @@ class Stages {
   std::vector<Reduction> same_stage(const Reduction& reduction) const;
 
   const RegionRequest& request_;
-  std::set<int32_t> started_;  // reductions whose kernels are being written, or are
+  std::set<int32_t> started_;  // reductions whose kernels are generated or in progress
   Workspace workspace_;
   Names names_;  // of arrays and kernels
   std::vector<Kernel> kernels_;
@@ -40,8 +40,8 @@ class Stages {
   std::set<const Place*> renewed_;
 };
 
-// The region by stages: statistics first, then loops over the results. Any region that has no other
-// reductions than those of reduction.h can be written so.
+// The region by stages: statistics first, then loops over the results. Works for any region whose reductions
+// are those of reduction.h.
 Result<RegionCode> write_staged(const RegionRequest& request);
 
 }  // namespace stitch::code::loops

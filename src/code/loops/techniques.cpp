@@ -40,7 +40,7 @@ class LoopTechnique : public Technique {
   std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
     return {{"threads", "threads per block", {32, 64, 128, 256, 512, 1024}, false}};
   }
-  // By writing the kernels.
+  // By generating the kernels.
   std::optional<plan::Traffic> traffic(const plan::Context& context,
                                        const plan::Region& region) const override {
     auto code = write(plain_request(context, region));
@@ -51,7 +51,7 @@ class LoopTechnique : public Technique {
   Result<RegionCode> write(const RegionRequest& request) const override {
     RegionRequest inner = request;
     Names names;
-    std::map<std::string, std::string> given;  // what the program calls it, by what the region does
+    std::map<std::string, std::string> given;  // actual pointer names, by the region's own
     for (auto* places : {&inner.reads, &inner.weights, &inner.writes})
       for (Place& place : *places) {
         std::string name = identifier(place.pointer);
@@ -79,7 +79,7 @@ class LoopTechnique : public Technique {
 
 bool is_pool(const Node& node) { return node.op == Op::max_pool || node.op == Op::avg_pool; }
 
-// Rows along anything but the channels.
+// Rows along dimensions other than channels.
 bool walks_spatial_rows(const Graph& graph, const Node& node) {
   if (node.op == Op::layer_norm) return true;
   if (node.op != Op::softmax && node.op != Op::log_softmax) return false;
@@ -87,8 +87,7 @@ bool walks_spatial_rows(const Graph& graph, const Node& node) {
   return (dim < 0 ? dim + rank : dim) != 1;
 }
 
-// Kernels whose threads share a pool's window or a row read and write one order: no tile of theirs
-// transposes.
+// Kernels whose threads share a window or a row read and write one layout: they don't transpose.
 bool keeps_one_order(const Graph& graph, const plan::Region& region, const plan::Movable& movable) {
   if (region.writes.empty()) return false;
   return std::ranges::any_of(region.nodes, [&](int32_t n) {
@@ -103,7 +102,7 @@ bool keeps_one_order(const Graph& graph, const plan::Region& region, const plan:
   });
 }
 
-// Element-wise kernels take every value in its own order.
+// Element-wise kernels read every value in its own layout.
 class ElementWise : public LoopTechnique {
  public:
   using LoopTechnique::LoopTechnique;
@@ -118,7 +117,7 @@ class ElementWise : public LoopTechnique {
 
 class Rows : public LoopTechnique {
  public:
-  // `kernels`: launches of a region, as a rule.
+  // `kernels`: the usual number of launches.
   Rows(std::string_view name, std::string_view idea, Accepts accepts, Write write, int kernels)
       : LoopTechnique(name, idea, accepts, write), kernels_(kernels) {}
   bool takes_any_order() const override { return true; }
@@ -130,8 +129,8 @@ class Rows : public LoopTechnique {
   plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
     return {context.gpu.fp32, 0.75, static_cast<double>(kernels_)};
   }
-  // A norm walks NCHW where one of its images lies so, and would find a pixel's channels of an NHWC image in
-  // as many places: 4.2 ms on an H200 for 480 channels of half a GB. What fits into L2 is found there again.
+  // A norm walks NCHW if one of its images has that layout, and the channels of an NHWC pixel would be
+  // scattered: 4.2 ms on an H200 for 480 channels of half a GB. Data that fits into L2 doesn't matter.
   std::vector<ValueId> row_major_values(const plan::Context& context, const plan::Region& region,
                                         const plan::Movable& movable, int64_t element_bytes) const override {
     const Graph& graph = context.graph;
@@ -155,7 +154,7 @@ class Grouped : public LoopTechnique {
  public:
   using LoopTechnique::LoopTechnique;
   plan::Rate rate(const plan::Context& context, const plan::Region& region) const override {
-    constexpr double reached = 0.35;  // of the tensor cores' rate, by tiles that shared memory feeds
+    constexpr double reached = 0.35;  // of the tensor cores' rate, by tiles fed from shared memory
     if (region.nodes.size() != 1 || !groups_in_tiles(context, region))
       return LoopTechnique::rate(context, region);
     const Node& node = context.graph.nodes[static_cast<size_t>(region.nodes[0])];

@@ -1,4 +1,4 @@
-// The techniques whose kernels are made from expressions: everything but products, convolutions, attention
+// Techniques whose kernels are generated from expressions: everything but products, convolutions, attention
 // and recurrences.
 #pragma once
 
@@ -14,7 +14,7 @@ const Technique& scatter();
 const Technique& sort();
 const Technique& factor();
 const Technique& grouped();
-// Which of them takes a region first; an error says why none does.
+// The first that accepts a region; an error says why none does.
 Result<const Technique*> classify(const plan::Context& context, const plan::Region& region);
 
 }  // namespace stitch::code::loops

@@ -8,11 +8,11 @@ namespace {
 
 constexpr int64_t threads = 256, items = 4;
 
-// A block's part: some vectors of channels, and pixels enough for every thread to take four vectors.
+// A block's tile: some vectors of channels, and pixels enough for four vectors per thread.
 struct Tile {
   int64_t vectors, width, pixels;
   int64_t channels() const { return vectors * width; }
-  int64_t rows() const { return threads / vectors; }  // pixels that the block takes at once
+  int64_t rows() const { return threads / vectors; }  // pixels per pass of the block
 };
 
 std::optional<Tile> tile_of(const Place& write, int64_t width) {
@@ -62,7 +62,7 @@ std::optional<Kernel> transposed_kernel(const RegionRequest& request, const Plac
   };
 
   emitter->scopes().open({For{int_type, "item", 0, items, 1, For::whole}}, {"item"}, false);
-  // Behind the last pixel it is that one again: what all pixels share is then read once.
+  // Past the last pixel it is clamped to it: shared values are then read once.
   const Expression within = named("within");
   emitter->add(define_constant(type, "within", sum_of(first_pixel, item * tile->rows()) + row));
   Index pixel = emitter->declare_index(

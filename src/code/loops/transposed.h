@@ -1,5 +1,5 @@
-// Loops that read NHWC and write NCHW: a block computes a tile along the channels and writes it along the
-// pixels, through shared memory, so that both sides move whole lines.
+// Loops that read NHWC and write NCHW: a block computes a tile along channels and writes it along pixels,
+// through shared memory, so that both sides are coalesced.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,7 @@
 
 namespace stitch::code::loops {
 
-// `width`: channels of a vector. Nothing where the image is not like that, too small, or lies beside others
-// that are read as NCHW.
+// `width`: channels per vector. Empty for other layouts, small images, or if other operands are NCHW.
 std::optional<Kernel> transposed_kernel(const RegionRequest& request, const Place& write,
                                         const std::string& name, int64_t width, const MakeEmitter& make);
 

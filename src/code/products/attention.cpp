@@ -106,7 +106,7 @@ int64_t heads_that_share(const RegionRequest& request, const Attention& a) {
 
 int64_t even_splits(int64_t tiles, int64_t resident, int64_t rounds) {
   using shared_memory::divided_up;
-  // In rounds: what a block does besides, and what combining the results of so many splits takes.
+  // In rounds: a block's fixed cost, and the cost of combining so many splits.
   constexpr int64_t start = 2, combined = 16;
   constexpr double worth_it = 0.9;
   auto cost = [&](int64_t splits) {
@@ -115,7 +115,7 @@ int64_t even_splits(int64_t tiles, int64_t resident, int64_t rounds) {
   };
   int64_t best = 1;
   for (int64_t splits = 2; splits <= rounds && tiles * (splits - 1) < 4 * resident; ++splits) {
-    // Of equals the fewer, unless most of the machine has nothing to do.
+    // Of equals the fewer, unless most of the GPU is idle.
     const bool better =
         cost(splits) < cost(best) || (cost(splits) == cost(best) && 4 * tiles * splits <= resident);
     if (better && static_cast<double>(cost(splits)) < worth_it * static_cast<double>(cost(1))) best = splits;

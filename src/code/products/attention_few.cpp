@@ -1,9 +1,9 @@
 // attention.few: attention of few queries, bound by reading k and v once (kernels/attention_few.h). FP32 on
-// the CUDA cores, exact, whatever type is stored; any mask, heads of at most 512 features. Heads that share k
-// and v are rows of one block, and blocks share the keys until they fill the GPU: a step of decoding, or a
-// few learned queries over many keys. A cache and what is appended to it are read where they lie: no copy of
-// both. Chosen for up to 8 queries (rows of a 16-bit k: 4, beyond which tensor cores are ahead), and for up
-// to 64 where tiles of 64 queries would leave most of the GPU idle. Knobs: warps, rows, splits, stages.
+// the CUDA cores, exact, for any stored type; any mask, heads of at most 512 features. Heads that share k and
+// v are rows of one block, and blocks share the keys until they fill the GPU: a decoding step, or a few
+// learned queries over many keys. A cache and the tensor appended to it are read in place. Chosen for up to 8
+// queries (rows of a 16-bit k: 4, beyond which tensor cores are faster), and for up to 64 where tiles of 64
+// queries would leave most of the GPU idle. Knobs: warps, rows, splits, stages.
 #include <algorithm>
 #include <array>
 
@@ -25,10 +25,10 @@ constexpr int64_t widest_few = 512, most_splits = 256;
 
 int64_t ceiling(int64_t count, int64_t by) { return (count + by - 1) / by; }
 
-// As kernels/attention_few.h has it.
+// As in kernels/attention_few.h.
 struct FewTiles {
   int64_t rows = 1, warps = 4, ahead = 4, group = 1, splits = 1, stages = 1;
-  int64_t run = 4;  // neighbours of a row that a lane reads at once
+  int64_t run = 4;  // adjacent elements read at once by a lane
   bool runs = false;
   int64_t tiles = 1;  // of rows, over all heads
   int64_t lanes = 1, chunks = 1;
@@ -39,13 +39,15 @@ struct FewTiles {
   }
   int64_t resident(const GpuSpec& gpu) const {
     constexpr int64_t by_registers = 16,
-                      reserved = 2 * 1024;  // warps of 128 a thread; of the driver's and ours
+                      reserved =
+                          2 *
+                          1024;  // warps with 128 registers per thread; shared memory of the driver and ours
     return std::max<int64_t>(std::min(by_registers / warps, gpu.shared_per_sm / (shared_bytes() + reserved)),
                              1);
   }
 };
 
-// 16 bytes of k and v a lane, if they lie so.
+// 16 bytes of k and v per lane, if contiguous.
 void settle_runs(FewTiles& out, const Attention& a) {
   auto all_in_runs = [&](int64_t count) {
     bool in_runs = lies_in_runs(a.q.at, "i", a.width, count);
@@ -58,7 +60,7 @@ void settle_runs(FewTiles& out, const Attention& a) {
   const int64_t k_bytes = size_of(a.k.place->dtype), v_bytes = size_of(a.v.place->dtype);
   out.run = k_bytes == 2 && v_bytes == 2 && all_in_runs(8) ? 8 : 4;
   out.runs = out.run == 8 || all_in_runs(4);
-  // Whether rounds are copied ahead; how far is seen below.
+  // Whether rounds are prefetched; how far is decided below.
   if (out.runs && out.run * k_bytes == 16 && out.run * v_bytes == 16) out.stages = 2;
 }
 
@@ -82,9 +84,9 @@ FewTiles few_tiles(const RegionRequest& request, const Attention& a) {
   out.tiles = a.heads / out.group * ceiling(all_rows, out.rows);
 
   const int64_t seen = a.causal ? std::min(a.queries, a.keys) : a.keys;
-  const int64_t rounds = ceiling(seen, out.warps * (32 / out.lanes) * out.ahead);  // of a block
+  const int64_t rounds = ceiling(seen, out.warps * (32 / out.lanes) * out.ahead);  // per block
   if (copies) {
-    // About 16 KB a warp, 190 KB a multiprocessor, where there is so much.
+    // About 16 KB per warp, 190 KB per multiprocessor, where available.
     constexpr int64_t of_warp = 16 * 1024, blocks = 3;
     const int64_t round = shared_memory::few_attention(1, 2, out.ahead, out.chunks) / 2;
     out.stages = request.region.choice("stages", std::clamp<int64_t>(of_warp / round, 3, 8));
@@ -101,7 +103,7 @@ FewTiles few_tiles(const RegionRequest& request, const Attention& a) {
   return out;
 }
 
-// How many heads of q read a head of k, where views before the region repeat it, too.
+// Heads of q per head of k, also if views before the region repeat it.
 int64_t heads_of_key(const Graph& graph, const Node& attention) {
   const std::vector<int32_t> makers = producers(graph);
   const Shape &q = graph.type(attention.operands[0]).shape, &k = graph.type(attention.operands[1]).shape;
@@ -180,7 +182,7 @@ bool AttentionFew::suits(const plan::Context& context, const plan::Region& regio
   auto made = few_region(loops::plain_request(context, region));
   if (!made) return false;
   const Attention& a = made->attention;
-  // Products of 16-bit numbers on tensor cores take as long for 16 rows as for one.
+  // On tensor cores, 16-bit products take as long for 16 rows as for one.
   if (size_of(a.k.place->dtype) == 2) return a.queries * heads_of_key(context.graph, *a.node) <= 4;
   if (a.queries <= 8) return true;
   return a.queries <= 64 && a.keys >= 256 && 4 * a.heads * ceiling(a.queries, 64) <= context.gpu.sms;

@@ -1,6 +1,6 @@
-// attention.flash: scores never reach memory (kernels/attention_flash.h): q and the result move once, k and v
-// once for every 64 queries. FP32 on the CUDA cores, exact, any mask. Heads of at most 128 features. Chosen
-// where tensor cores can't be used.
+// attention.flash: flash attention in FP32 on the CUDA cores, exact, any mask (kernels/attention_flash.h): q
+// and the result move once, k and v once per 64 queries. Heads of at most 128 features. Chosen where tensor
+// cores can't be used.
 #include <array>
 
 #include "base/text.h"

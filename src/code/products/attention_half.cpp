@@ -1,8 +1,8 @@
-// attention.half: attention of fp16 or bf16 tensors by one product a tile on tensor cores, softmax in FP32
-// (kernels/attention_half.h): what PyTorch's fused attention computes. Any mask, heads of at most 256
-// features. Heads that share k and v are rows of one block where queries are few, and blocks share the keys
-// where they are too few to fill the GPU: a step of decoding. Chosen wherever q, k and v are of one such
-// type. Knobs: warps, row_tiles (16 queries a warp each), key_tile, splits, stages.
+// attention.half: flash attention for fp16 or bf16 on tensor cores, softmax in FP32
+// (kernels/attention_half.h), like PyTorch's fused attention. Any mask, heads of at most 256 features. With
+// few queries, heads that share k and v are rows of one block, and blocks share the keys if they are too few
+// to fill the GPU: a decoding step. Chosen wherever q, k and v have one such type. Knobs: warps, row_tiles
+// (16 queries per warp each), key_tile, splits, stages.
 #include <algorithm>
 #include <array>
 
@@ -18,7 +18,7 @@ namespace stitch::code {
 namespace {
 
 constexpr int64_t widest_half = 256, most_packed_queries = 8;
-constexpr int64_t most_kept_keys = 64;  // of a tile with a bool mask: a bit each of a word
+constexpr int64_t most_kept_keys = 64;  // of a tile with a bool mask: one bit each in a word
 
 bool keeps(const Attention& a) { return a.mask && a.mask->place->dtype == DType::boolean; }
 
@@ -38,7 +38,7 @@ struct HalfTiles {
                                         : 1,
             .most_stages = stages};
   }
-  // Blocks that run at once on a multiprocessor, the keys in as many tiles as it takes.
+  // Blocks that run at once on a multiprocessor, for the given tiles of keys.
   int64_t resident(const Attention& a, const GpuSpec& gpu) const {
     constexpr int64_t reserved = 1024, most = 32;
     const shared_memory::HalfTiles sizes = shared(a);
@@ -47,10 +47,9 @@ struct HalfTiles {
   }
 };
 
-// Warps of a block for `rows` queries of each of `heads` heads. Where a few blocks are a head's, as many as
-// leave least of them empty (H200, 197 queries: 7 warps 14.1 us, 4 warps 14.8), unless fewer blocks fit
-// beside each other then, and the last ones run alone (257 queries of 96 heads: 6 warps 17.2 us, 4
-// warps 12.3).
+// Warps per block for `rows` queries of each of `heads` heads. If a head has few blocks, the number that
+// leaves the fewest warps idle (H200, 197 queries: 7 warps 14.1 us, 4 warps 14.8), unless occupancy drops and
+// the last blocks run alone (257 queries of 96 heads: 6 warps 17.2 us, 4 warps 12.3).
 int64_t warps_for(const Attention& a, HalfTiles tiles, int64_t rows, int64_t heads, int64_t sms) {
   if (rows <= 48) return divided_up(rows, 16);
   auto blocks = [&](int64_t warps) { return heads * divided_up(rows, 16 * warps); };
@@ -70,14 +69,14 @@ HalfTiles half_tiles(const Attention& a, const RegionRequest& request) {
   HalfTiles out{.warps = 4, .row_tiles = 1, .key_tile = 64, .group = 1, .splits = 1, .stages = 2};
   if (a.queries <= most_packed_queries) out.group = heads_that_share(request, a);
   const int64_t all_rows = out.group * a.queries, heads = a.heads / out.group;
-  // 32 queries a warp halve what is read from shared memory and from L2 for a product, where that leaves
-  // blocks enough (H200, 4,096 keys: 64 features 420 us instead of 443, 128 features 366 instead of 434). A
-  // mask, wide and narrow heads gain nothing by it.
+  // 32 queries per warp halve the reads from shared memory and L2 per product, if there are enough blocks
+  // (H200, 4,096 keys: 64 features 420 us instead of 443, 128 features 366 instead of 434). Masks, wide and
+  // narrow heads don't gain.
   if (!a.mask && wide >= 32 && wide <= 128 && heads * divided_up(all_rows, 128) >= 3 * sms) out.row_tiles = 2;
 
-  // Where reading the keys is all that counts, small tiles: more blocks have copies on their way.
+  // If reading the keys dominates, small tiles: more blocks have copies in flight.
   if (wide > 128 || (all_rows <= 16 && wide > 64)) out.key_tile = 32;
-  // One tile, where all keys fit.
+  // One tile, if all keys fit.
   if (!a.mask && wide <= 64 && a.keys > 64 && a.keys <= 96) out.key_tile = 96;
   out.key_tile = std::min(out.key_tile, divided_up(a.keys, 16) * 16);
   if (out.row_tiles == 1) out.warps = warps_for(a, out, all_rows, heads, sms);
@@ -92,7 +91,7 @@ HalfTiles half_tiles(const Attention& a, const RegionRequest& request) {
   while (!fits() && out.key_tile > 16) out.key_tile = std::max<int64_t>(out.key_tile / 32 * 16, 16);
   while (!fits() && out.warps > 1) --out.warps;
 
-  // Blocks of few warps: several a multiprocessor. A second pass has to be worth its launch.
+  // Blocks of few warps: several per multiprocessor. A second pass must be worth its launch.
   const int64_t blocks = heads * divided_up(all_rows, out.rows()), tiles = divided_up(a.keys, out.key_tile);
   int64_t splits = 1;
   if (all_rows <= 16)
@@ -102,14 +101,13 @@ HalfTiles half_tiles(const Attention& a, const RegionRequest& request) {
   splits = std::min(request.region.choice("splits", splits), tiles);
   out.splits = divided_up(tiles, divided_up(tiles, splits));
 
-  // Two stages are what was measured; more hide more of L2's latency and leave less of L1: the tuner tries
-  // them.
+  // Two stages were measured; more hide more L2 latency and leave less L1: the tuner tries them.
   out.stages = request.region.choice("stages", out.stages);
   if (!fits()) out.stages = 2;
   return out;
 }
 
-// From one to the next along `variable`; 0 if that isn't the same everywhere.
+// The stride along `variable`; 0 if not uniform.
 int64_t step_along(const Index& index, const char* variable) {
   return index.appears_only_linearly(variable) ? index.factor_of(variable) : 0;
 }

@@ -1,7 +1,6 @@
-// attention.plain: scores = q kᵀ · scale + mask into the workspace, their rows' weights, weights · v: two
-// plain products (kernels/matmul.h) around a softmax (kernels/attention.h), or ReLU in the first one's
-// epilogue. Heads · queries · keys scores are written twice and read three times. Any mask, any shape, exact.
-// Chosen where nothing better can.
+// attention.plain: scores = q kᵀ · scale + mask into the workspace, softmax, weights · v: two plain products
+// (kernels/matmul.h) around a softmax (kernels/attention.h), or ReLU in the first one's epilogue. Heads ·
+// queries · keys scores are written twice and read three times. Any mask, any shape, exact. The fallback.
 #include <array>
 #include <cmath>
 #include <numeric>
@@ -32,8 +31,8 @@ View with_shared_heads(const View& view, int64_t share) {
   return out;
 }
 
-// A functor on one score at its row-major position: scale, cap, the causal triangle, the mask, ReLU. `small`:
-// int reaches.
+// A functor on one score at its row-major position: scale, cap, causal mask, mask, ReLU. `small`: int is wide
+// enough.
 Result<std::string> score_functor(const RegionRequest& request, const Attention& a, const std::string& type,
                                   const std::string& number, bool small) {
   Shape shape = a.batch;

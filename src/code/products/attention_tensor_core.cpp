@@ -1,9 +1,8 @@
-// attention.tensor_core: scores never reach memory, products on tensor cores
-// (kernels/attention_tensor_core.h). Classes strict and default split numbers into two fp16 parts and take
-// three products: FP32's accuracy at up to a third of the tensor cores' rate. Classes tf32 and half take one.
-// Any mask. Heads of at most 128 features walk over their keys; wider ones keep all scores of 64 queries
-// (kernels/attention_wide_heads.h), of at most 512 keys. Knobs, for heads that are not wide: row_tiles (16
-// queries a warp each), warps, key_tile.
+// attention.tensor_core: flash attention on tensor cores (kernels/attention_tensor_core.h). Classes strict
+// and default split numbers into two fp16 parts and use three products: FP32 accuracy at up to a third of the
+// tensor cores' rate. Classes tf32 and half use one. Any mask. Heads of at most 128 features walk over their
+// keys; wider ones keep all scores of 64 queries (kernels/attention_wide_heads.h), of at most 512 keys.
+// Knobs, except for wide heads: row_tiles (16 queries per warp each), warps, key_tile.
 #include <array>
 
 #include "base/text.h"
@@ -19,15 +18,15 @@ constexpr int64_t widest = 128, most_keys_of_wide_heads = 512;
 
 bool is_wide(int64_t width, int64_t value_width) { return width > widest || value_width > widest; }
 
-// FP32's accuracy, by pairs of fp16.
+// FP32 accuracy by pairs of fp16.
 bool splits(Numerics numerics) { return numerics == Numerics::strict || numerics == Numerics::standard; }
 
 struct Tiles {
   int64_t warps, row_tiles, key_tile;
 };
 
-// Few queries or few heads: small blocks, so that there are many. Otherwise 32 queries a warp, which halves
-// what is read from shared memory for a product. Wide heads leave registers for 32 keys at a time.
+// Few queries or few heads: small blocks, so that there are many. Otherwise 32 queries per warp, which halves
+// the reads from shared memory per product. Wide heads leave registers for 32 keys at a time.
 Tiles tiles_of(const Attention& a, const RegionRequest& request) {
   const int64_t enough_blocks = 2 * request.context.gpu.sms;
   Tiles out{4, 2, 64};
@@ -38,7 +37,7 @@ Tiles tiles_of(const Attention& a, const RegionRequest& request) {
   out.warps = request.region.choice("warps", out.warps);
   out.row_tiles = request.region.choice("row_tiles", out.row_tiles);
   out.key_tile = request.region.choice("key_tile", out.key_tile);
-  // A block's shared memory is what GPUs differ in most.
+  // GPUs differ most in shared memory per block.
   const int64_t parts = splits(request.context.numerics) ? 2 : 1;
   auto fits = [&] {
     return shared_memory::tensor_core_attention(a.width, a.value_width, 16 * out.warps * out.row_tiles,

@@ -1,7 +1,7 @@
-// batch_norm.as_pytorch: a batch norm in training by cuDNN, as PyTorch calls it (kernels/batch_norm_cudnn.h).
-// TF32 convolutions behind it round what it gives: one element in ten thousand that differs in FP32's last
-// bit becomes another TF32 number, and 0.014 % of a ResNet block's results were outside of KernelBench's
-// tolerance (H200). Chosen where results shall be PyTorch's own (--compat kernelbench).
+// batch_norm.as_pytorch: a batch norm in training by the cuDNN call that PyTorch makes
+// (kernels/batch_norm_cudnn.h). TF32 convolutions after it amplify differences: one element in ten thousand
+// that differs in FP32's last bit becomes another TF32 number, and 0.014 % of a ResNet block's results were
+// outside KernelBench's tolerance (H200). Chosen if results must match PyTorch's (--compat kernelbench).
 #include "base/text.h"
 #include "code/products/dense_tensors.h"
 #include "code/products/techniques.h"

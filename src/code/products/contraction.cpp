@@ -18,7 +18,7 @@ int64_t extent(const Axes& axes) {
 
 namespace {
 
-// A label that stands twice walks along the diagonal.
+// A repeated label is a diagonal.
 int64_t stride_of(const Labelled& tensor, const std::vector<int64_t>& strides, int label) {
   int64_t stride = 0;
   for (size_t d = 0; d < tensor.labels.size(); ++d)
@@ -75,7 +75,7 @@ Contraction contract(const Labelled& left, const Labelled* right, const Labelled
       } else if (in_left && in_right && axis.left != 0 && axis.right != 0) {
         made.batch.push_back(axis);
       } else {
-        // A batch that one side has only once is rows or columns of the other.
+        // A batch dimension that one side lacks becomes rows or columns of the other.
         (axis.left != 0 || !in_right ? made.rows : made.columns).push_back(axis);
       }
     }
@@ -158,7 +158,7 @@ Result<Products> strided_products(const RegionRequest& request, const Parts& par
   }
   auto matrix = [&](size_t index, int first, int second) -> Result<Labelled> {
     STITCH_TRY(Labelled tensor, operand(request, parts, index, {}));
-    // Batch dimensions that are broadcast get strides of 0.
+    // Broadcast batch dimensions get stride 0.
     Shape shape(out.shape.begin(), out.shape.end() - 2);
     shape.insert(shape.end(), tensor.view.shape.end() - 2, tensor.view.shape.end());
     tensor.view = expanded(tensor.view, shape);

@@ -1,4 +1,4 @@
-// linear, matmul and einsum as one thing: out[batch, row, column] = Σ_depth left[batch, row, depth] ·
+// linear, matmul and einsum in one form: out[batch, row, column] = Σ_depth left[batch, row, depth] ·
 // right[batch, depth, column], each of the four a nest of axes with a stride on every tensor.
 #pragma once
 
@@ -12,39 +12,39 @@ namespace stitch::code {
 struct Axis {
   int64_t extent;
   int64_t left = 0, right = 0, out = 0;  // strides
-  int64_t position = 0;                  // in the row-major result: what an epilogue counts
+  int64_t position = 0;                  // in the row-major result, for epilogues
 };
 using Axes = std::vector<Axis>;
 int64_t extent(const Axes& axes);
 
 struct Contraction {
-  View left, right, out;  // right has no place where there is one operand only
+  View left, right, out;  // right is empty if there is one operand only
   Axes batch, rows, columns, depth;
-  // Where no strides say how the result lies: its place from its row-major position.
+  // For results without strides: an element's place from its row-major position.
   std::function<Index(const Index& position)> scatter;
 
   bool has_right() const { return right.place != nullptr; }
 };
 
-// A tensor and a label for each of its dimensions.
+// A tensor with a label for each dimension.
 struct Labelled {
   View view;
   std::vector<int> labels;
 };
 
-// Axes of one element are left out, and neighbours that lie behind each other everywhere are joined.
+// Drops axes of size one and merges axes that are contiguous in all tensors.
 Contraction contract(const Labelled& left, const Labelled* right, const Labelled& out);
 
-// The products of a region, in order: one, or for einsum of several operands one a pair from the left, its
-// result dense in the workspace. Places of such results are kept in `made`; their pointers are the C names of
+// The products of a region, in order: one, or for einsum of several operands one per pair from the left, with
+// dense results in the workspace. Places of such results are kept in `made`; their pointers are names of
 // locals.
 struct Products {
   std::vector<Contraction> steps;
-  std::deque<Place> made;  // references stay good
+  std::deque<Place> made;  // a deque, so that references stay valid
 };
 Result<Products> products_of(const RegionRequest& request, const Parts& parts);
 
-// For `accepts`: every view before the product is one that strides can say, if what it shows lies row-major.
+// For `accepts`: every view before the product can be described by strides, if its source is row-major.
 Result<void> accepts_views(const Graph& graph, const plan::Region& region, const Parts& parts);
 
 // (64, 100) = (64, 256) · (256, 100): the comment above a product.

@@ -1,7 +1,7 @@
-// conv.as_pytorch: a convolution or transposed convolution of FP32 images by the very engine of cuDNN's that
-// PyTorch runs it with (runtime/cudnn_as_pytorch.h), so that both round alike, and a pass behind it for what
-// follows. TF32 or FP32, as PyTorch happens to do it. Chosen where results shall be PyTorch's own
-// (--compat kernelbench), but for depthwise ones, which PyTorch computes by FP32 kernels of its own.
+// conv.as_pytorch: a convolution or transposed convolution of FP32 images by the cuDNN engine that PyTorch
+// uses (runtime/cudnn_as_pytorch.h), so that both round alike, and a pass for the epilogue. TF32 or FP32,
+// like PyTorch. Chosen if results must match PyTorch's (--compat kernelbench), except for depthwise ones,
+// which PyTorch computes by its own FP32 kernels.
 #include "code/products/conv_cudnn.h"
 #include "code/products/conv_cudnn_region.h"
 #include "plan/constants.h"
@@ -47,7 +47,7 @@ Result<void> ConvAsPyTorch::accepts_region(const plan::Context& context, const p
     return not_for(region, "takes FP32 images");
   const Convolution c = geometry_of(graph, node);
   if (c.depthwise() && !c.transposed) return not_for(region, "has no depthwise convolutions");
-  // Its engines are built when all are known, behind what is computed once.
+  // Engines are built together, after what is computed once at create.
   if (plan::is_constant(graph, node.operands[0]))
     return not_for(region, "takes no images made of weights alone");
   return {};

@@ -1,11 +1,10 @@
-// conv.cudnn: a convolution or transposed convolution by cuDNN, bias and ReLU fused where it has them. FP32
-// exactly in class strict; TF32 where the class allows it. Offers: half multiplies in fp16, channels last,
-// with FP32 sums (the same mantissa as TF32, 1.8x as fast as TF32 channels last on an H200); by_class,
-// channels last multiplies in TF32, transposed ones by phases where that wins; half_exact_bias adds a bias in
-// FP32, by a pass of its own behind fp16. Knobs: search, and which of the proposals is taken, which a program
-// is created with. What isn't stored as cuDNN takes it is copied (kernels/conv_arrange.h); filters are packed
-// once. Strides over few channels are folded into channels (conv_folded.h). Chosen for every convolution with
-// more than a few channels.
+// conv.cudnn: a convolution or transposed convolution by cuDNN, with bias and ReLU fused if it supports them.
+// Exact FP32 in class strict; TF32 if the class allows it. Offers: half multiplies in fp16, NHWC, with FP32
+// sums (TF32's mantissa, 1.8x as fast as TF32 in NHWC on an H200); by_class in NHWC multiplies in TF32,
+// transposed ones by phases if that is faster; half_exact_bias adds a bias in FP32, in a pass after fp16.
+// Knobs: search, and which proposal is used. Tensors in other layouts are copied (kernels/conv_arrange.h);
+// filters are packed once. Strides over few channels are folded into channels (conv_folded.h). Chosen for
+// every convolution with more than a few channels.
 #include "code/products/conv_cudnn.h"
 
 #include "code/products/conv_cudnn_region.h"
@@ -28,7 +27,7 @@ Result<void> ConvCudnn::accepts_region(const plan::Context& context, const plan:
       c.taps() == 0)
     return not_for(region, "has no convolutions of nothing");
   for (size_t d = 0; d < 3; ++d) {
-    // cuDNN checks a transposed convolution by the convolution that it undoes.
+    // cuDNN checks a transposed convolution by the forward one.
     int64_t back =
         (c.size_out[d] + 2 * c.padding[d] - c.dilation[d] * (c.kernel[d] - 1) - 1) / c.stride[d] + 1;
     if (c.transposed && back != c.size_in[d])
@@ -48,7 +47,7 @@ std::vector<plan::Offer> ConvCudnn::offers(const plan::Context& context, const p
   std::vector<plan::Offer> out = {{exact ? Arithmetic::exact : Arithmetic::by_class, Order::row_major},
                                   {exact ? Arithmetic::by_class : Arithmetic::exact, Order::row_major}};
   const Convolution c = geometry_of(graph, node);
-  // Channels last it is up to five times slower than in FP32 there (H200, 3 channels to 16).
+  // In NHWC it is up to five times slower than FP32 there (H200, 3 channels to 16).
   const bool slow = c.transposed && c.dims == 3 && c.channels_in < 16;
   if (c.depthwise() || slow || !plan::is_constant(graph, node.operands[1])) return out;
   if (graph.type(node.results[0]).dtype != DType::f32) {

@@ -1,4 +1,4 @@
-// conv.cudnn as a class: conv.cudnn_graph is the same with another epilogue.
+// conv.cudnn as a class, extended by conv.cudnn_graph with another epilogue.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ class ConvCudnn : public ProductTechnique {
     return {proposal_knob(), {"search", "1: cuDNN times its algorithms when a program is created", {0, 1}}};
   }
   bool has_free_epilogue() const override { return false; }
-  // Of its own copies, where it has some: in the type that it multiplies.
+  // Including its own copies, in the multiplied type.
   std::optional<double> kernel_bytes(const plan::Context& context, const plan::Region& region) const override;
   double rearranged_bytes(const plan::Context& context, const plan::Plan& plan,
                           const plan::Region& region) const override;
@@ -32,14 +32,14 @@ class ConvCudnn : public ProductTechnique {
                       const plan::Region& region) const override;
   plan::Rate rate(const plan::Context& context, const plan::Region& region) const override;
 
-  // `arranged`: the region copies the image first, and fills up its channels as it does.
+  // `arranged`: the region copies the image first and pads its channels.
   double padded_bytes(const plan::Context& context, const plan::Region& region, bool arranged) const;
 
  protected:
   static bool multiplies_halves(const Graph& graph, const Node& node, const plan::Offer& offer) {
     return offer.rounds_to_half() || graph.type(node.results[0]).dtype != DType::f32;
   }
-  // Does a pass over the result follow?
+  // Whether a pass over the result follows.
   virtual bool finishes(const Graph& graph, const plan::Region& region) const;
   Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
 

@@ -1,4 +1,4 @@
-// What conv.cudnn reaches of a GPU, and what it moves and rounds besides its convolution.
+// conv.cudnn's share of a GPU's rates, and its traffic and rounding besides the convolution.
 #include <algorithm>
 
 #include "code/products/conv_cudnn.h"
@@ -22,11 +22,11 @@ std::optional<double> ConvCudnn::kernel_bytes(const plan::Context& context,
 
 namespace {
 
-// Transposed convolutions as the gradient of one, by what they took on an H200 in fp16: 448 TFLOP/s for 128 x
-// 64 x 256² to 64 filters without strides, 172 for 16 channels in three dimensions, 190 to 310 with strides.
+// Transposed convolutions (gradients) on an H200 in fp16: 448 TFLOP/s for 128 x 64 x 256² to 64 filters
+// without strides, 172 for 16 channels in three dimensions, 190 to 310 with strides.
 double gradient_share(const Convolution& c) {
   if (!c.transposed) return 1;
-  const auto phases = phases_of(c);  // by one convolution, where that wins
+  const auto phases = phases_of(c);  // by one convolution, if that is faster
   if (phases && c.dims < 3 && c.channels_out <= 64 && !phases->pads_taps(c)) return 1;
   if (c.stride != Convolution::Three{1, 1, 1}) return 0.4;
   return c.channels_in <= 16 ? 0.3 : 0.75;
@@ -64,9 +64,9 @@ bool ConvCudnn::finishes(const Graph& graph, const plan::Region& region) const {
   });
 }
 
-// Tensor cores take channels by 16 bytes. What has others, cuDNN pads in kernels of its own, image, filter
-// and result, and cuts again: ten kernels and 31 us for 16 x 58 x 28² to 58 filters of one pixel on an H200,
-// of which the convolution is 7. In bytes, by which layouts are chosen.
+// Tensor cores take channels by 16 bytes. For others cuDNN pads image, filter and result in separate kernels:
+// ten kernels and 31 us for 16 x 58 x 28² to 58 filters of 1 x 1 on an H200, of which the convolution is 7.
+// In bytes, by which layouts are chosen.
 double ConvCudnn::padded_bytes(const plan::Context& context, const plan::Region& region,
                                bool arranged) const {
   const Graph& graph = context.graph;
@@ -86,7 +86,7 @@ double ConvCudnn::padded_bytes(const plan::Context& context, const plan::Region&
          kernels * context.gpu.kernel_overhead * plan::streaming_share * context.gpu.bandwidth;
 }
 
-// Other orders and types, and a pass over the result for what the library's epilogue can't do.
+// Layout and type conversions, and a pass for what the library's epilogue can't do.
 double ConvCudnn::rearranged_bytes(const plan::Context& context, const plan::Plan& plan,
                                    const plan::Region& region) const {
   const Graph& graph = context.graph;
@@ -98,7 +98,7 @@ double ConvCudnn::rearranged_bytes(const plan::Context& context, const plan::Pla
   const double bytes = static_cast<double>(size_of(type));
   const bool finished = finishes(graph, region);
   if (region.offer.order == plan::Order::row_major) {
-    // Its tensor cores take channels last: it transposes NCHW images, and transposes the result back.
+    // Its tensor cores need NHWC: it transposes NCHW images and the result.
     const double transposed = context.numerics != Numerics::strict ? 2 * bytes * (in + out) : 0;
     return transposed + (finished ? 2 * bytes * out : 0) + padded_bytes(context, region, false);
   }
@@ -112,7 +112,7 @@ double ConvCudnn::rearranged_bytes(const plan::Context& context, const plan::Pla
          padded_bytes(context, region, !x_ready);
 }
 
-// cuDNN writes fp16, and a pass behind it finishes, or makes FP32 of it.
+// cuDNN writes fp16, and a pass finishes it or converts to FP32.
 bool ConvCudnn::rounds_product(const plan::Context& context, const plan::Plan& plan,
                                const plan::Region& region) const {
   if (convolution_precision(context, region) != plan::Precision::f16) return false;

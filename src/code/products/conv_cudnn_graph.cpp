@@ -1,6 +1,6 @@
-// conv.cudnn_graph: the same with all of its epilogue in the kernel, as an operation graph of cuDNN's
-// (runtime/cudnn_graph.h), channels last: biases and residuals are added in FP32, before the result is
-// rounded. Where cuDNN has no engine for the graph when the program is created, it is conv.cudnn.
+// conv.cudnn_graph: conv.cudnn with the whole epilogue in the kernel, as a cuDNN operation graph in NHWC
+// (runtime/cudnn_graph.h): biases and residuals are added in FP32 before rounding. Without an engine for the
+// graph at create, it is conv.cudnn.
 #include <algorithm>
 
 #include "code/products/conv_cudnn.h"
@@ -20,8 +20,8 @@ class ConvCudnnGraph final : public ConvCudnn {
     return "a convolution and its epilogue as one cuDNN operation graph, channels last";
   }
   std::vector<plan::Offer> offers(const plan::Context& context, const plan::Region& region) const override;
-  // Engines for graphs are compiled when a program is created, 0.3 to 3 s each (H200): for epilogues that
-  // cuDNN's own call hasn't, behind images so large that another pass over them shows.
+  // Engines for graphs are compiled at create, 0.3 to 3 s each (H200): only for epilogues that cuDNN's own
+  // call lacks, on images large enough for a second pass to matter.
   bool suits(const plan::Context& context, const plan::Region& region, const plan::Offer&) const override {
     constexpr int64_t large = int64_t{3} << 20;
     const Graph& graph = context.graph;
@@ -31,7 +31,7 @@ class ConvCudnnGraph final : public ConvCudnn {
         std::ranges::all_of(parts->after, [](const Node* node) { return node->op == Op::relu; });
     return !plain && residual_of(graph, *parts) == ValueId::none;
   }
-  // The steps that lay images out channels last bring it in.
+  // Introduced by the steps that choose NHWC.
   plan::Entry entry() const override { return plan::Entry::given; }
   std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
     return {proposal_knob()};

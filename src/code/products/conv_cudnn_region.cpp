@@ -31,7 +31,7 @@ ValueId residual_of(const Graph& graph, const Parts& parts) {
 
 namespace {
 
-// Everything about one region, in the order in which it is decided.
+// Decides everything about one region, in order.
 class Writer {
  public:
   Writer(const RegionRequest& request, CudnnForm form)
@@ -79,7 +79,7 @@ class Writer {
     return last_ ? channels_last(c_, view) : dense_nchw(view);
   }
   bool is_weight(const Place* place) const { return plan::is_constant(request_.graph, place->value); }
-  // Memory of the caller's may be aligned to its elements only.
+  // The caller's memory may be aligned to its elements only.
   void reserve(const std::string& name, int64_t elements, const std::string& comment) {
     signature_.workspace();
     body_ += format("  auto* {} = reinterpret_cast<{}*>(static_cast<char*>(workspace) + {});  // {}\n", name,
@@ -93,10 +93,9 @@ class Writer {
                  : format("({}, {}, {})", c_.batch, channels, plane);
   }
 
-  // Where one convolution for all phases is faster than the gradient of one, by bench/conv_cudnn_bench.cu on
-  // an H200: 1.2 to 1.8 times in TF32, 1.2 to 1.5 in fp16 for few filters; many make it slower there, and
-  // what it gains over images with zeros among the taps is lost when its phases are put together (Level 2's
-  // 2, 16).
+  // One convolution for all phases is faster than the gradient, by bench/conv_cudnn_bench.cu on an H200: 1.2
+  // to 1.8 times in TF32, 1.2 to 1.5 in fp16 for few filters; with many it is slower, and for images with
+  // zeros among the taps the gain is lost when the phases are interleaved (Level 2's 2, 16).
   void decide_phases() {
     if (!last_ || is_exact()) return;
     std::optional<Phases> phases = phases_of(c_);
@@ -122,9 +121,8 @@ class Writer {
                 (!library->bias || (is_weight(library->bias->place) && !c_.transposed)) &&
                 (library->bias || !library->activation);
     if (fits) library_ = *library;
-    // fp16 in memory and more to compute: one pass does both. Behind transposed convolutions cuDNN adds a
-    // bias in a pass of its own, slower than ours.
-    // cuDNN rounds a bias to the type of the image.
+    // fp16 in memory and more to compute: one pass does both. After transposed convolutions cuDNN adds a bias
+    // in a separate pass, slower than ours, and it rounds a bias to the image's type.
     bool rounds_bias = library && library->bias && type_ != DType::f32 &&
                        request_.region.offer.arithmetic == plan::Arithmetic::half_exact_bias;
     in_library_ = fits && (direct_ || type_ == DType::f32) && !rounds_bias;
@@ -147,7 +145,7 @@ class Writer {
       for (const Place* place : graph_->places) checks_alignment(true, *place);
   }
 
-  // Bias, residual and ReLU by the library's own call, where everything lies as it takes it.
+  // Bias, residual and ReLU by the library's call, if all layouts match.
   bool take_residual() {
     const ValueId value = residual_of(request_.graph, parts_);
     if (value == ValueId::none || !direct_ || !last_ ||
@@ -169,9 +167,9 @@ class Writer {
           format("!stitch::is_aligned({}, {})", place.pointer, form_ == CudnnForm::as_pytorch ? 32 : 16));
   }
 
-  // Tensor cores cut FP32's last 13 bits off, which makes every positive image smaller: a 2000th of what a
-  // threshold is held against was 8e-3 of what was left (Level 2's 93, H200). Images that are copied anyway,
-  // and filters, are rounded to what is taken of them.
+  // Tensor cores truncate FP32's last 13 bits, which makes every positive image smaller: a 2000th relative to
+  // a threshold was 8e-3 of what was left (Level 2's 93, H200). Filters, and images that are copied anyway,
+  // are rounded to TF32 instead.
   std::string rounded(const std::string& pointer) const {
     return type_ == DType::f32 && last_ && !is_exact()
                ? format("reinterpret_cast<stitch::Tf32*>({})", pointer)
@@ -193,7 +191,7 @@ class Writer {
     bool direct = matches(c_.x, type_);
     checks_alignment(direct, place);
     if (direct) return place.pointer;
-    // Tensor cores take 16 bytes at a time; zeros cost less than the slow path does.
+    // Tensor cores take 16 bytes at a time; padding with zeros is cheaper than the slow path.
     const int64_t at_once = 16 / size_of(type_);
     if ((type_ != DType::f32 || graph_) && c_.groups == 1 && (!c_.transposed || phases_))
       padded_ = (c_.channels_in + at_once - 1) / at_once * at_once;
@@ -338,7 +336,7 @@ class Writer {
                : 1;
   }
 
-  // Neighbours in cuDNN's result that are neighbours in ours, as many as 16 bytes hold.
+  // Elements of 16 bytes that are contiguous in cuDNN's result and in ours.
   int64_t finished_pack() const {
     const View& out = c_.result.view;
     bool same = !c_.result.scatter && out.offset == 0 && (last_ ? channels_last(c_, out) : dense_nchw(out));
@@ -368,7 +366,7 @@ class Writer {
       body_ += "  return STITCH_OK;\n";
     }
     if (!unaligned_.empty()) {
-      // cuDNN wants whole vectors; the plain kernel takes anything.
+      // cuDNN needs whole vectors; the plain kernel takes anything.
       signature_.read(*c_.weight.place);
       body_ = format(
           "  if ({})  // cuDNN can't: the plain kernel then\n    return stitch::enqueue_product<{}>(\n       "
@@ -406,18 +404,18 @@ class Writer {
   const RegionRequest& request_;
   const CudnnForm form_;
   std::optional<GraphEpilogue> graph_;
-  const Place* residual_ = nullptr;  // that the library adds
+  const Place* residual_ = nullptr;  // added by the library
   Parts parts_;
   Convolution c_;
   Epilogue epilogue_;
   LibraryEpilogue library_;
-  DType type_ = DType::f32;  // of what cuDNN reads and writes
-  bool last_ = false;        // channels last
-  bool planes_ = false;      // what is made of cuDNN's result isn't
+  DType type_ = DType::f32;  // of cuDNN's input and output
+  bool last_ = false;        // NHWC
+  bool planes_ = false;      // the final result is NCHW
   bool direct_ = false, in_library_ = false, finishes_ = false;
-  std::optional<Phases> phases_;  // of a transposed convolution that cuDNN sees as another one
-  std::optional<Folded> folded_;  // of one with strides
-  int64_t padded_ = 0;            // channels of what cuDNN reads
+  std::optional<Phases> phases_;  // of a transposed convolution computed as a forward one
+  std::optional<Folded> folded_;  // of a strided one
+  int64_t padded_ = 0;            // channels of cuDNN's input
   std::string product_, result_, body_, functions_;
   std::vector<std::string> unaligned_;
   Signature signature_;

@@ -1,4 +1,4 @@
-// A convolution by cuDNN as CUDA source: what conv.cudnn, conv.cudnn_graph and conv.as_pytorch write.
+// CUDA source for a convolution by cuDNN: for conv.cudnn, conv.cudnn_graph and conv.as_pytorch.
 #pragma once
 
 #include "code/products/parts.h"
@@ -6,14 +6,14 @@
 
 namespace stitch::code {
 
-// What a convolution with a bias is added to before a ReLU, or before nothing: cuDNN's call has that, too.
-// None: there is more to do, or something else.
+// The residual that a convolution with a bias is added to, before a ReLU or nothing, which cuDNN's call
+// supports. None: there is more to do, or something else.
 ValueId residual_of(const Graph& graph, const Parts& parts);
 
 enum class CudnnForm : uint8_t {
-  library,     // by cuDNN's own call, with a bias, a residual and a ReLU
-  graph,       // with its epilogue as one operation graph of cuDNN's, where everything lies as that takes it
-  as_pytorch,  // alone, channels first, by the engine that PyTorch takes
+  library,     // cuDNN's own call, with bias, residual and ReLU
+  graph,       // with its epilogue as a cuDNN operation graph, if all layouts match
+  as_pytorch,  // alone, NCHW, by PyTorch's engine
 };
 Result<RegionCode> write_cudnn_convolution(const RegionRequest& request, CudnnForm form);
 

@@ -1,7 +1,6 @@
-// conv.depthwise: convolutions whose groups are single channels, 1-d and 2-d, on the CUDA cores, exactly: x
-// is read and the result written about once (kernels/conv_depthwise.h), tiles in shared memory for planes,
-// registers for channels last. Chosen for every depthwise convolution: cuDNN is 4 to 9 times above the bytes
-// there (H200).
+// conv.depthwise: depthwise convolutions, 1-d and 2-d, on the CUDA cores, exact: x is read and the result
+// written about once (kernels/conv_depthwise.h), tiles in shared memory for NCHW, registers for NHWC. Chosen
+// for every depthwise convolution: cuDNN takes 4 to 9 times as long as the bytes (H200).
 #include <algorithm>
 
 #include "base/text.h"
@@ -23,13 +22,13 @@ struct Tile {
   int64_t threads_x = 32, threads_y = 8, each = 4, along = 1, planes = 1;
 };
 
-// The tile of NCHW images with the least to read into shared memory and to compute in vain; nothing: the
-// kernel is too large for any. Small images share a block. A line has no rows to share: its threads make
-// several outputs each, or there are as many blocks as an H200 takes 41 us to start and fill for 8 x 96 lines
-// of 8192, which conv.plain makes in 21.
+// The tile of NCHW images with the least redundant loading and idle computation; empty: the kernel is too
+// large. Small images share a block. 1-d convolutions have no rows to share: threads compute several outputs
+// each, otherwise launching the blocks dominates (H200: 41 us for 8 x 96 lines of 8192, which conv.plain
+// computes in 21).
 std::optional<Tile> tile_of(const Convolution& c) {
   constexpr int64_t most_bytes = 47 * 1024, most_threads = 256, most_planes = 16, most_along = 8;
-  constexpr int64_t least_blocks = 1024;  // a few for every multiprocessor
+  constexpr int64_t least_blocks = 1024;  // a few per multiprocessor
   const int64_t outputs = c.batch * c.channels_out * c.size_out[2];
   const bool line = c.size_out[1] == 1;
   auto padded = [](int64_t size, int64_t by) { return (size + by - 1) / by; };
@@ -55,7 +54,7 @@ std::optional<Tile> tile_of(const Convolution& c) {
         while (tile.planes < most_planes && 2 * tile.planes * threads <= most_threads &&
                2 * tile.planes * bytes <= most_bytes)
           tile.planes *= 2;
-        // Rows that two outputs need come from shared memory once for `each` of them.
+        // Rows shared by two outputs are read once from shared memory for `each` of them.
         const int64_t work = rows * columns + threads * tile.along * (each + 2),
                       idle = most_threads / (threads * tile.planes),  // of a block's usual threads
             cost =
@@ -88,7 +87,7 @@ class ConvDepthwise final : public ProductTechnique {
   std::string_view idea() const override { return "depthwise convolutions at memory bandwidth"; }
   plan::Kind kind() const override { return plan::Kind::convolution; }
   bool takes_any_order() const override { return true; }
-  // It reads and writes one order: no tile of its turns one into the other.
+  // Reads and writes one layout: it doesn't transpose.
   std::vector<ValueId> row_major_values(const plan::Context& context, const plan::Region& region,
                                         const plan::Movable& movable, int64_t) const override {
     const ValueId x = plan::convolution_in(context.graph, region)->operands[0];
@@ -126,7 +125,7 @@ Result<RegionCode> ConvDepthwise::write_region(const RegionRequest& request) con
   STITCH_TRY(Convolution c, convolution_of(request, parts));
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 1, 1, nullptr, ElementBy::coordinates));
   if (!c.weight.contiguous() || c.weight.offset != 0) return not_for(request.region, "needs a dense weight");
-  // Channels last it packs its weight once.
+  // In NHWC its weight is packed once.
   bool last = c.strides(c.x)[1] == 1 && c.channels_in > 1 &&
               plan::is_constant(request.graph, parts.product->operands[1]);
   std::string layer = type_name(request.name, "Layer"),
@@ -145,8 +144,8 @@ Result<RegionCode> ConvDepthwise::write_region(const RegionRequest& request) con
   for (const Place* place : epilogue.places) signature.read(*place);
   signature.write(out);
   if (last) {
-    // Eight of a 16-bit type a thread leave too few threads: slower than FP32's four (H200). Large filters
-    // keep their weights in registers.
+    // Eight channels of a 16-bit type per thread leave too few threads: slower than FP32's four (H200). Large
+    // filters keep their weights in registers.
     const bool large = c.taps() >= 49 && c.stride == Convolution::Three{1, 1, 1};
     int64_t wide = large ? 2 : 4, quads = wide;
     auto strides = c.strides(c.x);

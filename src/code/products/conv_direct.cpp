@@ -1,9 +1,9 @@
-// conv.direct: convolutions over few channels with few filters, in FP32 on the CUDA cores, exactly
-// (kernels/conv_direct.h), epilogue included. Tensor cores have most of a tile empty there: conv.split_half
+// conv.direct: convolutions with few channels and filters, in FP32 on the CUDA cores, exact
+// (kernels/conv_direct.h), with the epilogue. On tensor cores most of a tile would be empty: conv.split_half
 // takes 202 and 131 us for the two of a LeNet (4096 x 1 x 32² to 6 of 5 x 5, 6 x 14² to 16), whose products
 // take 16 and 33 (H200); this takes 47 and 82. Chosen for up to 16 filters of up to 160 weights without
-// strides: the first layer of a MobileNet (10 x 3 x 224² to 32 of 3 x 3, stride 2) took 28 us so, and 18 by
-// conv.split_half. Since then images are loaded eight elements a thread at a time; not measured.
+// strides: the first layer of a MobileNet (10 x 3 x 224² to 32 of 3 x 3, stride 2) took 28 us, and 18 by
+// conv.split_half. Since then images are loaded eight elements per thread at a time; not measured.
 #include <algorithm>
 
 #include "base/text.h"
@@ -28,8 +28,8 @@ struct DirectTile {
   int64_t images = 1, height = 1, width = 1;
 };
 
-// As much of the images as keeps 256 threads busy, in no more shared memory than leaves room for several
-// blocks; nothing: the filters reach too far.
+// As much of the images as keeps 256 threads busy, in shared memory for several blocks; empty: the filters
+// are too large.
 std::optional<DirectTile> direct_tile(const Convolution& c) {
   constexpr int64_t most_bytes = 32 * 1024;
   const int64_t most_pixels = 256 * pixels_per_thread(c);
@@ -40,7 +40,7 @@ std::optional<DirectTile> direct_tile(const Convolution& c) {
     };
     return 4 * (tile.images * c.channels_in * reach(tile.height, 1) * reach(tile.width, 2) + weights);
   };
-  // Tiles as wide as each other.
+  // Tiles of equal width.
   const int64_t across = (c.size_out[2] + 63) / 64;
   DirectTile tile{1, c.size_out[1], (c.size_out[2] + across - 1) / across};
   tile.height = std::min(tile.height, std::max<int64_t>(most_pixels / tile.width, 1));
@@ -57,7 +57,7 @@ std::optional<DirectTile> direct_tile(const Convolution& c) {
   return tile;
 }
 
-// Results of a pixel that are stored at once: 16 bytes of NHWC images.
+// Results of a pixel stored at once: 16 bytes in NHWC.
 int64_t out_pack(const Convolution& c) {
   const auto strides = c.strides(c.result.view);
   int64_t pack = 16 / size_of(c.result.view.place->dtype);
@@ -90,7 +90,7 @@ class ConvDirect final : public ProductTechnique {
     return "convolutions over few channels with few filters, on the CUDA cores";
   }
   plan::Kind kind() const override { return plan::Kind::convolution; }
-  // FP32's accuracy in every class: what is asked for at least.
+  // FP32 accuracy in every class.
   std::vector<plan::Offer> offers(const plan::Context&, const plan::Region&) const override {
     return {{plan::Arithmetic::by_class, plan::Order::row_major},
             {plan::Arithmetic::exact, plan::Order::row_major}};

@@ -1,9 +1,8 @@
-// conv.implicit: convolutions over NCHW images as implicit GEMMs on fp16 tensor cores
-// (kernels/conv_implicit.h), transposed ones, too, with the epilogue and a pool behind it: images are read
-// and written once, as they lie, and what a pool takes together is never written. Offer half: one product,
-// with TF32's ten bits; else three, with FP32's accuracy. Chosen where a pool follows few channels that
-// PyTorch convolves in FP32, and in fp16 where the copies that a library wants take longer than its
-// convolution.
+// conv.implicit: convolutions and transposed convolutions of NCHW images as implicit GEMMs on fp16 tensor
+// cores (kernels/conv_implicit.h), with the epilogue and a pool after it: images are read and written once in
+// their layout, and the pool's input is never written. Offer half: one product, with TF32's ten bits;
+// otherwise three, with FP32 accuracy. Chosen if a pool follows few channels that PyTorch convolves in FP32,
+// and in fp16 if a library's layout conversions take longer than its convolution.
 #include <algorithm>
 
 #include "base/text.h"
@@ -19,14 +18,14 @@ namespace stitch::code {
 
 namespace {
 
-// Of the tensor cores' rate and of the copy bandwidth, as seen on an H200: 1.37 ms for 128 x 64 x 128² to 128
+// Shares of the tensor cores' rate and of the copy bandwidth on an H200: 1.37 ms for 128 x 64 x 128² to 128
 // filters of 3 x 3 in fp16 (cuDNN with its transposed copies 1.11), 5.6 ms for 16 x 16 x 1024² to 128 (6.2),
 // 1.78 ms for 128 x 64 x 64² to 128 transposed of 4 x 4, stride 2 (1.23). Results are written in rows of 32
-// pixels that begin anywhere in a sector; phases write every second pixel (docs/kernelbench-on-h200.md).
+// pixels, unaligned to sectors; phases write every second pixel (docs/kernelbench-on-h200.md).
 constexpr double tensor_share = 0.3, memory_share = 0.43, phases_share = 0.5;
 
-// Nothing hides a GELU: 1.76 ms for 64 x 64 x 256² to 64 filters with one behind it, which cuDNN, transposed
-// copies included, does in 1.56.
+// A GELU isn't hidden: 1.76 ms for 64 x 64 x 256² to 64 filters with one after it, where cuDNN with
+// transposed copies takes 1.56.
 constexpr double gelu_costs = 1.25;
 bool has_gelu(const Graph& graph, const plan::Region& region) {
   return std::ranges::any_of(region.nodes, [&](int32_t n) {
@@ -70,7 +69,7 @@ class ConvImplicit final : public ProductTechnique {
   }
 
  private:
-  // Multiplications and additions of the convolution itself, per second.
+  // FLOP/s of the convolution itself.
   static double rate_of(const plan::Context& context, const Convolution& c, bool exact,
                         const std::optional<PooledConvolution>& pooled) {
     const auto walked = implicit_of(context.gpu, c, exact, pooled);
@@ -123,8 +122,8 @@ bool ConvImplicit::suits(const plan::Context& context, const plan::Region& regio
   const auto walked = implicit_of(gpu, c, exact, pooled);
   if (!walked || walked->blocks < 2 * gpu.sms) return false;
   if (exact) {
-    // Where PyTorch stays in FP32 over few channels, and a pool leaves little to write: 2.6 ms for 128 x 8 x
-    // 384² to 64 filters of 3 x 3 and a mean of 4 x 4 (conv.split_half 3.2, and 1.3 of the pool), but 1.9 for
+    // Where PyTorch uses FP32 over few channels, and a pool leaves little to write: 2.6 ms for 128 x 8 x 384²
+    // to 64 filters of 3 x 3 and a mean of 4 x 4 (conv.split_half 3.2, and 1.3 for the pool), but 1.9 for
     // 256² and a GELU (1.5) on an H200.
     if (offer.arithmetic != plan::Arithmetic::exact &&
         (context.numerics == Numerics::strict || context.rounding.may_lose_bits(graph.number_of(node))))
@@ -132,8 +131,8 @@ bool ConvImplicit::suits(const plan::Context& context, const plan::Region& regio
     const bool first_layer = c.channels_in <= 4 && c.stride != Convolution::Three{1, 1, 1};
     return pooled && !c.transposed && c.dims >= 2 && c.channels_in < 16 && !first_layer;
   }
-  if (walked->blocks < 4 * gpu.sms) return false;  // a tile's load and store are hidden by others'
-  if (c.taps() == 1) return false;                 // a product: others do that better
+  if (walked->blocks < 4 * gpu.sms) return false;  // a tile's loads and stores overlap with others
+  if (c.taps() == 1) return false;                 // a product: others are better
   const auto in = static_cast<double>(graph.type(node.operands[0]).elements()),
              out = static_cast<double>(graph.type(node.results[0]).elements());
   const double flops = 2 * useful_products(c), bandwidth = plan::streaming_share * gpu.bandwidth;
@@ -141,8 +140,8 @@ bool ConvImplicit::suits(const plan::Context& context, const plan::Region& regio
   const double here = (has_gelu(graph, region) ? gelu_costs : 1) *
                       std::max(flops / rate_of(context, c, false, pooled),
                                4 * (in + written) / (bandwidth_of(c) * gpu.bandwidth));
-  // A library's convolution, and FP32 images made fp16, channels last, and back. Transposed ones of few
-  // channels cuDNN does at 172 TFLOP/s (Level 2's 13, H200).
+  // A library's convolution, with FP32 images converted to fp16 NHWC and back. Transposed ones of few
+  // channels reach 172 TFLOP/s in cuDNN (Level 2's 13, H200).
   const double library = (c.transposed && c.channels_in <= 16 ? 0.3 : 1) * gpu.fp16_convolutions;
   const double there = std::max(flops / library, 2 * (in + out) / bandwidth) + 6 * (in + out) / bandwidth;
   return here < there;

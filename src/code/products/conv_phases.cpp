@@ -21,7 +21,7 @@ std::optional<Phases> phases_of(const Convolution& c) {
   for (size_t d = 0; d < 3; ++d) {
     const int64_t stride = c.stride[d], taps = (c.kernel[d] + stride - 1) / stride;
     const int64_t first = c.padding[d] / stride, last = (c.size_out[d] - 1 + c.padding[d]) / stride;
-    // cuDNN pads both sides alike.
+    // cuDNN pads both sides equally.
     const int64_t left = taps - 1 - first, right = last - (c.size_in[d] - 1);
     if (left < 0) return std::nullopt;
     out.per_axis[d] = taps;

@@ -1,6 +1,6 @@
-// A transposed convolution with strides as one convolution over its pixels: results whose position has the
-// same remainder by the stride, a phase, see the same taps, so that each phase is a convolution, and all of
-// them together are one with as many filters each. Taps that some phases lack are zeros.
+// A strided transposed convolution as one convolution over its pixels: outputs with the same position modulo
+// the stride (a phase) use the same taps, so each phase is a convolution, and all together are one with as
+// many filters each. Missing taps are zeros.
 #pragma once
 
 #include <optional>
@@ -14,8 +14,8 @@ struct Phases {
   using Three = Convolution::Three;
   Three per_axis{1, 1, 1};  // taps of a phase
   Three padding{0, 0, 0};
-  Three size{1, 1, 1};    // of what that convolution writes: some at the edges are no results
-  Three before{0, 0, 0};  // result o is in phase (o + before) % stride of pixel (o + before) / stride
+  Three size{1, 1, 1};    // of that convolution's output, including some unused at the edges
+  Three before{0, 0, 0};  // output o is phase (o + before) % stride of pixel (o + before) / stride
 
   int64_t taps() const { return per_axis[0] * per_axis[1] * per_axis[2]; }
   int64_t filters(const Convolution& of) const {
@@ -27,7 +27,7 @@ struct Phases {
   bool pads_taps(const Convolution& of) const;
 };
 
-// Nothing for groups, dilated kernels and strides of one.
+// Empty for groups, dilation and stride one.
 std::optional<Phases> phases_of(const Convolution& convolution);
 
 // For kernels/conv_arrange.h.

@@ -1,7 +1,6 @@
-// conv.pixel: a kernel of one pixel over images of one pixel, as in squeeze-and-excite behind its pool, with
-// its epilogue and in any type (kernels/conv_pixel.h). Exact in all classes. Chosen where so little is to be
-// done that starting a library's kernels takes longer: cuDNN takes 5 us and a second kernel for the epilogue
-// (H200).
+// conv.pixel: 1 x 1 convolutions of single-pixel images, as in squeeze-and-excite after its pool, with the
+// epilogue and in any type (kernels/conv_pixel.h). Exact in all classes. Chosen where launching a library's
+// kernels would dominate: cuDNN takes 5 us and a second kernel for the epilogue (H200).
 #include "code/names.h"
 #include "code/products/convolution.h"
 #include "code/products/epilogue.h"

@@ -1,7 +1,6 @@
-// conv.plain: any convolution or transposed convolution as a product that gathers its right side (implicit
-// GEMM) on the CUDA cores: channels_out/groups rows, batch · positions columns, channels_in/groups · taps
-// deep, a batch of groups. x is read about channels_out/64 times, exactly in FP32. Chosen where nothing
-// better can: it always works.
+// conv.plain: any convolution or transposed convolution as an implicit GEMM on the CUDA cores:
+// channels_out/groups rows, batch · positions columns, channels_in/groups · taps deep, a batch of groups. x
+// is read about channels_out/64 times, exact in FP32. The fallback.
 #include "base/text.h"
 #include "code/names.h"
 #include "code/products/convolution.h"
@@ -16,7 +15,7 @@ namespace {
 
 constexpr const char* axis_names[] = {"z", "y", "x"};
 
-// The names of `position`'s coordinates, outermost first, as C declarations from a flat index.
+// The coordinates of `position`, outermost first, as C declarations from a flat index.
 std::string coordinates(std::string_view flat, std::string_view prefix, const Convolution::Three& sizes) {
   std::string text;
   int64_t below = 1;
@@ -51,7 +50,7 @@ class Sum {
   std::vector<std::string> terms_;
 };
 
-// The element of x that meets a tap at a position of the result; -1 where it is outside.
+// The element of x for a tap at a position of the result; -1 outside.
 std::string gather_function(const Convolution& c, bool channels_first) {
   int64_t channels = c.channels_in / c.groups, taps = c.taps();
   auto strides = c.strides(c.x);
@@ -118,7 +117,7 @@ std::string pixel_index_function(std::string_view name, const std::array<const c
 std::string convolution_struct(const Convolution& c, const std::string& name) {
   int64_t channels = c.channels_in / c.groups, filters = c.channels_out / c.groups, taps = c.taps();
   bool channels_first =
-      c.strides(c.x)[1] == 1 && channels > 1;  // in k: neighbours in memory are read together
+      c.strides(c.x)[1] == 1 && channels > 1;  // in k: contiguous elements are read together
   Index group = Index::variable("group", c.groups), row = Index::variable("row", filters);
   Index column = Index::variable("column", c.batch * c.positions()),
         k = Index::variable("k", channels * taps);
@@ -192,7 +191,7 @@ class ConvPlain final : public ProductTechnique {
   plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
     return plain_rate(context);
   }
-  // As long as conv.pointwise waits for its weights, at least.
+  // At least as long as conv.pointwise waits for its weights.
   double latency(const plan::Context& context, const plan::Region& region) const override {
     const Convolution c = geometry_of(context.graph, *plan::convolution_in(context.graph, region));
     constexpr double start = 4e-6, step = 0.45e-6;

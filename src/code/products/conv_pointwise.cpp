@@ -1,11 +1,10 @@
-// conv.pointwise: a convolution whose kernel is one pixel is a product, for every sample and group
+// conv.pointwise: a 1 x 1 convolution as a product, for every sample and group
 //   out (filters, pixels) = weight (filters, channels) · x (channels, pixels)
-// which images channels first need not be turned for (kernels/conv_pointwise.h): on tensor cores in TF32, x
-// read and the result written once, bias and epilogue included. Offer exact multiplies at FP32's accuracy, as
-// class strict does. Chosen where such an image stays channels first in FP32: on an H200 cuDNN takes 3.7 ms
-// for 16 x 64 x 512² to 128 filters, whose bytes take 0.75. Images channels last are cuBLASLt's
-// (conv_pointwise_last.cpp): chosen there for groups, which cuDNN copies one by one, for very large ones, and
-// in fp16 where nothing follows that cuBLASLt has not.
+// directly on NCHW images (kernels/conv_pointwise.h): on tensor cores in TF32, x read and the result written
+// once, with bias and epilogue. Offer exact multiplies at FP32 accuracy, as in class strict. Chosen if such
+// an image stays NCHW in FP32: on an H200 cuDNN takes 3.7 ms for 16 x 64 x 512² to 128 filters, whose bytes
+// take 0.75. NHWC images go to cuBLASLt (conv_pointwise_last.cpp): for groups, which cuDNN copies one by one,
+// for very large images, and in fp16 if cuBLASLt supports the epilogue.
 #include <algorithm>
 
 #include "base/division.h"
@@ -25,7 +24,7 @@ namespace stitch::code {
 
 namespace {
 
-// What PointwiseTile computes, in the same names.
+// The same numbers as PointwiseTile.
 struct TileSizes {
   int64_t slices, packed, units;
 
@@ -38,8 +37,8 @@ struct TileSizes {
   }
 };
 
-// Warps that go their own ways hide more, but each reads all weights of its filters: they keep step where
-// those would fill L1, and there are enough of them for blocks as large as a multiprocessor.
+// Independent warps hide more latency, but each reads all weights of its filters: they run in step if those
+// would fill L1 and there are enough of them for blocks as large as a multiprocessor.
 bool keeps_step(const Convolution& c, const TileSizes& sizes, const RegionRequest& request) {
   constexpr int64_t most_weight_bytes = 96 << 10, most_warps = 16;
   const bool pays = sizes.packed / c.groups * 4 > most_weight_bytes &&
@@ -47,7 +46,7 @@ bool keeps_step(const Convolution& c, const TileSizes& sizes, const RegionReques
   return request.region.choice("together", pays) == 1;
 }
 
-// Every four pixels of the result lie side by side in memory, and at 16 bytes if it does.
+// Whether every four pixels of the result are contiguous, and 16-byte aligned if it is.
 bool lies_in_quads(const Convolution& c) {
   const View& out = c.result.view;
   if (out.place->dtype != DType::f32 || c.positions() % 4 != 0) return false;
@@ -99,7 +98,7 @@ class ConvPointwise final : public ProductTechnique {
     if (region.offer.rounds_to_half()) return {0.7 * gpu.tensor_fp16, plan::streaming_share, 1};
     return {0.4 * gpu.tensor_tf32 / (is_exact(region.offer) ? 3 : 1), plan::streaming_share, 1};
   }
-  // A warp waits for weights with every eight channels: 24 us for 16 x 184 x 14² to 80 filters, 42 for 672
+  // A warp waits for weights every eight channels: 24 us for 16 x 184 x 14² to 80 filters, 42 for 672
   // channels to 112, 10 for 120 x 28² to 40 (H200).
   double latency(const plan::Context& context, const plan::Region& region) const override {
     if (region.offer.order == plan::Order::channels_last) return 0;
@@ -138,9 +137,9 @@ namespace {
 
 bool has_bias(const Node& node) { return node.operands.size() > 2 && node.operands[2] != ValueId::none; }
 
-// Products that cuDNN is slow at, channels last: it copies every group out of the image by itself and back,
-// 40 % of a ShuffleNet's time; and from 1 GiB on it takes a kernel six times as slow as others (2.6 ms for
-// 128 x 32 x 256² to 64 filters on an H200). cuBLASLt takes them where every group starts at 16 bytes.
+// NHWC products at which cuDNN is slow: it copies every group out of the image and back, 40 % of a
+// ShuffleNet's time; and from 1 GiB on it uses a kernel six times as slow (2.6 ms for 128 x 32 x 256² to 64
+// filters on an H200). cuBLASLt takes them if every group is 16-byte aligned.
 bool stays_product(const Graph& graph, const plan::Region& region) {
   const Node& node = *plan::convolution_in(graph, region);
   const int64_t groups = node.attributes.integer("groups"), filters = graph.type(node.results[0]).shape[1];
@@ -154,7 +153,7 @@ bool stays_product(const Graph& graph, const plan::Region& region) {
   return groups > 1 || graph.type(node.results[0]).elements() >= large;
 }
 
-// conv.pointwise_nhwc takes what a squeeze-and-excite multiplies the image with along.
+// conv.pointwise_nhwc includes the gate of a squeeze-and-excite.
 bool is_gated(const Graph& graph, ValueId x) {
   const auto made = std::ranges::find_if(graph.nodes, [&](const Node& node) { return node.results[0] == x; });
   if (made == graph.nodes.end() || made->op != Op::mul) return false;
@@ -165,10 +164,10 @@ bool is_gated(const Graph& graph, ValueId x) {
   });
 }
 
-// One product of fp16 images channels last, and a bias and ReLU that cuBLASLt adds: it has no more to wait
-// for than its first tiles, cuDNN and conv.pointwise_nhwc have (H200: 10 x 192 x 7² to 1152 filters 4.4, 6.2
-// and 7.3 us; 10 x 480 x 14² to 112 4.9, 4.9 and 6.6; 16 x 256 x 56² to 208 17, 22 and 47). The last is
-// faster for few channels and filters (48 x 112² to 32: 4.6, 4.6 and 4.3).
+// One fp16 product of NHWC images, with a bias and ReLU in cuBLASLt's epilogue: it has less latency than
+// cuDNN and conv.pointwise_nhwc (H200: 10 x 192 x 7² to 1152 filters 4.4, 6.2 and 7.3 us; 10 x 480 x 14² to
+// 112 4.9, 4.9 and 6.6; 16 x 256 x 56² to 208 17, 22 and 47). The last is faster for few channels and filters
+// (48 x 112² to 32: 4.6, 4.6 and 4.3).
 bool suits_cublaslt(const plan::Context& context, const plan::Region& region) {
   const Graph& graph = context.graph;
   const Node& node = *plan::convolution_in(graph, region);
@@ -188,9 +187,9 @@ bool suits_cublaslt(const plan::Context& context, const plan::Region& region) {
   const double library = start + std::max(memory, products / context.gpu.fp16_convolutions);
   double own =
       nhwc_seconds(context, c.batch * c.positions(), c.channels_in, c.channels_out, DType::f16, false);
-  // Of large images it is bound by what conv.pointwise_nhwc's rate has.
+  // For large images it is bound by conv.pointwise_nhwc's rate.
   if (own > small) own = std::max(memory, products / (0.2 * context.gpu.tensor_fp16));
-  constexpr double sure = 0.85;  // both are estimates, off by 10 to 20 % where they were held against times
+  constexpr double sure = 0.85;  // both are estimates, off by 10 to 20 % from measured times
   return library < sure * own;
 }
 
@@ -208,7 +207,7 @@ std::vector<plan::Offer> ConvPointwise::offers(const plan::Context& context,
   if (!stays_product(graph, region)) {
     if (!suits_cublaslt(context, region)) return out;
     out.push_back({Arithmetic::half, Order::channels_last});
-    // It rounds a bias to the type of the image.
+    // It rounds a bias to the image's type.
     if (!has_bias(node)) out.push_back({Arithmetic::half_exact_bias, Order::channels_last});
     return out;
   }
@@ -218,24 +217,24 @@ std::vector<plan::Offer> ConvPointwise::offers(const plan::Context& context,
   return out;
 }
 
-// Products that need nothing transposed, in TF32 where that may be and else at FP32's accuracy. Four pixels
-// at a time: elsewhere cuDNN is better. Steps that store values channels last may ask for cuDNN again.
+// Products that need no transposition, in TF32 if allowed, otherwise at FP32 accuracy. Four pixels at a time:
+// elsewhere cuDNN is better. Steps that choose NHWC may return to cuDNN.
 bool ConvPointwise::suits(const plan::Context& context, const plan::Region& region,
                           const plan::Offer& offer) const {
-  if (offer.order == plan::Order::channels_last) return true;  // offered where it does
+  if (offer.order == plan::Order::channels_last) return true;  // offered only if it suits
   if (context.numerics == Numerics::half && conv_cudnn().accepts(context, region)) return false;
   const Convolution c = geometry_of(context.graph, *plan::convolution_in(context.graph, region));
   const int64_t pixels = c.positions(), channels = c.channels_in / c.groups;
-  // Tensor cores cut sums off towards zero: what deep ones lose shows beside FP32.
+  // Tensor cores truncate sums: deep ones lose visibly compared to FP32.
   return pixels >= 16 && pixels % 4 == 0 && channels >= 4 && (!is_exact(offer) || channels <= 1024);
 }
 
-// Channels last a library's, but for groups.
+// In NHWC a library's, except for groups.
 bool ConvPointwise::gives_way(const plan::Context& context, const plan::Region& region) const {
   return plan::convolution_in(context.graph, region)->attributes.integer("groups") == 1;
 }
 
-// Channels last it transposes nothing.
+// It doesn't transpose NHWC.
 Result<void> ConvPointwise::accepts_storage(const plan::Context& context, const plan::Plan& plan,
                                             const plan::Region& region) const {
   if (region.offer.order == plan::Order::row_major) return {};

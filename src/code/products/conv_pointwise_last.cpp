@@ -1,7 +1,7 @@
-// conv.pointwise of images stored channels last: one product by cuBLASLt of all samples' pixels,
+// conv.pointwise of NHWC images: one cuBLASLt product over all samples' pixels,
 //   out (pixels, filters) = x (pixels, channels) · weight (filters, channels)'
-// a batch of groups that lie beside each other in every row; bias and ReLU in its epilogue. fp16 with FP32
-// sums, or TF32, as the image is stored.
+// batched over groups, which are contiguous in every row; bias and ReLU in its epilogue. fp16 with FP32 sums,
+// or TF32, by the image's type.
 #include <algorithm>
 
 #include "code/names.h"
@@ -21,7 +21,7 @@ std::optional<LibraryEpilogue> pointwise_last_epilogue(const RegionRequest& requ
   auto library = library_epilogue_of(request, parts, 1);
   if (!fits || !library || !c.weight.contiguous() || c.weight.offset != 0) return std::nullopt;
   if (!library->bias) return library;
-  // cuBLASLt has one bias for a whole batch, and wants to know it when the program is created.
+  // cuBLASLt has one bias per batch, which must be known at create.
   const bool weight = plan::is_constant(request.graph, library->bias->place->value);
   return weight && c.groups == 1 ? library : std::nullopt;
 }

@@ -1,14 +1,14 @@
-// conv.pointwise of planes with nothing behind it: a product a sample by cuBLASLt in TF32, one call for all,
+// conv.pointwise of NCHW images without epilogue: one product per sample by cuBLASLt in TF32, batched,
 //   out (filters, pixels) = weight (filters, channels) · x (channels, pixels)
-// On an H200 it moves 3.1 to 4.0 TB/s where our kernel moves 1.6 to 3.5 (64 filters and more); a bias along
-// the rows of a result is what it has not.
+// On an H200 it moves 3.1 to 4.0 TB/s where our kernel moves 1.6 to 3.5 (64 filters and more); it has no bias
+// along rows.
 #include "code/names.h"
 #include "code/products/conv_pointwise.h"
 #include "code/products/signature.h"
 
 namespace stitch::code {
 
-// Of 4 MB: cuBLASLt's first proposal takes 4.15 ms for 16 x 64 such planes to 128, its third 3.41. Of planes
+// Of 4 MB: cuBLASLt's first proposal takes 4.15 ms for 16 x 64 such planes to 128, its third 3.41. For planes
 // of 1 MB both take 0.84.
 constexpr int64_t large_plane = int64_t{1} << 20;
 

@@ -1,8 +1,8 @@
-// conv.pointwise_nhwc: kernels of one pixel over NHWC images by a kernel of our own
-// (kernels/conv_pointwise_nhwc.h), whole epilogue included, and the gate of a squeeze-and-excite before it:
-// FP32 in TF32 or, exact, at FP32's accuracy; fp16 and bf16 as they are. Chosen by the steps that lay images
-// out channels last, for the small products of mobile networks: cuBLASLt's smallest tile takes 6 to 7 us for
-// 784 pixels of 960 channels to 160 filters on an H200, and a second kernel for its epilogue; 3 MB move.
+// conv.pointwise_nhwc: 1 x 1 convolutions of NHWC images by our own kernel (kernels/conv_pointwise_nhwc.h),
+// with the whole epilogue and the gate of a squeeze-and-excite: FP32 in TF32 or, exact, at FP32 accuracy;
+// fp16 and bf16 directly. Chosen by the steps that choose NHWC, for the small products of mobile networks:
+// cuBLASLt's smallest tile takes 6 to 7 us for 784 pixels of 960 channels to 160 filters on an H200, and a
+// second kernel for its epilogue; 3 MB move.
 #include <algorithm>
 #include <optional>
 
@@ -22,7 +22,7 @@ namespace stitch::code {
 
 namespace {
 
-// x multiplied with one number a sample and channel, before the convolution.
+// x multiplied by one number per sample and channel, before the convolution.
 struct Gate {
   const Node* node = nullptr;
   ValueId x = ValueId::none, gate = ValueId::none;
@@ -101,8 +101,8 @@ std::vector<plan::Offer> ConvPointwiseNhwc::offers(const plan::Context& context,
   return out;
 }
 
-// Where a library's tiles are few, or it needs a second kernel for what follows. Its large products keep
-// tensor cores busier.
+// If a library's tiles are few, or it needs a second kernel for the epilogue. For large products it uses
+// tensor cores better.
 bool ConvPointwiseNhwc::suits(const plan::Context& context, const plan::Region& region,
                               const plan::Offer& offer) const {
   const Graph& graph = context.graph;
@@ -111,8 +111,8 @@ bool ConvPointwiseNhwc::suits(const plan::Context& context, const plan::Region& 
   const bool half = offer.rounds_to_half() || graph.type(node.results[0]).dtype != DType::f32;
   if (context.numerics == Numerics::half && !half) return false;
   if (half && (c.channels_in % 8 != 0 || c.channels_out % 2 != 0))
-    return false;  // by pairs: conv.pointwise_odd
-  // Tensor cores cut sums off towards zero: what deep ones lose shows beside FP32.
+    return false;  // in pairs: conv.pointwise_odd
+  // Tensor cores truncate sums: deep ones lose visibly compared to FP32.
   constexpr int64_t deepest_exact = 1024;
   if (c.positions() == 1 || (is_exact(offer) && c.channels_in > deepest_exact)) return false;
   const double products = cost(graph, node).matrix_flops,
@@ -123,7 +123,7 @@ bool ConvPointwiseNhwc::suits(const plan::Context& context, const plan::Region& 
   const double library_rate = half              ? context.gpu.fp16_convolutions
                               : is_exact(offer) ? 0.6 * context.gpu.fp32
                                                 : context.gpu.tf32_convolutions;
-  constexpr double library_start = 4e-6;  // its tiles wait for the first operands, and finish one by one
+  constexpr double library_start = 4e-6;  // latency of its first operands and of finishing its tiles
   return std::max(memory, products / rate_of(context, region, offer)) <=
          std::max(memory, products / library_rate) + library_start;
 }
@@ -156,7 +156,7 @@ Result<void> ConvPointwiseNhwc::accepts_region(const plan::Context& context,
 
 namespace {
 
-// Views behind the convolution are fine while what is written is still an image: patches are not.
+// Views after the convolution are fine while the result is still an image, but not patches.
 bool writes_images(const plan::Context& context, const plan::Plan& plan, const plan::Region& region) {
   const auto parts = parts_behind(context.graph, region, gate_in(context.graph, region));
   if (!parts) return false;
@@ -172,7 +172,7 @@ bool writes_images(const plan::Context& context, const plan::Plan& plan, const p
 
 }  // namespace
 
-// NHWC, or NCHW where a network's NHWC part begins or ends, in the type that it multiplies.
+// NHWC, or NCHW at the ends of a network's NHWC part, in the multiplied type.
 Result<void> ConvPointwiseNhwc::accepts_storage(const plan::Context& context, const plan::Plan& plan,
                                                 const plan::Region& region) const {
   const Graph& graph = context.graph;
@@ -233,7 +233,7 @@ Result<RegionCode> ConvPointwiseNhwc::write_region(const RegionRequest& request)
                                      c.channels_out, type, exact);
   const std::string rows = type_name(request.name, "Rows"), packed = request.name + "_weight_packed",
                     function = "pack_" + request.name;
-  // What NhwcTile computes.
+  // The size of NhwcTile.
   const int64_t elements = tiles.slices(c.channels_out) * tiles.filter_tiles *
                            divided_up(c.channels_in, nhwc_step(type)) * 32 * (16 / size_of(type)) *
                            (exact ? 2 : 1);

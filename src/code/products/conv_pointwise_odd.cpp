@@ -1,8 +1,8 @@
-// conv.pointwise_odd: kernels of one pixel over images channels last whose channels or filters aren't
-// multiples of eight, in fp16 or bf16 with FP32 sums, by a kernel of our own (kernels/conv_pointwise_odd.h),
-// bias and epilogue included. Libraries pad such images, filters and results in kernels of their own: cuDNN
-// takes 31 us for 16 x 58 x 28² to 58 filters on an H200, whose bytes take 1. Chosen by the steps that lay
-// images out channels last, for products so small that padding shows.
+// conv.pointwise_odd: 1 x 1 convolutions of NHWC images whose channels or filters aren't multiples of eight,
+// in fp16 or bf16 with FP32 sums, by our own kernel (kernels/conv_pointwise_odd.h), with bias and epilogue.
+// Libraries pad such images, filters and results in separate kernels: cuDNN takes 31 us for 16 x 58 x 28² to
+// 58 filters on an H200, whose bytes take 1. Chosen by the steps that choose NHWC, for products so small that
+// padding matters.
 #include <algorithm>
 
 #include "code/names.h"
@@ -98,7 +98,7 @@ Result<RegionCode> ConvPointwiseOdd::write_region(const RegionRequest& request) 
       request.graph.type(parts.product->results[0]).dtype == DType::bf16 ? DType::bf16 : DType::f16;
   const std::string product = type_name(request.name, "Product"), rows = type_name(request.name, "Rows"),
                     packed = request.name + "_weight_packed", function = "pack_" + request.name;
-  // What OddTile computes.
+  // The size of OddTile.
   const int64_t filter_tiles = (c.channels_out + 7) / 8, slices = (filter_tiles + 7) / 8,
                 elements =
                     slices * ((filter_tiles + slices - 1) / slices) * ((c.channels_in + 15) / 16) * 128;

@@ -1,9 +1,9 @@
-// conv.split_half: convolutions over few channels on fp16 tensor cores, every number as two of fp16: FP32's
-// accuracy, three products, and the epilogue before the result is stored. Two kernels: one that keeps the
-// part of x under a tile in shared memory (kernels/conv_split_halo.h), and for whatever that one can't do,
-// such as transposed convolutions, a product that gathers (kernels/conv_split.h). Offer half
-// multiplies once, with TF32's accuracy. Chosen where PyTorch stays in FP32 because tensor cores of cuDNN's
-// waste most of their depth on so few channels, and where turning large images for cuDNN takes longer.
+// conv.split_half: convolutions over few channels on fp16 tensor cores, every number as two of fp16: FP32
+// accuracy by three products, with the epilogue. Two kernels: one that keeps the part of x under a tile in
+// shared memory (kernels/conv_split_halo.h), and a gathering product for the rest, such as transposed
+// convolutions (kernels/conv_split.h). Offer half multiplies once, with TF32's accuracy. Chosen where PyTorch
+// uses FP32 because so few channels would waste most of cuDNN's tensor cores, and where converting large
+// images for cuDNN takes longer.
 #include <algorithm>
 
 #include <array>
@@ -25,13 +25,13 @@ namespace stitch::code {
 
 namespace {
 
-// As split_tile has it: elements of one part.
+// As in split_tile: elements of one part.
 int64_t packed_elements(const Convolution& c) {
   int64_t filters = c.channels_out / c.groups, rows = filters >= 49 ? 64 : rounded_up(filters, 16);
   return c.groups * rounded_up(filters, rows) * rounded_up(c.channels_in / c.groups * c.taps(), 16);
 }
 
-// A convolution as the kernel with a halo walks it: along z, y and x.
+// A convolution along z, y and x, for the halo kernel.
 struct Halo {
   using Three = Convolution::Three;
   Three size_in, size_out, kernel, stride, padding, dilation;
@@ -47,8 +47,8 @@ struct Halo {
         x(c.strides(c.x)),
         out(c.strides(c.result.view)) {}
 
-  // Short rows under filters of one column: y and x are one axis then, on which neighbours in y lie a row
-  // apart. Tiles are 32 wide.
+  // Short rows under filters of one column: y and x are then one axis, with y's neighbours a row apart. Tiles
+  // are 32 wide.
   bool has_short_rows() const {
     bool whole = kernel[2] == 1 && stride[2] == 1 && padding[2] == 0 && stride[1] == 1 && size_out[0] > 1;
     bool joined = x[3] == size_in[2] * x[4] && out[3] == size_out[2] * out[4];
@@ -69,7 +69,7 @@ struct Halo {
   }
 };
 
-// What HaloTile computes, in the same names.
+// The same numbers as HaloTile.
 struct HaloSizes {
   int64_t packed, shared_bytes, blocks, slices;
 
@@ -97,7 +97,7 @@ struct HaloSizes {
   }
 };
 
-// The kernel with a halo wants rows below each other and neighbours along x or channels.
+// The halo kernel needs contiguous x or channels.
 std::optional<Halo> halo_of(const GpuSpec& gpu, const Convolution& c) {
   if (c.transposed || c.groups != 1 || c.result.scatter || c.channels_in > 16) return std::nullopt;
   const Halo plain(c);
@@ -136,7 +136,7 @@ class ConvSplitHalf final : public ProductTechnique {
     return "convolutions over few channels on fp16 tensor cores, operands split in two";
   }
   plan::Kind kind() const override { return plan::Kind::convolution; }
-  // It writes any order; those of channels last are for images that the next one reads so.
+  // It writes any layout; NHWC offers are for images that the next region reads so.
   std::vector<plan::Offer> offers(const plan::Context& context, const plan::Region& region) const override {
     using enum plan::Arithmetic;
     const Graph& graph = context.graph;
@@ -155,17 +155,17 @@ class ConvSplitHalf final : public ProductTechnique {
   plan::Rate rate(const plan::Context& context, const plan::Region& region) const override {
     const Convolution c = geometry_of(context.graph, *plan::convolution_in(context.graph, region));
     const int64_t channels = c.channels_in / c.groups, filters = c.channels_out / c.groups;
-    // Warps load what they multiply element by element: 256 channels to 208 filters reach 2 % of what fp16
-    // has with one product, 1.2 with three, 48 to 192 of 3 x 3 4 % (H200). Groups leave most of a tile empty.
+    // Warps load operands element by element: 256 channels to 208 filters reach 2 % of fp16's rate with one
+    // product, 1.2 with three, 48 to 192 of 3 x 3 4 % (H200). Groups leave most of a tile empty.
     const double filled =
         std::min(1.0, static_cast<double>(channels) / 16) * std::min(1.0, static_cast<double>(filters) / 8);
     if (c.groups > 1 || channels > 16) return {0.03 * filled * context.gpu.tensor_fp16, 0.7, 1};
-    // Guesses both: neither a first layer nor one product alone has been timed.
+    // Both are guesses: neither a first layer nor one product alone was timed.
     const bool first_layer =
         multiplies_once(context, region) && region.offer.order == plan::Order::channels_last;
     return {(first_layer ? 0.2 : 0.4 / 3) * context.gpu.tensor_fp16, 0.7, 1};
   }
-  // A warp waits for every 16 of the depth: 2 to 2.6 us each for 48 to 3456 (H200).
+  // A warp waits every 16 of the depth: 2 to 2.6 us each for 48 to 3456 (H200).
   double latency(const plan::Context& context, const plan::Region& region) const override {
     const Convolution c = geometry_of(context.graph, *plan::convolution_in(context.graph, region));
     constexpr double start = 2e-6, step = 2.2e-6;
@@ -198,35 +198,35 @@ Result<void> ConvSplitHalf::accepts_region(const plan::Context& context, const p
   return {};
 }
 
-// Few channels fill little of a tensor core's depth as cuDNN uses it, and it falls back to FP32 or worse:
-// ours gathers channels and taps together.
+// With few channels cuDNN's tensor cores are mostly idle, and it falls back to FP32 or worse: ours gathers
+// channels and taps together.
 bool ConvSplitHalf::suits(const plan::Context& context, const plan::Region& region,
                           const plan::Offer& offer) const {
   const Graph& graph = context.graph;
   const Node& node = *plan::convolution_in(graph, region);
   const Convolution c = geometry_of(graph, node);
   constexpr int64_t few_channels = 16, large = int64_t{1} << 25;
-  // Large ones with strides cuDNN does better, once they are folded into channels.
+  // Large strided ones are better in cuDNN, once folded into channels.
   if (!is_exact(offer) || context.rounding.may_lose_bits(graph.number_of(node)))
     if (offer.arithmetic != plan::Arithmetic::exact && context.numerics != Numerics::strict &&
         folded_of(graph, c, 8) && c.taps() >= 25 && graph.type(node.results[0]).elements() >= large)
       return false;
-  // First layers before images that lie channels last: cuDNN's tensor cores take 410 us for a ResNet's, 32 x
-  // 3 x 224², whose bytes take 20 (H200).
+  // First layers before NHWC images: cuDNN's tensor cores take 410 us for a ResNet's, 32 x 3 x 224², whose
+  // bytes take 20 (H200).
   if (offer.order == plan::Order::channels_last)
     return c.channels_in <= 4 && c.dims >= 2 && c.taps() > 1 && c.taps() <= 49 && !c.transposed &&
            c.groups == 1;
   if (graph.type(node.results[0]).dtype != DType::f32) return false;
   if (offer.arithmetic == plan::Arithmetic::exact) return c.channels_in < few_channels && c.taps() > 1;
   if (c.transposed || c.groups != 1) return false;
-  // Large NCHW results: all that cuDNN's product gains is lost to transposing them.
+  // Large NCHW results: cuDNN's gain is lost to transposition.
   if (offer.rounds_to_half())
     return c.channels_in <= few_channels && c.dims >= 2 && graph.type(node.results[0]).elements() >= large;
   // First layers: even with three products ours takes half the time of cuDNN's tensor cores.
   if (context.numerics != Numerics::strict && c.channels_in <= 4 && c.dims >= 2 && c.taps() > 1 &&
       c.taps() <= 49)
     return true;
-  // Where PyTorch stays in FP32.
+  // Where PyTorch uses FP32.
   if (context.numerics == Numerics::strict || context.rounding.may_lose_bits(graph.number_of(node)))
     return false;
   // Measured on an H200: where ours has to gather, cuDNN's FP32 kernels are faster for many filters or few

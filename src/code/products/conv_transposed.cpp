@@ -1,7 +1,7 @@
 // conv.transposed: transposed convolutions in FP32 on the CUDA cores, phase by phase
-// (kernels/conv_transposed.h has the idea), epilogue included, groups as they are. Settings:
-//   fours  of neighbouring cells a thread has; by itself as many as registers hold
-// Chosen where PyTorch stays in FP32, and where the result's bytes outweigh the products.
+// (kernels/conv_transposed.h), with the epilogue and groups. Settings:
+//   fours  groups of four adjacent cells per thread (default: as many as registers hold)
+// Chosen where PyTorch uses FP32, and where the result's bytes outweigh the products.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -21,7 +21,7 @@ namespace stitch::code {
 
 namespace {
 
-// A block's share, in the names of the kernel.
+// A block's tile, in the kernel's names.
 struct PhaseTile {
   int64_t each, own, cell_warps, filter_warps;
   Convolution::Three cells{};
@@ -32,9 +32,9 @@ struct PhaseTile {
   int64_t room() const { return 32 * cell_warps * each * 4; }  // for cells
 };
 
-constexpr int64_t shared_floats = 13 * 1024;  // four blocks of a multiprocessor have so much each
+constexpr int64_t shared_floats = 13 * 1024;  // a quarter of a multiprocessor's shared memory
 
-// Taps of one phase along an axis at most, and how much further back the last of them looks than the first.
+// Maximum taps of a phase along an axis, and how much further back the last reads than the first.
 struct Reach {
   int64_t taps, back;
 };
@@ -49,7 +49,7 @@ class TileChoice {
   TileChoice(const Convolution& c, const plan::Region& region) : c_(c) {
     constexpr int64_t most_sums = 96;
     int64_t filters = c.channels_out / c.groups;
-    // Registers for weights or for cells: where there are few products, more filters of a cell save more.
+    // Registers for weights or for cells: with few products, more filters per cell save more.
     bool few = c.channels_in / c.groups * c.taps() < 16 * c.stride[0] * c.stride[1] * c.stride[2];
     tile_.own = filters > 4 && (c.stride[2] == 1 || (c.stride[2] == 2 && few)) ? 8 : 4;
     tile_.each = region.choice("fours", std::clamp<int64_t>(most_sums / (4 * tile_.own * c.stride[2]), 1, 2));
@@ -64,7 +64,7 @@ class TileChoice {
     all_[2] = (c.size_out[2] - 1 + c.padding[2]) / c.stride[2] - c.padding[2] / c.stride[2] + 1;
   }
 
-  // Nothing: not even one channel fits.
+  // Empty: not even one channel fits.
   std::optional<PhaseTile> choose() {
     std::optional<PhaseTile> best;
     double least = 0;
@@ -84,12 +84,11 @@ class TileChoice {
   }
 
  private:
-  // Floats in shared memory, of a channel.
+  // Floats in shared memory, per channel.
   int64_t image() const { return (tile_.cells[0] + z_.back) * (tile_.cells[1] + y_.back) * wide(); }
   int64_t weights() const { return z_.taps * y_.taps * c_.kernel[2] * tile_.filters(); }
   int64_t wide() const { return tile_.cells[2] + divided_up(back_x_, 4) * 4; }
-  // Eight lanes read fours from shared memory at once, if they lie in different banks: how often that takes
-  // more than one turn, on average.
+  // Average number of passes for eight lanes to read groups of four from shared memory (bank conflicts).
   double turns() const {
     int64_t cells = tile_.cells[0] * tile_.cells[1] * tile_.cells[2], sum = 0, count = 0;
     for (int64_t first = 0; first < cells; first += 32, ++count) {
@@ -103,9 +102,8 @@ class TileChoice {
     }
     return static_cast<double>(sum) / static_cast<double>(count);
   }
-  // Cycles of a multiprocessor for all blocks: products or their loads from shared memory, whichever takes
-  // longer; filling the image, 12 instructions an element; rows begun, whose ends are less than whole
-  // sectors.
+  // Cycles of a multiprocessor for all blocks: products or their shared-memory loads, whichever is longer;
+  // filling the image, 12 instructions per element; partial sectors at row ends.
   double cost() const {
     double blocks = 1, rows = static_cast<double>(tile_.cells[0] * tile_.cells[1] * tile_.filters());
     for (size_t d = 0; d < 3; ++d) blocks *= static_cast<double>(divided_up(all_[d], tile_.cells[d]));
@@ -189,10 +187,10 @@ Layer transposed_layer(const Convolution& c, const PhaseTile& tile, const std::s
   return {text, c.groups * divided_up(filters, tile.filters()) * tile.filters() * channels * c.taps()};
 }
 
-// Where sums can begin at it; otherwise it is part of the epilogue.
+// A bias with which sums can start; otherwise it is part of the epilogue.
 struct Bias {
   std::optional<View> view;
-  const Node* add = nullptr;  // the node behind the product that adds it, if it isn't the product's own
+  const Node* add = nullptr;  // the add after the product, if it isn't the product's own bias
 };
 Bias bias_of(const RegionRequest& request, const Parts& parts) {
   const Node& product = *parts.product;
@@ -206,7 +204,7 @@ Bias bias_of(const RegionRequest& request, const Parts& parts) {
   const Shape& shape = request.graph.type(value).shape;
   const int64_t rank = request.graph.type(product.results[0]).rank(),
                 filters = request.graph.type(product.results[0]).shape[1];
-  // Along the channels, all of them.
+  // Along all channels.
   const bool along = !out.add || (std::ssize(shape) >= rank - 1 && element_count(shape) == filters &&
                                   shape[shape.size() - static_cast<size_t>(rank) + 1] == filters);
   out.view = along ? find_view(request, value) : std::nullopt;
@@ -227,7 +225,7 @@ class ConvTransposed final : public ProductTechnique {
     return {{"fours", "groups of four results per thread", {1, 2}}};
   }
   bool takes_any_order() const override { return true; }
-  // No tile of its turns one order into another.
+  // It doesn't transpose.
   std::vector<ValueId> row_major_values(const plan::Context&, const plan::Region& region,
                                         const plan::Movable&, int64_t) const override {
     return plan::reads_and_writes(region);
@@ -257,15 +255,15 @@ Result<void> ConvTransposed::accepts_region(const plan::Context& context, const 
   if (c.stride[2] > 6 || c.kernel[2] > 64) return not_for(region, "has no registers for so wide a cell");
   auto tile = TileChoice(c, region).choose();
   if (!tile) return not_for(region, "has no tile for so large a kernel");
-  int64_t blocks = c.batch * c.positions();  // there are fewer
+  int64_t blocks = c.batch * c.positions();  // upper bound
   if (blocks >= int64_t{1} << 31 || divided_up(c.channels_out / c.groups, tile->filters()) * c.groups > 65535)
     return not_for(region, "has no grid for so much");
   return {};
 }
 
-// Those of groups, and in FP32 with strides, are cuDNN's worst: 10 to 80 times above the bytes on an H200, as
-// are those over few channels in three dimensions in any arithmetic. Where a result takes no more products
-// than this, FP32 is done before cuDNN's fp16 has transposed its images and transposed them back.
+// Grouped ones, and strided ones in FP32, are cuDNN's worst: 10 to 80 times the bytes' time on an H200, as
+// are those with few channels in three dimensions in any arithmetic. With few enough products per result,
+// FP32 finishes before cuDNN's fp16 has transposed its images and back.
 bool ConvTransposed::suits(const plan::Context& context, const plan::Region& region,
                            const plan::Offer&) const {
   constexpr double few_products = 50;

@@ -1,7 +1,7 @@
-// conv.vector: a kernel of one pixel over at most 12 pixels in all, as behind a global pool: filters times as
-// many vectors, at the speed of the filters' bytes (kernels/matmul_vector.h). Tiles of a library's product
-// would be mostly empty: cuDNN took 5 us for each of EfficientNet-B2's, and often a second kernel (H200).
-// Exact in all classes.
+// conv.vector: 1 x 1 convolutions over at most 12 pixels in total, as after a global pool: filters times as
+// many vectors, bound by reading the filters (kernels/matmul_vector.h). A library's tiles would be mostly
+// empty: cuDNN took 5 us for each of EfficientNet-B2's, and often a second kernel (H200). Exact in all
+// classes.
 #include "code/names.h"
 #include "code/products/convolution.h"
 #include "code/products/epilogue.h"
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t most_pixels = 12, most_channels = 8192;
 
-// Filters and vectors that lie channel behind channel, by fours.
+// Whether filters and vectors have contiguous channels, by fours.
 bool lies_in_quads(const Convolution& c) {
   const auto strides = c.strides(c.x);
   const bool one_sample = c.batch == 1, one_pixel = c.positions() == 1;

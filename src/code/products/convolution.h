@@ -1,4 +1,4 @@
-// conv and conv_transpose as one thing: always three spatial dimensions, the missing ones of one element.
+// conv and conv_transpose in one form, always with three spatial dimensions, missing ones of size one.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@ namespace stitch::code {
 struct Convolution {
   using Three = std::array<int64_t, 3>;
   bool transposed = false;
-  size_t dims = 0;  // 1 to 3: the last ones
+  size_t dims = 0;  // 1 to 3, the last ones
   int64_t batch = 0, channels_in = 0, channels_out = 0, groups = 1;
   Three size_in{1, 1, 1}, size_out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, padding{0, 0, 0},
       dilation{1, 1, 1};
@@ -32,13 +32,13 @@ Result<Convolution> convolution_of(const RegionRequest& request, const Parts& pa
 // relu (4, 10, 17, 15) = x (4, 8, 17, 15) * weight (10, 8, 3, 3), stride 2: the comment above a convolution.
 std::string describe(const Convolution& convolution);
 
-// The indices of a convolution as a product that gathers, for kernels/matmul.h.
+// The indices of a convolution as a gathering product, for kernels/matmul.h.
 std::string convolution_struct(const Convolution& convolution, const std::string& name);
 
-// What a library's tensor cores make of the operands: by the offer, else by the class.
+// The operands' precision on a library's tensor cores: by the offer, otherwise by the class.
 plan::Precision convolution_precision(const plan::Context& context, const plan::Region& region);
 
-// NCHW, or channels last.
+// NHWC rather than NCHW.
 bool channels_last(const Convolution& convolution, const View& view);
 bool dense_nchw(const View& view);
 

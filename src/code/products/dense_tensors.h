@@ -1,5 +1,4 @@
-// Tensors as cuDNN takes them: dense, in f32, at 16 bytes. Memory of the caller's goes through a copy where
-// it isn't.
+// Tensors as cuDNN takes them: dense, f32, 16-byte aligned. Other memory of the caller is copied.
 #pragma once
 
 #include <string>
@@ -8,7 +7,7 @@
 
 namespace stitch::code {
 
-// Is the value in memory of the caller's, at any address?
+// Whether the value is in the caller's memory, at any address.
 bool is_from_caller(const Graph& graph, ValueId value);
 
 class DenseTensors {
@@ -16,7 +15,7 @@ class DenseTensors {
   DenseTensors(const RegionRequest& request, Signature& signature)
       : request_(request), signature_(signature) {}
 
-  // What a call takes for it; null: nullptr.
+  // The argument for it; null: nullptr.
   std::string read(const Place* place);
   // Unused results go to the workspace, or are not written.
   std::string write(const Place* place, const char* unused, int64_t elements);

@@ -15,7 +15,7 @@
 
 namespace stitch::code {
 
-// No two regions share one: conv2d_12 and conv2d_1_2 would, without the lines beside digits.
+// Unique per region: without separators, conv2d_12 and conv2d_1_2 would collide.
 std::string type_name(std::string_view region, std::string_view what) {
   auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
   std::string out;
@@ -38,12 +38,12 @@ std::string arithmetic_type(DType dtype) {
 
 namespace {
 
-// Of nothing, every index is 0.
+// For empty tensors every index is 0.
 Indices first_indices(const Index& position, const Shape& shape) {
   return element_count(shape) == 0 ? Indices(shape.size()) : unflatten(position, shape);
 }
 
-// Of an image (samples, channels, …).
+// For an image (samples, channels, …).
 Indices coordinates(const Shape& shape) {
   Indices out = {Index::variable("sample", shape[0]), Index::variable("channel", shape[1])};
   const Shape plane(shape.begin() + 2, shape.end());
@@ -52,7 +52,7 @@ Indices coordinates(const Shape& shape) {
   return out;
 }
 
-// Writes the functor's statements one node after the other.
+// Writes the functor's statements node by node.
 class Writer {
  public:
   Writer(const RegionRequest& request, const Parts& parts, int64_t run, ElementBy by)
@@ -82,7 +82,7 @@ class Writer {
     return {};
   }
 
-  // The product's result has it already.
+  // Already part of the product's result.
   void skip(const Node& node) { known_[node.results[0]] = known_.at(parts_.product->results[0]); }
 
   Result<void> add(const Node& node) {
@@ -97,7 +97,7 @@ class Writer {
     for (ValueId operand : node.operands) {
       auto found = known_.find(operand);
       if (found == known_.end()) continue;
-      // Leading dimensions of one element may have joined by broadcasting.
+      // Broadcasting may have added leading dimensions of size one.
       if (request_.graph.type(operand).shape != shape)
         return not_for(request_.region, "can't broadcast its product");
       if (indices && *indices != found->second.indices)
@@ -114,7 +114,7 @@ class Writer {
       STITCH_TRY(Expression read, outside(operand, here, shape));
       operands.push_back(std::move(read));
     }
-    std::string own = format("{}_value_{}", info(node.op).name, ++steps_count_);  // no place is called so
+    std::string own = format("{}_value_{}", info(node.op).name, ++steps_count_);  // no place has such a name
     body_.push_back(define_constant(computed_type(request_.graph.type(result).dtype), own,
                                     pointwise(request_.graph, node, operands)));
     known_[result] = {named(own), std::move(here)};
@@ -176,7 +176,7 @@ class Writer {
     Expression value;
     Indices indices;
   };
-  // What all of a run's elements read.
+  // Loads shared by all elements of a run.
   struct SharedRead {
     Type type;
     std::string name;
@@ -247,7 +247,7 @@ Result<Epilogue> epilogue_of(const RegionRequest& request, const Parts& parts, s
 
 namespace {
 
-// What a multiplication or division by a constant of the region multiplies `value` with.
+// The factor of a multiplication or division by a constant of the region.
 std::optional<double> constant_factor(const RegionRequest& request, const Node& node, ValueId value) {
   if (node.op != Op::mul && node.op != Op::div) return std::nullopt;
   bool first = node.operands[0] == value;

@@ -1,15 +1,15 @@
-// What follows a product element by element, as a functor that own kernels call before they store, or that a
-// pass of its own applies to a library's result:
+// The pointwise epilogue of a product, as a functor that our kernels call before storing, or that a separate
+// pass applies to a library's result:
 //   struct Fc1Epilogue {
 //     const float* bias;  // (100)
 //     __device__ float operator()(float value, int position) const;
 //   };
-// `position` counts the product's result in row-major order, whatever its layout is. With a run, what all of
-// a run's elements read comes from a member function of its own, for kernels that finish whole runs:
+// `position`: row-major position in the product's result, for any layout. With a run, loads shared by its
+// elements have a separate member function, for kernels that finish whole runs:
 //     struct Shared { float bias; };
 //     __device__ Shared shared(int position) const;
 //     __device__ float operator()(float value, int position, const Shared& shared) const;
-// By coordinates of an image, kernels over NHWC images have nothing to divide:
+// By coordinates of an image, without divisions in kernels over NHWC images:
 //     __device__ float operator()(float value, int sample, int channel, int pixel) const;
 #pragma once
 
@@ -27,30 +27,30 @@ struct Epilogue {
   bool empty() const { return definition.empty(); }
 };
 
-// How a kernel says which element it finishes: by its row-major position, or by sample, channel and pixel.
+// How a kernel identifies the element: row-major position, or sample, channel and pixel.
 enum class ElementBy : uint8_t { position, coordinates };
 
-// `bias_dim`: which dimension of the result the product's own bias (its third operand) goes along; nothing:
-// the kernel adds it itself. `run`: so many neighbours at a multiple of so many are finished together; 1:
-// each for itself. `done`: one of the nodes that follow, an add that the kernel does itself, too.
+// `bias_dim`: the result's dimension of the product's own bias (its third operand); empty: the kernel adds
+// it. `run`: so many aligned, adjacent elements are finished together; 1: each alone. `done`: an add among
+// the following nodes that the kernel does itself.
 Result<Epilogue> epilogue_of(const RegionRequest& request, const Parts& parts, std::optional<size_t> bias_dim,
                              int64_t run = 1, const Node* done = nullptr, ElementBy by = ElementBy::position);
 
-// The epilogues that libraries have: a bias along one dimension, then an activation, both optional.
+// Epilogues supported by libraries: a bias along one dimension, then an activation, both optional.
 struct LibraryEpilogue {
   enum Activation : uint8_t { none, relu, gelu_tanh } activation = none;
   std::optional<View> bias;   // one-dimensional, dense
-  double scale = 1;           // of the product, before the bias: where `scaled` allows it
-  std::optional<View> added;  // a matrix, before the activation: where it lies as `like` does
+  double scale = 1;           // of the product, before the bias, if `scaled` allows it
+  std::optional<View> added;  // a matrix added before the activation, if its layout is that of `like`
 };
-// Nothing: there is more to do than that.
+// Empty: there is more to do.
 std::optional<LibraryEpilogue> library_epilogue_of(const RegionRequest& request, const Parts& parts,
                                                    size_t bias_dim, bool scaled = false,
                                                    const View* like = nullptr);
 
 // Fc1Epilogue from fc1: names of types in generated code.
 std::string type_name(std::string_view region, std::string_view what);
-// The C type of arithmetic on stored elements: float for all smaller floats.
+// The arithmetic type for stored elements: float for all smaller floats.
 std::string arithmetic_type(DType dtype);
 
 }  // namespace stitch::code

@@ -10,7 +10,7 @@ namespace stitch::code {
 
 namespace {
 
-// A step before it is text: its operand is another step, a value from outside or a number.
+// A step before it is text: its operand is another step, an outside value or a number.
 struct GraphStep {
   std::string mode;
   int first = -1;  // the convolution
@@ -20,7 +20,7 @@ struct GraphStep {
   std::optional<double> upper;
 };
 
-// A number of any shape that the region makes itself.
+// A constant of any shape that the region creates itself.
 std::optional<double> number_inside(const Graph& graph, const plan::Region& region, ValueId value) {
   for (int32_t n : region.nodes) {
     const Node& node = graph.nodes[static_cast<size_t>(n)];
@@ -36,7 +36,7 @@ class GraphSteps {
     known_[parts.product->results[0]] = -1;
   }
 
-  // False: graphs have no such operation.
+  // False: unsupported by graphs.
   bool write() {
     const std::vector<ValueId>& operands = parts_.product->operands;
     if (operands.size() > 2 && operands[2] != ValueId::none) add({.mode = "ADD", .outside = operands[2]});
@@ -101,7 +101,7 @@ class GraphSteps {
     if (!x || !write_one(node, {.mode = "ADD", .number = 3})) return false;
     add({.mode = "RELU_FWD", .first = last(), .upper = 6});
     if (node.op == Op::hardswish) {
-      if (*x < 0) return false;  // the convolution's own result: no step has a number for it
+      if (*x < 0) return false;  // the convolution's own result has no step number
       add({.mode = "MUL", .first = last(), .second = *x});
     }
     add({.mode = "MUL", .first = last(), .number = 1.0 / 6});
@@ -129,7 +129,7 @@ class GraphSteps {
     return true;
   }
 
-  // One a channel (of each sample), or one an element.
+  // One per channel (of each sample), or one per element.
   bool fits(ValueId other) const {
     const Shape &whole = graph_.type(parts_.product->results[0]).shape, &own = graph_.type(other).shape;
     if (own == whole) return true;

@@ -1,4 +1,4 @@
-// What follows a convolution, as steps of cuDNN's operation graphs (runtime/cudnn_graph.h).
+// The epilogue of a convolution as steps of cuDNN's operation graphs (runtime/cudnn_graph.h).
 #pragma once
 
 #include "code/products/convolution.h"
@@ -11,9 +11,9 @@ struct GraphEpilogue {
   std::vector<const Place*> places;   // of the operands, in their order
 };
 
-// Are these operations and shapes that graphs have? Nothing is known of storage yet.
+// Whether graphs support these operations and shapes; storage isn't known yet.
 bool has_graph_epilogue(const Graph& graph, const plan::Region& region, const Parts& parts);
-// Nothing: something isn't stored as a graph takes it.
+// Empty: something isn't stored as a graph needs it.
 std::optional<GraphEpilogue> graph_epilogue_of(const RegionRequest& request, const Parts& parts,
                                                const Convolution& convolution);
 

@@ -30,7 +30,7 @@ std::optional<ImplicitConvolution> walk(const Convolution& c) {
       out.padding[d] = padding;
       continue;
     }
-    // Result o takes tap k of pixel i where o + padding = stride · i + dilation · k.
+    // Output o uses tap k of pixel i where o + padding = stride · i + dilation · k.
     out.stride[d] = 1;
     if (stride == 1) {
       out.size_out[d] = c.size_out[d];
@@ -49,7 +49,7 @@ std::optional<ImplicitConvolution> walk(const Convolution& c) {
   return out;
 }
 
-// In the names of ImplicitTile, which has the same numbers.
+// The same numbers and names as ImplicitTile.
 class Sizes {
  public:
   Sizes(const Convolution& c, bool exact) : c_(c), parts_(exact ? 2 : 1) {
@@ -90,7 +90,7 @@ class Sizes {
     walked.shared_bytes = halo_bytes + ring_bytes + table_bytes + 4 * 16 * 40 * 4;
   }
 
-  // Clocks of a multiprocessor, roughly: the halo's sectors and the products at half the tensor cores' rate.
+  // Cycles per multiprocessor, roughly: the halo's sectors and the products at half the tensor cores' rate.
   double clocks(const ImplicitConvolution& walked) const {
     Three halo{};
     for (size_t d = 0; d < 3; ++d)
@@ -146,7 +146,7 @@ std::optional<PooledConvolution> pooled_of(const Graph& graph, const plan::Regio
 
 std::optional<ImplicitConvolution> implicit_of(const GpuSpec& gpu, const Convolution& c, bool exact,
                                                const std::optional<PooledConvolution>& pooled) {
-  constexpr int64_t most = int64_t{1} << 31, own = 1024;  // bytes that the driver takes of a block's
+  constexpr int64_t most = int64_t{1} << 31, own = 1024;  // per block, reserved by the driver
   if (c.groups != 1 || c.channels_in == 0 || c.taps() == 0) return std::nullopt;
   std::optional<ImplicitConvolution> walked = walk(c);
   if (!walked) return std::nullopt;
@@ -168,13 +168,13 @@ std::optional<ImplicitConvolution> implicit_of(const GpuSpec& gpu, const Convolu
         if (x < walked->pool[2] || walked->tile[1] % walked->pool[1] != 0 ||
             (pooled && x * walked->pool[1] > warp_pixels))
           continue;
-        // No tile is twice as large as what it is for.
+        // No tile is more than twice as large as the image.
         bool empty = false;
         for (size_t d = 0; d < 2; ++d)
           empty |= walked->tile[d] > 1 && walked->tile[d] >= 2 * walked->size_out[d];
         if (empty) continue;
         sizes.measure(*walked);
-        constexpr int64_t most_in_registers = 4;  // beside 128 sums
+        constexpr int64_t most_in_registers = 4;  // besides 128 sums
         const bool fits =
             walked->in_registers <= most_in_registers &&
             walked->shared_bytes <= std::min(gpu.shared_per_sm / 2 - own, gpu.shared_per_block) &&

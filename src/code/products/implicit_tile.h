@@ -1,5 +1,5 @@
-// How kernels/conv_implicit.h walks a convolution: as one over pixels of the image, phase by phase where it
-// is transposed, in tiles that are cheap to load and leave little empty.
+// How kernels/conv_implicit.h walks a convolution: over pixels of the image, phase by phase if transposed, in
+// tiles that are cheap to load and mostly full.
 #pragma once
 
 #include <optional>
@@ -11,29 +11,29 @@ namespace stitch::code {
 
 struct ImplicitConvolution {
   using Three = Convolution::Three;
-  // Result: phases · pixel + phase - before; weights: taps of the model, kernel: those of the first phase.
+  // Result: phases · pixel + phase - before; weights: the model's taps, kernel: those of the first phase.
   Three size_in, size_out, result, kernel, weights, stride, padding, dilation, phases{1, 1, 1},
       before{0, 0, 0};
   Three tile{1, 1, 1}, pool{1, 1, 1};
   bool pool_max = false;
   int64_t chunk = 1;  // octets of channels in shared memory at a time
 
-  // What ImplicitTile computes.
+  // The same as in ImplicitTile.
   int64_t blocks = 0, shared_bytes = 0, packed = 0;
-  int64_t in_registers = 0;  // octets of the next chunk that a thread holds
-  double products = 0;       // multiplications on tensor cores, with all that only fills tiles up
+  int64_t in_registers = 0;  // octets of the next chunk prefetched per thread
+  double products = 0;       // multiplications on tensor cores, including padding
 };
 
-// A pool behind the convolution and what follows it element by element, and the region without it.
+// A pool after the convolution and its pointwise epilogue, and the region without it.
 struct PooledConvolution {
   plan::Region without;
   const Node* pool = nullptr;
   Convolution::Three window{1, 1, 1};
 };
-// Nothing: there is none, or not one whose windows a tile holds.
+// Empty: no pool, or its windows don't fit a tile.
 std::optional<PooledConvolution> pooled_of(const Graph& graph, const plan::Region& region);
 
-// Nothing: it has no form for the kernel, or no room. `exact`: three products of halves.
+// Empty: not supported by the kernel. `exact`: three products of halves.
 std::optional<ImplicitConvolution> implicit_of(const GpuSpec& gpu, const Convolution& convolution, bool exact,
                                                const std::optional<PooledConvolution>& pooled);
 

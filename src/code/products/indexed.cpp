@@ -6,7 +6,7 @@ namespace stitch::code {
 
 namespace {
 
-// Of a view node's operand, from those of its result.
+// Indices of a view node's operand from those of its result.
 Indices operand_indices(const Graph& graph, const Node& node, const Indices& result) {
   const Shape& shape = graph.type(node.operands[0]).shape;
   Indices out(shape.size());
@@ -56,7 +56,7 @@ std::optional<Joined> find_joined(const RegionRequest& request, ValueId value, I
     const size_t d = static_cast<size_t>(dim < 0 ? dim + std::ssize(indices) : dim);
     const int64_t start = request.graph.type(node.operands[0]).shape[d],
                   rest = request.graph.type(node.operands[1]).shape[d];
-    // An empty cache, and nothing appended to one.
+    // An empty cache, or nothing appended.
     if (start == 0 || rest == 0)
       return find_joined(request, node.operands[start == 0 ? 1 : 0], std::move(indices), variable);
     if (indices[d] != Index::variable(variable, start + rest)) return std::nullopt;

@@ -14,11 +14,11 @@ struct Indexed {
   Index at;  // in the place's elements
 };
 
-// The element of `value` at `indices`, through view nodes back to a place of the request. Nothing: it is
+// The element of `value` at `indices`, through view nodes back to a place of the request. Empty: it is
 // computed inside.
 std::optional<Indexed> find_indexed(const RegionRequest& request, ValueId value, Indices indices);
 
-// The same through a concat of two along `variable`, which is one of `indices`: from `start` on the rest,
+// The same through a concat of two along `variable`, which is one of `indices`: from `start` on the second,
 // where the variable counts from 0 again.
 struct Joined {
   Indexed first;

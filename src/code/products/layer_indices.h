@@ -1,5 +1,4 @@
-// Convolutions of two dimensions as structs of constants, for kernels that walk images themselves
-// (conv_depthwise.h, conv_direct.h).
+// 2-d convolutions as structs of constants, for conv_depthwise.h and conv_direct.h.
 #pragma once
 
 #include <string>
@@ -8,11 +7,11 @@
 
 namespace stitch::code {
 
-// "struct NAME {  // what it is" with the types of elements and indices.
+// "struct NAME {  // description" with element and index types.
 std::string layer_head(const Convolution& convolution, const std::string& name);
 // Sizes, kernel, stride, padding and dilation.
 std::string layer_geometry(const Convolution& convolution);
-// Where an element of x, and of the result, lies.
+// Offsets of elements of x and of the result.
 std::string layer_indices(const Convolution& convolution);
 
 }  // namespace stitch::code

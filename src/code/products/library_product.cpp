@@ -28,7 +28,7 @@ std::string cuda_type(DType dtype) {
 
 namespace {
 
-// A nest of axes as one, where they lie behind each other in this tensor: 0 for none at all.
+// A nest of axes as one, if they are contiguous in this tensor: 0 for none.
 std::optional<int64_t> joined_stride(const Axes& axes, int64_t Axis::*tensor) {
   for (size_t i = 1; i < axes.size(); ++i)
     if (axes[i - 1].*tensor != axes[i].*tensor * axes[i].extent) return std::nullopt;
@@ -163,10 +163,10 @@ RegionCode LibraryProduct::finish(std::string_view idea) {
     epilogue.places.clear();
     return finish_own(idea);
   }
-  // In place, it is read where it is written.
+  // In place, it reads where it writes.
   int64_t from_pitch = in_place ? 0 : dense_pitch();
   std::string from = in_place ? contraction.out.place->pointer : "dense_result";
-  // Vectors of 16 bytes in place; of a result in FP32 that becomes a smaller type, four elements.
+  // 16-byte vectors in place; for an FP32 result converted to a smaller type, four elements.
   bool quads = !contraction.scatter && (result_type == DType::f32 || in_place) &&
                lies_in_quads(contraction, contraction.columns, &Axis::out, contraction.out.offset,
                              16 / size_of(result_type));
@@ -238,7 +238,7 @@ Result<LibraryProduct> library_product(const RegionRequest& request, DType opera
 
   adds = adds && direct && made.turns.empty() && made.result_type != DType::f32;
   auto library = library_epilogue_of(request, made.parts, last, true, adds ? &contraction.out : nullptr);
-  // The bias is known when the program is created, has the result's type and goes along its columns.
+  // The bias is known at create, has the result's type and runs along its columns.
   bool fits = library.has_value();
   if (fits && library->bias) {
     const Place& bias = *library->bias->place;
@@ -248,10 +248,10 @@ Result<LibraryProduct> library_product(const RegionRequest& request, DType opera
   made.finishes = !direct || (!made.epilogue.empty() && !fits);
   if (!made.finishes && library) made.in_library = *library;
   // A product of 16-bit tensors is rounded to their type before its epilogue, as in PyTorch: half the bytes
-  // of one in FP32.
+  // of FP32.
   const DType of_graph = request.graph.type(made.parts.product->results[0]).dtype;
   made.in_place = made.finishes && direct && (made.result_type == DType::f32 || made.result_type == of_graph);
-  // The library adds the bias before it rounds, and the pass has less to do.
+  // The library adds the bias before rounding, and the pass has less to do.
   if (adds && made.in_place && !made.swapped) {
     const Node& product = *made.parts.product;
     const bool biased =

@@ -1,8 +1,8 @@
-// matmul.cublaslt: a product by cuBLASLt, bias and ReLU or tanh-GELU in its epilogue. FP32 exactly in classes
-// strict and default (51 TFLOP/s on an H200), TF32 in tf32 (383), fp16 with FP32 sums in half (757). Tensors
-// of fp16 or bf16 are multiplied as they are, with FP32 sums; a residual is what the library adds the product
-// to. Operands and results that no transposition flag describes are copied; weights in another type or order
-// are packed once. Chosen for every product of some size.
+// matmul.cublaslt: a product by cuBLASLt, with bias and ReLU or tanh-GELU in its epilogue. Exact FP32 in
+// classes strict and default (51 TFLOP/s on an H200), TF32 in tf32 (383), fp16 with FP32 sums in half (757).
+// fp16 and bf16 tensors are multiplied directly, with FP32 sums; the product is accumulated onto a residual.
+// Operands and results that no transposition flag describes are copied; weights in another type or layout are
+// packed once. Chosen for every product of some size.
 #include "code/expression/type.h"
 #include "code/names.h"
 #include "code/products/library_product.h"
@@ -16,7 +16,7 @@ DType operand_type(const RegionRequest& request, DType graph_type) {
   return graph_type == DType::f32 && request.context.numerics == Numerics::half ? DType::f16 : graph_type;
 }
 
-// One operand: as it lies, packed when the program is created, or copied on every run.
+// One operand: in place, packed at create, or copied on every run.
 struct Operand {
   std::string pointer;  // a C expression
   MatrixForm form;      // of (rows, depth), or of (depth, columns)
@@ -33,7 +33,7 @@ Operand prepare(LibraryProduct& made, bool left, DType type) {
     return {view.offset ? format("{} + {}", place.pointer, view.offset) : place.pointer, *form};
   }
   int64_t side = left ? made.rows() : made.columns();
-  // By its side: both may be views of one tensor.
+  // By side: both may be views of one tensor.
   std::string copy = left ? "left_arranged" : "right_arranged",
               function = left ? "arrange_left" : "arrange_right";
   std::string comment = shape_comment({made.batches(), side, made.depth()});

@@ -1,7 +1,7 @@
-// matmul.long: an FP32 product of few results and long sums on fp16 tensor cores at FP32's accuracy, both
-// sides split on their way into shared memory (kernels/matmul_long.h): a segment of the depth a block, added
-// up by the finishing pass. matmul.split_half reads and writes both sides once more before it multiplies
-// them, which is most of its work here. Knob: segments. Chosen where the depth is far larger than both sides.
+// matmul.long: an FP32 product with few results and long sums on fp16 tensor cores at FP32 accuracy, both
+// sides split on their way into shared memory (kernels/matmul_long.h): one segment of the depth per block,
+// summed by the finishing pass. matmul.split_half reads and writes both sides once more, which is most of its
+// work here. Knob: segments. Chosen where the depth is far larger than both sides.
 #include <algorithm>
 #include <cmath>
 
@@ -16,13 +16,13 @@ namespace stitch::code {
 
 namespace {
 
-// As the kernel has them.
+// As in the kernel.
 constexpr int64_t long_tile = 128, long_depth_tile = 32, shortest_long_sum = 256, most_segments = 1024;
 constexpr int64_t long_shared_bytes = 2 * 2 * 2 * 2 * long_tile * (long_depth_tile + 8);
 
 int64_t tiles_along(int64_t count) { return (count + long_tile - 1) / long_tile; }
 
-// A block a multiprocessor: its sums take all of the registers.
+// One block per multiprocessor: its sums take all registers.
 int64_t segment_of(const LibraryProduct& made) {
   const int64_t tiles = made.batches() * tiles_along(made.rows()) * tiles_along(made.columns());
   const int64_t wave = std::max<int64_t>(1, made.request.context.gpu.sms / tiles);
@@ -92,8 +92,7 @@ bool MatmulLong::suits(const plan::Context& context, const plan::Region& region,
   const double batches = size->result / size->rows() / size->columns();
   const double high = std::ceil(size->rows() / long_tile), wide = std::ceil(size->columns() / long_tile);
   if (batches * high * wide > gpu.sms) return false;
-  // mma.sync has about half the rate that libraries reach; sides come from L2 once for each tile of the
-  // other.
+  // mma.sync reaches about half of the libraries' rate; sides come from L2 once per tile of the other.
   constexpr double of_tensor_cores = 0.4, of_l2 = 1.2;
   const double multiplied =
       6 * batches * high * wide * long_tile * long_tile * size->depth() / (of_tensor_cores * gpu.tensor_fp16);

@@ -1,7 +1,6 @@
 // matmul.outer: a product of depth one, out (batch, row, column) = left (batch, row) · right (batch, column).
-// Nothing is summed, so it is bound by writing the result once: a thread an element, neighbours along the
-// columns, the epilogue on the way. A library's tiles would be empty but for one step. Exact in all classes.
-// Chosen for every such product.
+// Bound by writing the result once: one thread per element, adjacent along columns, with the epilogue. A
+// library's tiles would be mostly empty. Exact in all classes. Chosen for every such product.
 #include <array>
 
 #include "code/names.h"

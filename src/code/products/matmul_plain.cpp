@@ -1,6 +1,6 @@
-// matmul.plain: any linear, matmul or einsum, whatever its types and strides, by a tiled kernel on the CUDA
-// cores (kernels/matmul.h). 2·rows·columns·depth FLOP; left is read columns/64 times and right rows/64 times.
-// Chosen where nothing better can: it always works.
+// matmul.plain: any linear, matmul or einsum, of any types and strides, by a tiled kernel on the CUDA cores
+// (kernels/matmul.h). 2·rows·columns·depth FLOP; left is read columns/64 times and right rows/64 times. The
+// fallback.
 #include <array>
 
 #include "base/text.h"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array matrix_products = {Op::linear, Op::matmul, Op::einsum};
 
-// int wherever it reaches: 64-bit divisions cost several times as much.
+// int if possible: 64-bit divisions are several times slower.
 bool fits_int(const Contraction& contraction) {
   constexpr int64_t most = int64_t{1} << 30;
   for (int64_t Axis::*tensor : {&Axis::left, &Axis::right, &Axis::out, &Axis::position})

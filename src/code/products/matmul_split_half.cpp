@@ -1,13 +1,14 @@
-// matmul.split_half: an FP32 product on fp16 tensor cores at FP32's accuracy (kernels/split_half.h has the
-// idea): 252 TFLOP/s at most on an H200 where FP32 has 51. Weights are split once, activations on every run
-// (8 or 10 bytes an element). Knobs:
-//   form          1 deep, 2 large on small, 3 small beside; by itself 3 for few rows and a weight that takes
-//                 longer to read than to multiply, 2 where weights are deep or splitting is most of the work
-//   longest_sum   the most of the depth that is summed without rounding in between; by itself 4096
-//   chunks        pieces of the depth whose sums are added with rounding; by itself as few as that allows
-//   side_by_side  1: the chunks are a batch of products, added up by the finishing pass: for results too
-//                 small to fill the GPU; 0: each is added to the result of those before it
-// Chosen for products of f32 in classes strict and default that are bound by arithmetic.
+// matmul.split_half: an FP32 product on fp16 tensor cores at FP32 accuracy (kernels/split_half.h): up to 252
+// TFLOP/s on an H200, where FP32 has 51. Weights are split once, activations on every run (8 or 10 bytes per
+// element). Knobs:
+//   form          1: one GEMM with K tripled; 2: cross terms, then high · high' accumulated; 3: high and low
+//                 rows stacked. Default: 3 for few rows and a weight that takes longer to read than to
+//                 multiply, 2 for deep weights or if splitting is most of the work
+//   longest_sum   the maximum depth summed without rounding in between (default: 4096)
+//   chunks        pieces of the depth whose sums are added with rounding (default: as few as possible)
+//   side_by_side  1: the chunks are a batch of products, summed by the finishing pass, for results too small
+//                 to fill the GPU; 0: each is accumulated onto the previous ones
+// Chosen for f32 products in classes strict and default that are bound by arithmetic.
 #include "code/expression/type.h"
 #include "code/names.h"
 #include "code/products/library_product.h"
@@ -18,14 +19,14 @@ namespace stitch::code {
 
 namespace {
 
-// Blocks of a pass that splits, for each multiprocessor.
+// Blocks of a splitting pass, per multiprocessor.
 constexpr int64_t split_blocks = 6, most_split_blocks = 8;
-// As kernels/split_half.h has them: SplitFactors, and what stands behind a packed weight.
+// As in kernels/split_half.h: SplitFactors, and the data after a packed weight.
 constexpr int64_t factors_bytes = 28, weight_tail = 2 * (8 + 1056);
 
 int64_t round_up(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
 
-// The depth in pieces, all of one size; the last is filled up with zeros.
+// The depth in pieces of equal size, the last zero-padded.
 struct Chunks {
   int64_t count, depth;
   bool side_by_side;
@@ -36,9 +37,9 @@ Chunks chunks_of(const LibraryProduct& made, const plan::Region& region, bool on
   int64_t tiles = made.batches() * round_up(made.rows(), 128) / 128 * (round_up(made.columns(), 256) / 256);
   int64_t deepest = region.choice("longest_sum", 4096);
   int64_t least = (made.depth() + deepest - 1) / deepest;
-  // Enough tiles for whole waves, as long as chunks stay deep.
+  // Enough tiles for whole waves, while chunks stay deep.
   int64_t wave = std::min(multiprocessors / tiles, made.depth() / 1024);
-  // Short sums of a small result: each by itself would leave most of the GPU idle, and L2 holds all of them.
+  // Short sums of a small result: each alone would leave most of the GPU idle, and L2 holds all of them.
   constexpr int64_t held = 32 << 20;
   const bool small =
       least > 1 && 2 * tiles <= multiprocessors && 4 * least * made.rows() * made.columns() <= held;
@@ -50,29 +51,29 @@ Chunks chunks_of(const LibraryProduct& made, const plan::Region& region, bool on
   return {(made.depth() + depth - 1) / depth, depth, thin};
 }
 
-enum class Form { deep = 1, large_on_small, small_beside };
+enum class Form { deep = 1, accumulated, stacked };
 
-// A side of the product in its split form.
+// One side of the product in split form.
 struct Side {
   bool left;
   bool depth_inside;  // stored as (side, depth)
-  bool quads;         // four neighbours lie side by side, every time
+  bool quads;         // every four elements are contiguous
   int64_t side, parts;
-  int64_t part_depth;  // of a part where it stands between the others
+  int64_t part_depth;  // stride between parts
   bool weight;
   const Place* place;
   std::string type;     // of its SplitOperand
   std::string pointer;  // of its split form
 
   int64_t depth;        // padded
-  int64_t filled_side;  // as the products have it
+  int64_t filled_side;  // in the products
   int64_t padded() const { return depth_inside ? depth : round_up(side, 8); }
   int64_t elements() const { return parts * (depth_inside ? side : depth) * padded(); }
-  // Behind the last element: rows that a product takes along to fill up its result.
+  // After the last element: padding rows read by a product.
   int64_t slack() const { return depth_inside ? parts * padded() * (filled_side - side) : 0; }
-  // From a step of depth to the next.
+  // Stride of the depth.
   int64_t step() const { return depth_inside ? 1 : padded(); }
-  // Where a part begins for the products from this depth on.
+  // Offset of a part for the products from this depth on.
   int64_t offset(int64_t part, int64_t at) const {
     return ((at / part_depth * parts + part) * part_depth + at % part_depth) * step();
   }
@@ -100,7 +101,7 @@ Side side_of(const LibraryProduct& made, bool left, int64_t parts, const Chunks&
   return side;
 }
 
-// How a weight is packed, whatever the region: products that ask for the same share it.
+// The packing of a weight, independent of the region: equal ones are shared.
 std::string what_is_split(const Contraction& c, const Side& side, int64_t elements) {
   int64_t Axis::*tensor = side.left ? &Axis::left : &Axis::right;
   std::string out = format("split {} {} {} {} {} from {}", side.left, side.depth_inside, side.parts,
@@ -112,30 +113,28 @@ std::string what_is_split(const Contraction& c, const Side& side, int64_t elemen
   return out;
 }
 
-// Few rows and a large weight: reading it is most of the work, unless many chunks pass over the result, which
-// is twice as large here.
-bool puts_small_beside(const LibraryProduct& made, const plan::Region& region) {
+// Few rows and a large weight: reading it dominates, unless many chunks pass over the result, which is twice
+// as large here.
+bool stacks_rows(const LibraryProduct& made, const plan::Region& region) {
   if (made.batches() > 1 || !has_depth_inside(made.contraction, true)) return false;
-  if (const int64_t given = region.choice("form", 0))
-    return given == static_cast<int64_t>(Form::small_beside);
+  if (const int64_t given = region.choice("form", 0)) return given == static_cast<int64_t>(Form::stacked);
   return made.rows() <= 128 && made.columns() >= 8192 && chunks_of(made, region, true).depth >= 4096 &&
          made.is_weight(made.contraction.right);
 }
 
 // The other two, measured on an H200: the deep form is up to 10 % faster for weights of 4096 or more, which
-// it makes half as large again, and 12-42 % for depths of 768 to 2048. Where splitting is most of the work it
-// is 14 % slower.
+// it enlarges by half, and 12-42 % for depths of 768 to 2048. If splitting dominates it is 14 % slower.
 Form form_of(const LibraryProduct& made, const plan::Region& region) {
   if (const int64_t given = region.choice("form", 0))
-    return given == static_cast<int64_t>(Form::deep) ? Form::deep : Form::large_on_small;
+    return given == static_cast<int64_t>(Form::deep) ? Form::deep : Form::accumulated;
   const bool left_weight = made.is_weight(made.contraction.left),
              right_weight = made.is_weight(made.contraction.right);
-  if ((left_weight || right_weight) && made.depth() >= 4096) return Form::large_on_small;
+  if ((left_weight || right_weight) && made.depth() >= 4096) return Form::accumulated;
   const int64_t split = (left_weight ? 0 : made.rows()) + (right_weight ? 0 : made.columns());
-  return made.depth() * split >= 8 * made.rows() * made.columns() ? Form::large_on_small : Form::deep;
+  return made.depth() * split >= 8 * made.rows() * made.columns() ? Form::accumulated : Form::deep;
 }
 
-// The products of a run, one after the other.
+// The products of a run, in order.
 class ProductWriter {
  public:
   ProductWriter(LibraryProduct& made, const Side& left, const Side& right, const Chunks& chunks,
@@ -144,8 +143,8 @@ class ProductWriter {
 
   void write(Form form) {
     const int64_t turns = chunks_.side_by_side ? 1 : chunks_.count;
-    if (form == Form::large_on_small) {
-      // Behind the chunks' results, or below them.
+    if (form == Form::accumulated) {
+      // After the chunks' results, or below them.
       const int64_t behind =
           chunks_.side_by_side ? chunks_.count * left_.filled_side * made_.dense_pitch() : 0;
       add({.terms = "small_terms",
@@ -160,12 +159,12 @@ class ProductWriter {
       one.batch = chunks_.side_by_side ? chunks_.count : made_.batches();
       one.right = right_.offset(form == Form::deep ? 0 : 1, at);
       if (form == Form::deep) one.depth *= 3;
-      if (form == Form::small_beside) one.terms = "high_matmul", one.left_rows = 2;
-      if (chunks_.side_by_side || (turn == 0 && form != Form::large_on_small)) one.factors = "first";
-      one.last = turn + 1 == turns && form != Form::small_beside;
+      if (form == Form::stacked) one.terms = "high_matmul", one.left_rows = 2;
+      if (chunks_.side_by_side || (turn == 0 && form != Form::accumulated)) one.factors = "first";
+      one.last = turn + 1 == turns && form != Form::stacked;
       add(one);
     }
-    if (form == Form::small_beside)
+    if (form == Form::stacked)
       add({.terms = "low_matmul",
            .depth = left_.part_depth,
            .result = made_.dense_pitch(),
@@ -179,7 +178,7 @@ class ProductWriter {
     int64_t left = 0, right = 0, result = 0;  // offsets of the first elements
     std::string factors = "second";
     bool last = false;
-    int left_rows = 1;    // 2: both parts of the left side, a row each
+    int left_rows = 1;    // 2: both parts of the left side, one row each
     int result_rows = 1;  // 2: every second row of the result
   };
 
@@ -257,7 +256,7 @@ class MatmulSplitHalf final : public ProductTechnique {
                                                     const plan::Region& region) const override;
   std::optional<plan::Leaner> leaner(const plan::Context& context, const plan::Region& region) const override;
   double scratch_bytes(const plan::Context& context, const plan::Region& region) const override;
-  // Measured on an H200: 0.81 of the bandwidth where operands count, 0.70 where the result does.
+  // Measured on an H200: 0.81 of the bandwidth if operands dominate, 0.70 if the result does.
   plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
     return {0.75 * context.gpu.tensor_fp16 / 3, 0.75, 4};
   }
@@ -300,7 +299,9 @@ std::vector<plan::Knob> MatmulSplitHalf::knobs(const plan::Context& context, con
       {"longest_sum",
        "products summed by tensor cores before FP32 adds the sum up",
        {32, 64, 128, 256, 512, 1024, 2048, 4096}},
-      {"form", "1 one deep product, 2 large terms on small ones, 3 small terms beside large ones", {1, 2, 3}},
+      {"form",
+       "1 one product of triple depth, 2 high terms accumulated onto low ones, 3 high and low rows stacked",
+       {1, 2, 3}},
       {"chunks", "parts of the depth whose sums are added in FP32", {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}},
       {"side_by_side",
        "1: the chunks are a batch of products, for results too small to fill the GPU",
@@ -319,7 +320,7 @@ std::optional<plan::TruncatedSums> MatmulSplitHalf::truncated_sums(const plan::C
   return plan::TruncatedSums{size->depth(), size->left_is_weight || size->right_is_weight, "longest_sum"};
 }
 
-// A deep product reads the large part of a weight twice, and has it twice: 6 bytes where FP32 has 4.
+// A deep product reads and stores the high part of a weight twice: 6 bytes where FP32 has 4.
 std::optional<plan::Leaner> MatmulSplitHalf::leaner(const plan::Context& context,
                                                     const plan::Region& region) const {
   const std::optional<ProductSize> size = product_size(context.graph, region);
@@ -327,17 +328,17 @@ std::optional<plan::Leaner> MatmulSplitHalf::leaner(const plan::Context& context
     return std::nullopt;
   const double split = size->left_is_weight ? size->columns() : size->rows();
   if (size->depth() >= 4096 || size->depth() * split >= 8 * size->rows() * size->columns())
-    return std::nullopt;  // as form_of has it
-  return plan::Leaner{"form", static_cast<int64_t>(Form::large_on_small),
+    return std::nullopt;  // as in form_of
+  return plan::Leaner{"form", static_cast<int64_t>(Form::accumulated),
                       2 * (size->left_is_weight ? size->left : size->right),
                       size->left_is_weight ? size->left_weight : size->right_weight};
 }
 
-// Activations in parts, and a result that is finished by another pass.
+// Activations in parts, and a result finished by another pass.
 double MatmulSplitHalf::scratch_bytes(const plan::Context& context, const plan::Region& region) const {
   const std::optional<ProductSize> size = product_size(context.graph, region);
   if (!size) return 0;
-  const double parts = region.choice("form", 0) == static_cast<int64_t>(Form::large_on_small) ? 2 : 3;
+  const double parts = region.choice("form", 0) == static_cast<int64_t>(Form::accumulated) ? 2 : 3;
   const double split = (size->left_is_weight ? 0 : size->left) + (size->right_is_weight ? 0 : size->right);
   return 2 * parts * split + 4 * size->result;
 }
@@ -345,17 +346,17 @@ double MatmulSplitHalf::scratch_bytes(const plan::Context& context, const plan::
 Result<RegionCode> MatmulSplitHalf::write_region(const RegionRequest& request) const {
   STITCH_TRY(LibraryProduct made, library_product(request, DType::f32, false));
   const plan::Region& region = request.region;
-  const bool beside = puts_small_beside(made, region);
-  const Chunks chunks = chunks_of(made, region, beside);
-  const Form form = beside ? Form::small_beside : form_of(made, region);
+  const bool stacked = stacks_rows(made, region);
+  const Chunks chunks = chunks_of(made, region, stacked);
+  const Form form = stacked ? Form::stacked : form_of(made, region);
   const int64_t parts = form == Form::deep ? 3 : 2;
   Side left = side_of(made, true, parts, chunks), right = side_of(made, false, parts, chunks);
   for (const Side* side : {&left, &right})
     if (side->place->dtype != DType::f32) return not_for(region, "reads f32 only");
-  // Of constants alone: it runs once, when the program is created, and nothing is worth packing before.
+  // Constants only: it runs once, at create, so nothing is worth packing.
   if (left.weight && right.weight) left.weight = right.weight = false;
-  if (chunks.side_by_side) made.add_up(chunks.count + (form == Form::large_on_small));
-  if (beside) {
+  if (chunks.side_by_side) made.add_up(chunks.count + (form == Form::accumulated));
+  if (stacked) {
     made.add_up(2);
     made.enlarged = 2048;
   }
@@ -389,7 +390,7 @@ Result<RegionCode> MatmulSplitHalf::write_region(const RegionRequest& request) c
                   {2 * sms, 4 * sms, split_blocks * sms, most_blocks}, split_blocks * sms);
   made.signature.add(Signature::members, "int", blocks, "of a pass that splits");
   std::string splits, factor = literal(made.in_library.scale, DType::f32);
-  // Who is split first leaves its scale: a weight behind its numbers.
+  // The first to be split stores its scale: a weight after its numbers.
   std::string scale = format("&{}->scale", factors);
   Side* last = left.weight ? &right : &left;
   for (Side* side : {&right, &left}) {
@@ -428,9 +429,9 @@ Result<RegionCode> MatmulSplitHalf::write_region(const RegionRequest& request) c
 
   ProductWriter(made, left, right, chunks, factors).write(form);
   return made.finish(format("Each side split into two fp16 matrices, {} on tensor cores with FP32 sums{}.",
-                            form == Form::deep             ? "one deep product"
-                            : form == Form::large_on_small ? "the small terms and the large ones"
-                                                           : "small terms beside the large ones",
+                            form == Form::deep          ? "one product of triple depth"
+                            : form == Form::accumulated ? "the low terms, then the high ones"
+                                                        : "high and low rows stacked",
                             chunks.count > 1 ? format(", {} chunks of the depth", chunks.count) : ""));
 }
 

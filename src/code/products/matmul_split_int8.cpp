@@ -1,12 +1,11 @@
-// matmul.split_int8: an FP32 product as one fp16 product of the large terms and one int8 product of the small
-// ones (kernels/split_int8.h has the idea): two thirds of what matmul.split_half multiplies, as many bytes.
-// Weights are split once, activations on every run (8 bytes an element, 12 where depth doesn't lie inside). A
-// pass adds the two results up, with the scale of each row and column, and applies the epilogue. Rows whose
-// largest magnitude is more than nine times the root mean square of what isn't zero in them are multiplied
-// again in pairs of TF32.
-// Left rows have their means taken off, so that sums may be long whatever the signs. Knobs:
-//   longest_sum  the most of the depth that fp16's tensor cores sum without rounding in between (4096)
-// Chosen for large products of f32 in classes strict and default that are bound by arithmetic.
+// matmul.split_int8: an FP32 product as one fp16 product of the high terms and one int8 product of the low
+// ones (kernels/split_int8.h): two thirds of the multiplications of matmul.split_half, as many bytes. Weights
+// are split once, activations on every run (8 bytes per element, 12 if the depth isn't contiguous). A pass
+// adds the two results with the scale of each row and column and applies the epilogue. Rows whose largest
+// magnitude exceeds nine times the root mean square of their non-zeros are multiplied again in pairs of TF32.
+// The mean of each left row is subtracted first, so that sums may be long with any signs. Knobs:
+//   longest_sum  the maximum depth summed by fp16 tensor cores without rounding in between (4096)
+// Chosen for large f32 products in classes strict and default that are bound by arithmetic.
 #include <algorithm>
 
 #include "code/loops/kernel.h"
@@ -19,17 +18,17 @@ namespace stitch::code {
 
 namespace {
 
-constexpr int64_t deepest = 65'000;  // sums of int8 products twice as long stay within int32
-constexpr int64_t shallowest = 128;  // what was seen of columns has room in them
+constexpr int64_t deepest = 65'000;  // int8 sums of twice that length fit into int32
+constexpr int64_t shallowest = 128;  // the columns' statistics must fit
 
-// As kernels/split_int8.h has it.
+// As in kernels/split_int8.h.
 struct Int8Side {
   bool left, depth_inside, quads, weight;
-  int64_t rows, depth;  // of all batches; filled up
+  int64_t rows, depth;  // of all batches; padded
   const Place* place;
   std::string type;                                                 // of its Int8Operand
   std::string pointer;                                              // of its split form
-  int64_t elements() const { return 2 * rows * depth + 4 * rows; }  // of fp16, scales and means behind
+  int64_t elements() const { return 2 * rows * depth + 4 * rows; }  // in fp16, followed by scales and means
 };
 
 Int8Side int8_side(const LibraryProduct& made, bool left) {
@@ -48,7 +47,7 @@ Int8Side int8_side(const LibraryProduct& made, bool left) {
   return side;
 }
 
-// How a weight is packed, whatever the region: products that ask for the same share it.
+// The packing of a weight, independent of the region: equal ones are shared.
 std::string what_int8_has(const Contraction& c, const Int8Side& side) {
   int64_t Axis::*tensor = side.left ? &Axis::left : &Axis::right;
   std::string out = format("int8 {} {} {} {} from {}", side.left, side.depth_inside, side.rows, side.depth,
@@ -60,8 +59,8 @@ std::string what_int8_has(const Contraction& c, const Int8Side& side) {
   return out;
 }
 
-// Of an operand that isn't counted in 32 bits the library's kernels for int8 take twice as long: 128 x 32768
-// x 65536 in 1.24 ms on an H200, a quarter of it in 0.14.
+// With operands that need 64-bit offsets the library's int8 kernels take twice as long: 128 x 32768 x 65536
+// in 1.24 ms on an H200, a quarter of it in 0.14.
 int64_t columns_at_once(const LibraryProduct& made, int64_t depth) {
   constexpr int64_t most = int64_t{1} << 30;
   if (made.batches() > 1 || made.columns() * depth < 2 * most) return made.columns();
@@ -71,8 +70,8 @@ int64_t columns_at_once(const LibraryProduct& made, int64_t depth) {
   return made.columns();
 }
 
-// Rows with outliers are multiplied twice: a softmax's, gated values, features of a trained model's norms.
-// What comes from outside, zeros behind a ReLU and bounded values seldom have any.
+// Rows with outliers are multiplied twice: softmax outputs, gated values, normalised features of a trained
+// model. Inputs, zeros after a ReLU and bounded values seldom have any.
 bool is_tame(const Graph& graph, ValueId side) {
   if (graph[side].role != Role::result) return true;
   return std::ranges::any_of(graph.nodes, [&](const Node& node) {
@@ -100,8 +99,8 @@ class MatmulSplitInt8 final : public ProductTechnique {
   }
   std::optional<plan::TruncatedSums> truncated_sums(const plan::Context& context,
                                                     const plan::Region& region) const override;
-  // Computed for depth 4096: 1.8e-6 to 2.9e-6 with weights spread evenly, as layers are initialised, and
-  // 2.8e-6 to 3.9e-6 with normal ones.
+  // Computed for depth 4096: 1.8e-6 to 2.9e-6 with uniform weights, as layers are initialised, and 2.8e-6 to
+  // 3.9e-6 with normal ones.
   double added_error(const plan::Context&, const plan::Region&) const override { return 3e-6; }
   plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
     return {0.75 * context.gpu.tensor_fp16 / 2, 0.75, 5};
@@ -136,8 +135,8 @@ Result<void> MatmulSplitInt8::accepts_region(const plan::Context& context, const
 bool MatmulSplitInt8::suits(const plan::Context& context, const plan::Region& region,
                             const plan::Offer&) const {
   if (context.numerics != Numerics::strict && context.numerics != Numerics::standard) return false;
-  // Errors are in proportion to a whole row: an allclose element by element rejects the small results, beside
-  // a triangle's edge or of sums that cancel.
+  // Errors are relative to a whole row: an elementwise allclose rejects small results, near a triangle's edge
+  // or of sums that cancel.
   if (context.torch.as_pytorch) return false;
   const std::optional<ProductSize> size = product_size(context.graph, region);
   if (!size || (size->left_is_weight && size->right_is_weight)) return false;
@@ -171,7 +170,7 @@ Result<RegionCode> MatmulSplitInt8::write_region(const RegionRequest& request) c
   Int8Side left = int8_side(made, true), right = int8_side(made, false);
   for (const Int8Side* side : {&left, &right})
     if (side->place->dtype != DType::f32) return not_for(request.region, "reads f32 only");
-  // Of constants alone: it runs once, when the program is created, and nothing is worth packing before.
+  // Constants only: it runs once, at create, so nothing is worth packing.
   if (left.weight && right.weight) left.weight = right.weight = false;
   made.add_up(2);
   made.reserve_result();
@@ -208,7 +207,7 @@ Result<RegionCode> MatmulSplitInt8::write_region(const RegionRequest& request) c
     made.code.packed.push_back(std::move(packed));
   }
 
-  // A product of the library's, from this depth on.
+  // A library product from this depth on.
   struct Part {
     std::string name;
     int64_t depth, at = 0;

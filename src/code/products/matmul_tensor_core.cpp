@@ -1,10 +1,9 @@
-// matmul.tensor_core: an FP32 product on tensor cores at FP32's accuracy, each number as two of TF32, in one
-// kernel (kernels/matmul_tensor_core.h): any strides and batches, the epilogue on the way. Nothing is split
-// in memory before, as matmul.split_half does it, and no pass over the result follows, as behind a library's
-// product: it is for products that are bound by their bytes. cuBLASLt takes 3.4 times as long as those for
-// 2048 x 100 rows of 512 numbers times 48 columns, and 4 times for 16384 products of 3 x 3 by 3 x 1024
-// (H200). Chosen for batches of small products and for few columns or rows. Knobs: row_tiles, column_tiles,
-// stages.
+// matmul.tensor_core: an FP32 product on tensor cores at FP32 accuracy, each number as two of TF32, in one
+// kernel (kernels/matmul_tensor_core.h): any strides and batches, with the epilogue. No splitting pass as in
+// matmul.split_half and no pass over the result as after a library: for products bound by their bytes.
+// cuBLASLt takes 3.4 times as long as these for 2048 x 100 rows of 512 numbers times 48 columns, and 4 times
+// for 16384 products of 3 x 3 by 3 x 1024 (H200). Chosen for batches of small products and for few columns or
+// rows. Knobs: row_tiles, column_tiles, stages.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -23,7 +22,7 @@ namespace {
 
 constexpr std::array contractions = {Op::linear, Op::matmul, Op::einsum};
 
-// As the kernel has them.
+// As in the kernel.
 struct ProductTiles {
   int64_t warp_rows = 4, warp_columns = 1, row_tiles = 1, column_tiles = 1, depth_tile = 32, stages = 1;
   int64_t rows() const { return 16 * row_tiles * warp_rows; }
@@ -40,11 +39,10 @@ struct Extents {
   }
 };
 
-// What tensor cores take, and what both sides' tiles take on their way from L2. Guesses, but for the first:
-// mma.sync has about half the rate that libraries reach by wgmma. Sides that are loaded and split for few
-// sums cost more than the sums.
+// Time on tensor cores, and of both sides' tiles from L2. Guesses, except for the first: mma.sync has about
+// half the rate that libraries reach with wgmma. Sides loaded and split for few sums cost more than the sums.
 double seconds_of(const GpuSpec& gpu, const Extents& size, const ProductTiles& tiles) {
-  constexpr double of_tensor_cores = 0.48, of_l2 = 1.4, load = 0.25, beside = 0.2;
+  constexpr double of_tensor_cores = 0.48, of_l2 = 1.4, load = 0.25, exposed = 0.2;
   const auto row_tiles = static_cast<double>(tiles.row_tiles),
              column_tiles = static_cast<double>(tiles.column_tiles);
   const double sums = row_tiles * column_tiles,
@@ -59,11 +57,11 @@ double seconds_of(const GpuSpec& gpu, const Extents& size, const ProductTiles& t
   const double filled = std::min(1.0, blocks / (2.0 * gpu.sms));
   const double multiplied = busy * operations / (of_tensor_cores * gpu.tensor_tf32),
                loaded = moved / (of_l2 * gpu.bandwidth);
-  return (std::max(multiplied, loaded) + beside * std::min(multiplied, loaded)) / filled;
+  return (std::max(multiplied, loaded) + exposed * std::min(multiplied, loaded)) / filled;
 }
 
 ProductTiles best_tiles(const GpuSpec& gpu, const plan::Region& region, const Extents& size) {
-  constexpr int64_t most_sums = 12;  // of a warp: twice 48 registers, where sums are folded
+  constexpr int64_t most_sums = 12;  // per warp: twice 48 registers, when sums are folded
   ProductTiles best;
   double least = INFINITY;
   for (auto [warp_rows, warp_columns] : {std::pair{4, 1}, {2, 2}, {1, 4}})
@@ -77,7 +75,7 @@ ProductTiles best_tiles(const GpuSpec& gpu, const plan::Region& region, const Ex
         if (const double seconds = seconds_of(gpu, size, tiles); seconds < least)
           least = seconds, best = tiles;
       }
-  // Short sums come in at once; of long ones two tiles are on their way while a third is multiplied.
+  // Short sums are loaded at once; for long ones two tiles are in flight while a third is multiplied.
   constexpr int64_t at_once = 64;
   if (size.depth <= at_once)
     best.depth_tile = shared_memory::rounded_up(std::max<int64_t>(size.depth, 1), 8);
@@ -158,7 +156,7 @@ Result<void> MatmulTensorCore::accepts_storage(const plan::Context& context, con
   return {};
 }
 
-// Bound by bytes: where arithmetic counts, libraries have wgmma, on fp16 parts.
+// Bound by bytes: if arithmetic dominates, libraries have wgmma, on fp16 parts.
 bool MatmulTensorCore::suits(const plan::Context& context, const plan::Region& region,
                              const plan::Offer&) const {
   if (context.numerics != Numerics::strict && context.numerics != Numerics::standard) return false;
@@ -168,10 +166,10 @@ bool MatmulTensorCore::suits(const plan::Context& context, const plan::Region& r
   const GpuSpec& gpu = context.gpu;
   const Extents extents(made->all.steps[0]);
   constexpr int64_t few = 96;
-  constexpr double worth_it = 4e-6;  // below, launches are all that counts
+  constexpr double worth_it = 4e-6;  // below, launches dominate
   const ProductTiles tiles = best_tiles(gpu, region, extents);
   if (extents.batches == 1 && std::min(extents.rows, extents.columns) > few) return false;
-  if (extents.blocks(tiles) < 4.0 * gpu.sms) return false;  // libraries share the depth
+  if (extents.blocks(tiles) < 4.0 * gpu.sms) return false;  // libraries split the depth
   const double bytes =
       4 * (size->left + size->right + size->result) / (plan::streaming_share * gpu.bandwidth);
   const double own = std::max(bytes, seconds_of(gpu, extents, tiles));

@@ -1,8 +1,7 @@
-// matmul.thin: a linear of 13 to 64 rows of FP32 on tensor cores at FP32's accuracy, by three TF32 products
-// (kernels/conv_pointwise_nhwc.h): a classifier behind a network of a few images. The weight is read where it
-// lies, once for 32 rows, and split on the way: no copy, no second pass for the epilogue. cuBLASLt's FP32
-// kernel and its sum of slices take 16 us for 16 rows of 960 numbers to 1280 on an H200; the weight's bytes
-// take 1.2.
+// matmul.thin: a linear of 13 to 64 FP32 rows on tensor cores at FP32 accuracy, by three TF32 products
+// (kernels/conv_pointwise_nhwc.h): a classifier on a few images. The weight is read in place, once per 32
+// rows, and split in registers: no copy, no second pass for the epilogue. cuBLASLt's FP32 kernel and its sum
+// of slices take 16 us for 16 rows of 960 numbers to 1280 on an H200; the weight's bytes take 1.2.
 #include <array>
 
 #include "code/loops/kernel.h"
@@ -27,7 +26,7 @@ class MatmulThin final : public ProductTechnique {
     return "FP32 products of 13 to 64 rows on tensor cores at FP32's accuracy, weights read without packing";
   }
   plan::Kind kind() const override { return plan::Kind::product; }
-  // Larger weights keep a library's tiles busy.
+  // Larger weights fill a library's tiles.
   bool suits(const plan::Context& context, const plan::Region& region, const plan::Offer&) const override {
     constexpr int64_t most_weight = int64_t{4} << 20;
     const auto parts = parts_of(context.graph, region, linear_ops);
@@ -46,7 +45,7 @@ class MatmulThin final : public ProductTechnique {
   Result<RegionCode> write_region(const RegionRequest& request) const override;
 };
 
-// Rows behind rows of f32, for all that it reads and writes.
+// Whether everything it reads and writes is dense f32 rows.
 bool lies_densely(const RegionRequest& request, const Parts& parts) {
   auto dense = [](const View& view) {
     return view.contiguous() && view.offset == 0 && view.place->dtype == DType::f32;
@@ -80,7 +79,7 @@ Result<void> MatmulThin::accepts_region(const plan::Context& context, const plan
 
 Result<RegionCode> MatmulThin::write_region(const RegionRequest& request) const {
   STITCH_TRY(Parts parts, parts_of(request.graph, request.region, linear_ops));
-  // Layouts are chosen later: what they store otherwise, any product takes.
+  // Layouts are chosen later: for others, fall back to the plain product.
   if (!lies_densely(request, parts)) return matmul_plain().write(request);
   auto x = find_view(request, parts.product->operands[0]),
        weight = find_view(request, parts.product->operands[1]);

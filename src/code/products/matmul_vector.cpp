@@ -1,7 +1,6 @@
-// matmul.vector: a product with at most 12 rows or columns, at the speed of its bytes
-// (kernels/matmul_vector.h has the idea), or at most 6 of fp16 or bf16. 2·12 FLOP at most for an element:
-// far below what CUDA cores can do meanwhile. Chosen for matrix times vector, and times a few vectors, where
-// the sums are long; tiles of a library's product would be mostly empty. Exact in all classes.
+// matmul.vector: a product with at most 12 rows or columns, or at most 6 in fp16 or bf16, bound by its bytes
+// (kernels/matmul_vector.h). At most 2·12 FLOP per element: far below the CUDA cores' rate. Chosen for matrix
+// times one or a few vectors with long sums; a library's tiles would be mostly empty. Exact in all classes.
 #include <algorithm>
 
 #include "code/names.h"
@@ -17,7 +16,7 @@ constexpr int64_t most_thin = 12, most_thin_of_halves = 6;  // shared memory of 
 
 int64_t rows_together(int64_t thin) { return thin <= 4 ? 4 : 2; }
 
-// Blocks enough for a few waves, segments long enough to be worth a block.
+// Blocks for a few waves, segments long enough to be worth a block.
 int64_t segment_depth(const GpuSpec& gpu, const Contraction& c, int64_t wide, int64_t thin,
                       bool depth_inside) {
   int64_t depth = extent(c.depth);
@@ -25,8 +24,8 @@ int64_t segment_depth(const GpuSpec& gpu, const Contraction& c, int64_t wide, in
   int64_t groups = (wide + together - 1) / together * extent(c.batch);
   int64_t least = depth_inside ? 2048 : 64, most = depth_inside ? 8192 : 1024;
   int64_t segments = std::max<int64_t>((8 * gpu.sms + groups - 1) / groups, depth / most);
-  // A second pass is a launch more, which one step of decoding feels: two microseconds, in which an H200
-  // reads 8 MB. Of 16-bit numbers a thread has twice as many on their way.
+  // A second pass is another launch, which matters in a decoding step: two microseconds, in which an H200
+  // reads 8 MB. With 16-bit numbers a thread has twice as many in flight.
   const bool many = groups >= 2 * gpu.sms,
              is_short = depth_inside && groups >= gpu.sms && depth <= (many ? 8192 : 4096);
   if (is_short || (many && size_of(c.left.place->dtype) == 2)) segments = 1;
@@ -77,7 +76,7 @@ Result<void> MatmulVector::accepts_region(const plan::Context& context, const pl
   auto elements = [&](ValueId id) { return graph.type(id).elements(); };
   int64_t left = elements(product->operands[0]), right = elements(product->operands[1]),
           result = elements(product->results[0]);
-  // As contract() has it: a batch that one side has only once is rows or columns of the other.
+  // As in contract(): a batch dimension that one side lacks is rows or columns of the other.
   int64_t depth = graph.type(product->operands[0]).shape.back();
   int64_t multiplications = result * depth;
   int64_t rows = multiplications / right, columns = multiplications / left;

@@ -14,9 +14,9 @@ constexpr int64_t depth_choices[] = {1, 2, 4, 8};
 
 int64_t tiles_for(int64_t count, int64_t by) { return (count + by - 1) / by; }
 
-// Clocks until the last warp is done: what one warp waits for, and a warp scheduler's share of the work.
-// Fitted to 16 products of mobile networks on an H200, with 9 to 14 tiles each: what it takes is 8 % slower
-// than the best of them, on average. 32 pixels a warp were never faster than 16.
+// Cycles until the last warp is done: one warp's latency, and a warp scheduler's share of the work. Fitted to
+// 16 products of mobile networks on an H200, with 9 to 14 tiles each: the chosen tile is 8 % slower than the
+// best, on average. 32 pixels per warp were never faster than 16.
 struct TimedTiles {
   NhwcTiles tiles;
   double clocks = 0;
@@ -63,11 +63,11 @@ NhwcTiles nhwc_tiles(const plan::Context& context, const plan::Region& region, i
   return tiles;
 }
 
-// Seven products of networks that the clocks weren't fitted to: 10 to 20 % under what they took with few
-// pixels, 34 and 48 % over it with many.
+// On seven products of other networks: 10 to 20 % below the measured times with few pixels, 34 and 48 % above
+// with many.
 double nhwc_seconds(const plan::Context& context, int64_t pixels, int64_t channels, int64_t filters,
                     DType type, bool exact) {
-  constexpr double clock = 1.9e9;  // of the GPU that was measured
+  constexpr double clock = 1.9e9;  // of the measured GPU
   return best_tiles(pixels, channels, filters, type, exact, context.gpu.sms).clocks / clock;
 }
 

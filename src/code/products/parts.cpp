@@ -42,7 +42,7 @@ Result<Parts> parts_of(const Graph& graph, const plan::Region& region, std::span
     return not_for(region, format("can't make {} of a product of {}", name(last), name(product)));
   if (!parts.after.empty() && (region.writes.size() != 1 || region.writes[0] != parts.result))
     return not_for(region, "writes only what its last node makes");
-  // Products look at their views themselves: they may read some that convolutions can't.
+  // Products check their views themselves: they can read some that convolutions can't.
   if (info(parts.product->op).family == Family::convolution)
     STITCH_CHECK(accepts_views(graph, region, parts));
   return parts;
@@ -50,7 +50,7 @@ Result<Parts> parts_of(const Graph& graph, const plan::Region& region, std::span
 
 namespace {
 
-// The strides of the result before `after`, if strides can say it.
+// The strides of the result before `after`, if it has strides.
 std::optional<View> strided_result(const Graph& graph, const Parts& parts, View view) {
   for (auto node = parts.after.rbegin(); node != parts.after.rend(); ++node) {
     if ((*node)->op == Op::permute) {

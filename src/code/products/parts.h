@@ -1,4 +1,4 @@
-// A region of one product: views of its operands, the product, and what follows it element by element.
+// A region of one product: views of its operands, the product, and its pointwise epilogue.
 #pragma once
 
 #include <functional>
@@ -17,17 +17,16 @@ struct Parts {
       ValueId::none;  // what the region writes: the product's first result, or the last of `after`
 };
 
-// Errors say why the region is no such thing.
-// `joins`: operands may be concatenated of others.
+// Errors say why the region has another form. `joins`: operands may be concatenations.
 Result<Parts> parts_of(const Graph& graph, const plan::Region& region, std::span<const Op> products,
                        bool joins = false);
 
 // The indices of a permute's or reshape's result from those of its operand.
 Indices through_view(const Graph& graph, const Node& node, const Indices& operand);
 
-// Where the product's own result lies, seen through the views that follow it.
+// Where the product's own result is stored, through the views that follow it.
 struct ResultPlace {
-  View view;  // in the product's shape; of dense strides where no strides can say it, and then:
+  View view;  // in the product's shape; dense if no strides describe it, and then:
   std::function<Index(const Index& position)> scatter;  // from the row-major position to the element's place
 };
 Result<ResultPlace> result_place(const RegionRequest& request, const Parts& parts);

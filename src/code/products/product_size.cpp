@@ -11,7 +11,7 @@ namespace stitch::code {
 
 namespace {
 
-// What a value is a view of inside the region.
+// The source of a view inside the region.
 ValueId viewed(const Graph& graph, const plan::Region& region, ValueId value) {
   for (auto n = region.nodes.rbegin(); n != region.nodes.rend(); ++n) {
     const Node& node = graph.nodes[static_cast<size_t>(*n)];
@@ -23,20 +23,20 @@ bool is_weight(const Graph& graph, const plan::Region& region, ValueId value) {
   return graph[value].has_data() && std::ranges::find(region.reads, value) == region.reads.end();
 }
 
-// How well tiles of the result fill the machine.
+// How well tiles of the result fill the GPU.
 double filled(const GpuSpec& gpu, const ProductSize& size) {
   const double sms = gpu.sms;
   const double batches = size.left * size.right * size.result / size.multiplications / size.multiplications;
   const double tiles = batches * std::ceil(size.rows() / 128) * std::ceil(size.columns() / 128);
-  // Where tiles are few, libraries split the depth.
+  // With few tiles, libraries split the depth.
   return tiles < sms ? std::min(1.0, std::max(tiles / sms, size.depth() / 8192))
                      : tiles / (std::ceil(tiles / sms) * sms);
 }
 
 double bandwidth(const GpuSpec& gpu) { return plan::streaming_share * gpu.bandwidth; }
 
-// Results are written when all their sums are made, which little hides: 32768 x 32768 x 64 takes 4.0 ms in
-// FP32 on an H200, of which arithmetic is 2.7.
+// Results are stored after all their sums, which little hides: 32768 x 32768 x 64 takes 4.0 ms in FP32 on an
+// H200, of which arithmetic is 2.7.
 double product_seconds(const GpuSpec& gpu, const ProductSize& size, double flops, double rate,
                        double operand_bytes) {
   return std::max(flops / (rate * filled(gpu, size)),
@@ -70,7 +70,7 @@ double fp32_seconds(const GpuSpec& gpu, const ProductSize& size) {
   return product_seconds(gpu, size, 2 * size.multiplications, gpu.fp32_products, 4);
 }
 
-// Activations are read and written in three parts; then tensor cores multiply three times as much.
+// Activations are read and written in three parts, and tensor cores multiply three times as much.
 double split_seconds(const GpuSpec& gpu, const ProductSize& size) {
   const double splits = (size.left_is_weight ? 0 : size.left) + (size.right_is_weight ? 0 : size.right);
   const double kernels = 2.0 * !size.left_is_weight + 2.0 * !size.right_is_weight;
@@ -78,7 +78,7 @@ double split_seconds(const GpuSpec& gpu, const ProductSize& size) {
          10 * splits / bandwidth(gpu) + kernels * gpu.kernel_overhead;
 }
 
-// One product of fp16, one of int8 of twice the depth at twice the rate; then both results become one.
+// An fp16 product, and an int8 product of twice the depth at twice the rate; then both results are combined.
 double int8_seconds(const GpuSpec& gpu, const ProductSize& size) {
   const double splits = (size.left_is_weight ? 0 : size.left) + (size.right_is_weight ? 0 : size.right);
   const double kernels = 3.0 + !size.left_is_weight + !size.right_is_weight;

@@ -1,4 +1,4 @@
-// How large a product is, and what it takes in FP32 and split into fp16 parts: for choosing between the two.
+// A product's size, and its time in FP32 and split into fp16 parts, to choose between them.
 #pragma once
 
 #include <optional>
@@ -12,14 +12,14 @@ struct ProductSize {
   double left, right, result;  // elements
   double multiplications;
   bool left_is_weight, right_is_weight;
-  ValueId left_weight, right_weight;  // what they are views of
+  ValueId left_weight, right_weight;  // the sources of their views
 
-  // Whatever is batched: elements that share nothing with the other side count once.
+  // With batches: elements that share nothing with the other side count once.
   double rows() const { return multiplications / right; }
   double columns() const { return multiplications / left; }
   double depth() const { return multiplications / result; }
 };
-// Nothing: it isn't one product of two operands.
+// Empty: not one product of two operands.
 std::optional<ProductSize> product_size(const Graph& graph, const plan::Region& region);
 
 double fp32_seconds(const GpuSpec& gpu, const ProductSize& size);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array rnn_ops = {Op::rnn};
 
-// Places that kernels take as plain rows: dense, in the graph's own type.
+// Places that kernels read as plain rows: dense, in the graph's type.
 Result<const Place*> dense_operand(const RegionRequest& request, ValueId value) {
   auto view = find_view(request, value);
   const Value& named = request.graph[value];

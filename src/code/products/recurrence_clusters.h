@@ -1,4 +1,4 @@
-// How a layer of a recurrence is spread over clusters of blocks, by a model of its clocks.
+// How a layer of a recurrence is distributed over clusters of blocks, by a model of its cycles.
 #pragma once
 
 #include <optional>
@@ -9,14 +9,14 @@
 namespace stitch::code {
 
 struct Clusters {
-  int64_t layers_at_once = 1;  // the others wait for a launch of their own
+  int64_t layers_at_once = 1;  // the others need separate launches
   int64_t blocks = 1;          // of a cluster: they share a layer's units
-  int64_t samples = 1;         // of the batch, that a cluster computes
+  int64_t samples = 1;         // per cluster
 
-  double clocks = 0;  // expected, for everything
+  double clocks = 0;  // expected, in total
 };
 
-// The fastest; nothing, if the weights don't fit into registers or the GPU has no clusters.
+// The fastest; empty if the weights don't fit into registers or the GPU has no clusters.
 std::optional<Clusters> clusters_of(const Recurrence& recurrence, const GpuSpec& gpu);
 
 }  // namespace stitch::code

@@ -8,21 +8,19 @@ namespace {
 
 int64_t up(int64_t count, int64_t by) { return (count + by - 1) / by; }
 
-// Registers a thread may have, by the warps of its block: each quarter of a multiprocessor has 512 for a
-// lane.
+// Registers per thread, by the warps of its block: each quarter of a multiprocessor has 512 per lane.
 int64_t registers(int64_t warps) { return warps <= 8 ? 255 : warps <= 12 ? 168 : warps <= 16 ? 128 : 0; }
 
-// Measured on an H200 as a whole, not one by one: bare exchanges take 0.69 us a step with 2 blocks and 0.92
-// us with 64, an LSTM of 6 layers 3.9 us, and more lanes a unit win although a few registers spill. Clocks
-// from publishing a state until all blocks have it in shared memory; for the cell and the barriers; for every
-// 16 bytes that a lane fetches; for a batch of loads that goes out at once; and what each block adds to the
-// waiting.
+// Fitted as a whole on an H200: bare exchanges take 0.69 us per step with 2 blocks and 0.92 us with 64, an
+// LSTM of 6 layers 3.9 us, and more lanes per unit win although a few registers spill. Cycles from publishing
+// a state until all blocks have it in shared memory; for the cell and the barriers; for every 16 bytes that a
+// lane fetches; for a batch of loads issued together; and per block that is waited for.
 constexpr double exchange_clocks = 1400, cell_clocks = 400, clocks_a_fetch = 8, clocks_a_batch = 1000,
                  clocks_a_block = 2;
 constexpr int64_t spare_registers = 24;
 constexpr int64_t spare_shared_bytes = 7 * 1024;
 
-// Works out `spread`'s clocks; false: it doesn't fit.
+// Estimates `spread`'s cycles; false: it doesn't fit.
 bool estimate(const Recurrence& r, const GpuSpec& gpu, Spread& spread) {
   int64_t sums = r.kind == "gru" ? 4 : r.gates, quads = up(spread.samples, 4);
   int64_t width = r.directions * r.hidden, features = r.layers > 1 ? std::max(r.input, width) : r.input;
@@ -34,14 +32,14 @@ bool estimate(const Recurrence& r, const GpuSpec& gpu, Spread& spread) {
   if (2 * rows * (quads | 1) * 16 > gpu.shared_per_block - spare_shared_bytes) return false;
   int64_t states_a_lane = up(r.hidden * quads, 32 * spread.state_warps);
   int64_t inputs_a_lane = up(features * quads, 32 * spread.input_warps);
-  if (states_a_lane > 24) return false;  // more loads than a lane can have under way
+  if (states_a_lane > 24) return false;  // more loads than a lane can have in flight
   int64_t compute_warps = up(up(spread.units, spread.units_each) * spread.slices, 32);
   int64_t held = spread.units_each * (r.gates * (from_input + from_state) + sums * spread.samples);
   if (held + spare_registers > registers(compute_warps + spread.state_warps + spread.input_warps))
     return false;
 
-  // A warp multiplies once a clock on its quarter of the multiprocessor; 16 bytes a lane from shared memory
-  // keep all of it busy for four.
+  // A warp multiplies once per cycle on its quarter of the multiprocessor; 16 bytes per lane from shared
+  // memory occupy all of it for four.
   auto multiply = [&](int64_t each) {
     int64_t products = up(compute_warps, 4) * each * spread.units_each * r.gates * spread.samples;
     return static_cast<double>(std::max(products, compute_warps * each * quads * 4));
@@ -52,7 +50,7 @@ bool estimate(const Recurrence& r, const GpuSpec& gpu, Spread& spread) {
   double step = std::max(multiply(from_input), exchange) + multiply(from_state) + cell_clocks +
                 static_cast<double>(compute_warps * spread.units_each * sums * shuffles) +
                 clocks_a_block * static_cast<double>(blocks);
-  // The next input is fetched at the same time, its loads one batch of 16 after the other.
+  // The next input is fetched at the same time, in batches of 16 loads.
   step = std::max(step, clocks_a_batch * static_cast<double>(up(inputs_a_lane, 16)) +
                             5 * clocks_a_fetch * static_cast<double>(inputs_a_lane));
   spread.clocks =

@@ -1,8 +1,8 @@
-// rnn.cluster: clusters of blocks pass a layer's state on through each other's shared memory
-// (kernels/recurrence_cluster.h). Layers of one direction run at once, as a wavefront, where all their
-// clusters fit; else one after the other, each behind a product of all its inputs. FP32's accuracy on tensor
-// cores, so for every class. Chosen where weights fit into registers and its steps are expected to be shorter
-// than those of rnn.persistent, which wait for L2.
+// rnn.cluster: clusters of blocks exchange a layer's state through distributed shared memory
+// (kernels/recurrence_cluster.h). Layers of one direction run at once, as a wavefront, if all their clusters
+// fit; otherwise one after the other, each after a product of all its inputs. FP32 accuracy on tensor cores,
+// so for every class. Chosen if weights fit into registers and its steps are expected to be shorter than
+// those of rnn.persistent, which wait for L2.
 #include "base/text.h"
 #include "code/names.h"
 #include "code/products/epilogue.h"
@@ -29,12 +29,12 @@ std::string cluster_struct(const Recurrence& r, const Clusters& c, const std::st
       c.blocks, c.samples);
 }
 
-// The gates' shares of all directions, a layer's states, and what numbers are scaled by.
+// The gates' parts of all directions, a layer's states, and scales.
 int64_t workspace_of(const Recurrence& r, const Clusters& c) {
   if (c.layers_at_once > 1) {
     const int64_t share = (r.steps * r.batch * r.gates * r.hidden + 3) / 4 * 4,
                   chunks = (r.batch + c.samples - 1) / c.samples,
-                  state = (c.samples + 3) / 4 * ((r.hidden + 15) / 16) * 16;  // as ClusterSizes has it
+                  state = (c.samples + 3) / 4 * ((r.hidden + 15) / 16) * 16;  // as in ClusterSizes
     return 4 * share + 16 * (r.layers - 1) * chunks * r.steps * state;
   }
   const int64_t magnitudes = r.layers * (r.directions + 1);

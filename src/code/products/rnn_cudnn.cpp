@@ -1,7 +1,7 @@
-// rnn.cudnn: the whole recurrence in one cuDNN call (kernels/recurrence_cudnn.h). FP32 exactly in class
-// strict, TF32 where the class allows it, as PyTorch's recurrences use by default. Its algorithm is a setting
-// of the program's: 1 is cuDNN's persistent one, 3 the one for small hidden sizes. No projections. Chosen
-// where no persistent kernel of ours fits.
+// rnn.cudnn: the whole recurrence in one cuDNN call (kernels/recurrence_cudnn.h). Exact FP32 in class strict,
+// TF32 if the class allows it, PyTorch's default for recurrences. Its algorithm is a setting: 1 is cuDNN's
+// persistent one, 3 the one for small hidden sizes. No projections. Chosen if none of our persistent kernels
+// fits.
 #include "base/text.h"
 #include "code/products/dense_tensors.h"
 #include "code/products/parts.h"

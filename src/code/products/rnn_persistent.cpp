@@ -1,7 +1,7 @@
-// rnn.persistent: the whole recurrence by one resident kernel (kernels/recurrence_persistent.h), or one a
-// layer where both directions run: each layer then needs all steps of the one below. Bound by the trip to L2
-// that every step makes, not by bytes. FP32 exactly, so for every class. Chosen where the weights
-// fit into the registers of all multiprocessors.
+// rnn.persistent: the whole recurrence by one resident kernel (kernels/recurrence_persistent.h), or one per
+// layer if both directions run: each layer then needs all steps of the one below. Bound by each step's trip
+// to L2, not by bytes. Exact FP32, so for every class. Chosen if the weights fit into the registers of all
+// multiprocessors.
 #include "base/text.h"
 #include "code/names.h"
 #include "code/products/epilogue.h"
@@ -15,8 +15,8 @@ namespace stitch::code {
 
 namespace {
 
-// For one step of one layer. Beyond it tensor cores win: a guess, at about twice what a trip to L2 and back
-// costs with all that belongs to it.
+// For one step of one layer. Beyond it tensor cores win: a guess, about twice the cost of a trip to L2 and
+// back.
 constexpr double most_clocks_a_cell = 6000;
 
 std::string sizes_struct(const Recurrence& r, const Spread& s, const std::string& name) {
@@ -32,7 +32,7 @@ std::string sizes_struct(const Recurrence& r, const Spread& s, const std::string
       s.slices, s.state_warps, s.input_warps);
 }
 
-// As PersistentSizes::exchanged_bytes has it.
+// As in PersistentSizes::exchanged_bytes.
 int64_t exchanged_bytes(const Recurrence& r, const Spread& s) {
   int64_t layers = s.layers_at_once < r.layers ? s.layers_at_once + 1 : r.layers;
   int64_t chunks = (r.batch + s.samples - 1) / s.samples;
@@ -49,7 +49,7 @@ class RnnPersistent final : public ProductTechnique {
   plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
     return {0.5 * context.gpu.fp32, 0.7, 2};
   }
-  // Layers of one direction overlap as a wavefront; where both directions run, each waits for the one below.
+  // Layers of one direction overlap as a wavefront; with both directions each waits for the one below.
   double latency(const plan::Context& context, const plan::Region& region) const override {
     return step_latency(context.graph, region, [](double steps, double layers, bool both) {
       return both ? steps * layers * 1.2e-6 : (steps + layers) * 1.8e-6;

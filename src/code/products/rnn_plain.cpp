@@ -1,6 +1,6 @@
-// rnn.plain: the input's share of the gates for all steps by one plain product a layer and direction, then
-// one kernel a step (kernels/recurrence.h): steps · layers · directions launches, each a few microseconds.
-// Any kind of rnn, exact. Chosen where nothing better can.
+// rnn.plain: the input's part of the gates for all steps by one plain product per layer and direction, then
+// one kernel per step (kernels/recurrence.h): steps · layers · directions launches, each a few microseconds.
+// Any kind of rnn, exact. The fallback.
 #include "base/text.h"
 #include "code/names.h"
 #include "code/products/library_product.h"
@@ -60,7 +60,7 @@ class Writer {
     bytes_ += (element_count(shape) * size_of(r_.dtype) + 255) / 256 * 256;
   }
 
-  // The input of a layer in both its forms: what a product reads, and where the layer's own result goes.
+  // A layer's input, as a product reads it, and where the layer's own result goes.
   struct Rows {
     std::string pointer;
     int64_t step, row;

@@ -45,7 +45,7 @@ std::string Signature::head() const {
     return lines;
   };
   Lines lines = written(start, start.size());
-  // Behind a long name its parameters begin on the next line.
+  // After a long name the parameters begin on the next line.
   if (lines.widest() + 2 > generated_columns) lines = written(start + "\n    ", 4);
   std::string out = lines.text();
   out.pop_back();

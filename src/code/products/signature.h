@@ -1,4 +1,4 @@
-// The text around a region's kernels: its parameters with their shapes, and the comments that say them.
+// The text around a region's kernels: parameters with their shapes, and comments.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace stitch::code {
 
-// What enqueue_NAME takes: what it reads, packed weights, members, what it writes, the workspace, the stream.
+// The parameters of enqueue_NAME: reads, packed weights, members, writes, workspace, stream.
 class Signature {
  public:
   explicit Signature(std::string function) : function_(std::move(function)) {}
-  // A place that is there already isn't added again.
+  // Adds each place once.
   void read(const Place& place);
   void write(const Place& place);
   void packed(const Packed& packed, std::string comment);
@@ -37,9 +37,9 @@ class Signature {
   std::vector<Parameter> parameters_;
 };
 
-// The knob of techniques that call a library.
+// For techniques that call a library.
 plan::Knob proposal_knob();
-// Which of the library's proposals a member takes, as a setting: the line of its spec.
+// Which of the library's proposals a member uses, as a setting: the line of its spec.
 std::string proposal_spec(RegionCode& code, const plan::Region& region, const std::string& member,
                           int shipped = 0);
 

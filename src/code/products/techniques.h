@@ -19,7 +19,7 @@ class ProductTechnique : public Technique {
 // Why a technique refuses a region.
 Error not_for(const plan::Region& region, std::string why);
 
-// The rate of a simple kernel on the CUDA cores, for techniques that are there to be right.
+// The rate of a simple kernel on the CUDA cores, for fallbacks.
 plan::Rate plain_rate(const plan::Context& context);
 // Bound by its bytes.
 plan::Rate streaming_rate(const plan::Context& context);

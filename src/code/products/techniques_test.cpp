@@ -76,8 +76,7 @@ TEST(Techniques, SayWhatTheyCannotDo) {
   EXPECT_EQ(refusal("matmul.plain", both), "r: matmul.plain writes only what its last node makes");
 }
 
-// One table: what a loop computes, an epilogue does.
-// Of an image of bytes more than arithmetic; a GELU behind it is not hidden.
+// Bound by memory; a GELU after it isn't hidden.
 TEST(Techniques, LeaveGelusOfLargeImagesToLibraries) {
   auto suits = [](const std::string& activation) {
     const Asked asked = ask("conv.implicit",

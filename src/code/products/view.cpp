@@ -31,7 +31,7 @@ View expanded(const View& view, const Shape& shape) {
   return out;
 }
 
-// Runs of dimensions that lie behind each other in memory become one, and are cut anew.
+// Merges runs of dimensions that are contiguous in memory, and splits them anew.
 std::optional<View> reshaped(const View& view, const Shape& shape) {
   View out{view.place, shape, contiguous_strides(shape), view.offset};
   if (view.elements() == 0) return out;
@@ -49,7 +49,7 @@ std::optional<View> reshaped(const View& view, const Shape& shape) {
     }
   }
   size_t run = runs.size();
-  int64_t left = 1, stride = 1;  // of the run that is being cut, from its inner end
+  int64_t left = 1, stride = 1;  // of the run being split, from its inner end
   for (size_t d = shape.size(); d-- > 0;) {
     if (shape[d] == 1) continue;
     if (left == 1) {

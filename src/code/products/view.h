@@ -1,5 +1,5 @@
-// A value inside a region as what it is in memory: a place's elements under strides. Views cost nothing as
-// long as they can be said this way.
+// A value inside a region as a place's elements under strides. Views that can be described this way cost
+// nothing.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace stitch::code {
 struct View {
   const Place* place = nullptr;
   Shape shape;
-  std::vector<int64_t> strides;  // in elements, one a dimension of `shape`
+  std::vector<int64_t> strides;  // in elements, one per dimension of `shape`
   int64_t offset = 0;
 
   int64_t elements() const { return element_count(shape); }
@@ -21,15 +21,15 @@ struct View {
 View view_of(const Place& place);
 View permuted(const View& view, const std::vector<int64_t>& dims);
 View expanded(const View& view, const Shape& shape);
-// Nothing, where the elements' order in memory doesn't allow it.
+// Empty if the order in memory doesn't allow it.
 std::optional<View> reshaped(const View& view, const Shape& shape);
 
-// The result of a view node on the view of its operand; nothing for any other node.
+// The result of a view node on the view of its operand; empty for other nodes.
 std::optional<View> viewed(const Node& node, const View& operand);
 bool is_view(Op op);
 
-// The view of `value`, through view nodes back to a place of the request. Nothing: it is computed inside, or
-// a reshape on the way needs a copy.
+// The view of `value`, through view nodes back to a place of the request. Empty: it is computed inside, or a
+// reshape needs a copy.
 std::optional<View> find_view(const RegionRequest& request, ValueId value);
 
 }  // namespace stitch::code

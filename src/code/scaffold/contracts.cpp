@@ -1,4 +1,4 @@
-// What callers bring: the tensors of the ABI, in order.
+// The tensors of the ABI, in order.
 #include "base/text.h"
 #include "code/names.h"
 #include "code/scaffold/sections.h"

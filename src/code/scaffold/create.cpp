@@ -1,4 +1,4 @@
-// StitchProgram::create: memory, weights in place, members, and what is the same in every run.
+// StitchProgram::create: memory, weights, members, and everything that is the same in every run.
 #include <algorithm>
 
 #include "base/text.h"
@@ -20,7 +20,7 @@ std::string statements(const std::string& text) {
   return out;
 }
 
-// By a region that packs it, or that runs only now.
+// By a region that packs it, or that runs only at create.
 bool is_read(const ProgramParts& parts, const std::string& weight) {
   return std::ranges::any_of(parts.regions, [&](const RegionCode& region) {
     if (std::ranges::count(region.arguments, weight) > 0) return true;
@@ -47,8 +47,7 @@ std::string place_weights(const ProgramParts& parts, const KeptMemory& memory) {
   return out;
 }
 
-// Are there engines that cuDNN builds side by side?
-// Engines that are built side by side, when all are known.
+// Whether there are engines that cuDNN builds in parallel at the end of create.
 bool has_pending_engines(const ProgramParts& parts) {
   return std::ranges::any_of(parts.regions, [](const RegionCode& region) {
     return std::ranges::any_of(region.members, [](const Member& member) {
@@ -86,7 +85,7 @@ std::string create_section(const ProgramParts& parts, const KeptMemory& memory) 
   if (memory.weights.empty()) out += "    (void)params;\n";
   if (!parts.starts_kernels_itself()) out += "    STITCH_OK_OR_RETURN(graphs.create());\n";
   out += "    STITCH_OK_OR_RETURN(arena.allocate(arena_bytes));\n";
-  if (parts.branches() > 1) out += "    STITCH_OK_OR_RETURN(beside.create());\n";
+  if (parts.branches() > 1) out += "    STITCH_OK_OR_RETURN(branches.create());\n";
   for (const Handle& handle : handles(parts))
     out += format("    STITCH_OK_OR_RETURN({}.create());\n", handle.name);
   for (size_t i = 0; i < parts.scratch.size(); ++i) {
@@ -94,7 +93,7 @@ std::string create_section(const ProgramParts& parts, const KeptMemory& memory) 
     out += place(resident.name, parts.layout.offsets[i], resident.bytes / size_of(resident.place.dtype));
   }
   out += place_weights(parts, memory);
-  // What is made of weights alone may be packed by the next region.
+  // Values computed from weights alone may be packed by the next region.
   for (size_t r : parts.creation) {
     out += create_region(parts, memory, r);
     if (parts.constant[r]) {

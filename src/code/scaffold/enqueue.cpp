@@ -20,7 +20,7 @@ const char* const replay =
   }
 )";
 
-// Where a value is during a whole pass.
+// A value's location during a pass.
 std::string at_home(const ProgramParts& parts, const std::string& name) {
   for (const auto& [id, resident] : parts.residents) {
     if (resident.name != name) continue;
@@ -38,20 +38,20 @@ std::string enqueue_regions(const ProgramParts& parts) {
   for (size_t r = 0; r < parts.regions.size(); ++r) {
     const plan::Region& region = parts.plan.regions[r];
     if (next != sections.end() && r == next->first)
-      out += format("    STITCH_OK_OR_RETURN(beside.part(stream, {}));\n", next->branches);
+      out += format("    STITCH_OK_OR_RETURN(branches.fork(stream, {}));\n", next->branches);
     if (!parts.constant[r]) {
       if (std::string line = model_line(parts.graph, region); line != last_line) {
         if (!line.empty()) out += "    // " + line + "\n";
         last_line = std::move(line);
       }
       auto locate = [&](const std::string& name) { return at_home(parts, name); };
-      const std::string stream = region.branch == 0 ? "stream" : format("beside[{}]", region.branch);
+      const std::string stream = region.branch == 0 ? "stream" : format("branches[{}]", region.branch);
       for (const std::string& call : preparing_calls(parts, r, locate, stream, false))
         out += format("    STITCH_OK_OR_RETURN({});\n", call);
       out += format("    STITCH_OK_OR_RETURN({});\n", region_call(parts, r, locate, stream));
     }
     if (next == sections.end() || r + 1 != next->end) continue;
-    out += format("    STITCH_OK_OR_RETURN(beside.meet(stream, {}));\n", next->branches);
+    out += format("    STITCH_OK_OR_RETURN(branches.join(stream, {}));\n", next->branches);
     ++next;
   }
   return out;

@@ -1,4 +1,4 @@
-// What the program holds: handles, settings, and pointers into its arena.
+// The program's members: handles, settings, and pointers into its arena.
 #include <algorithm>
 #include <tuple>
 
@@ -16,7 +16,7 @@ KeptMemory kept_memory(const ProgramParts& parts) {
   for (const Resident* weight : out.weights)
     if (parts.keeps(*weight)) out.kept.insert(weight->name);
 
-  // Scratch first, then weights that stay, then what families packed.
+  // Scratch first, then weights that stay, then packed memory.
   out.bytes = parts.layout.bytes;
   auto add = [&](const std::string& name, int64_t bytes) {
     out.offsets[name] = out.bytes;
@@ -50,7 +50,7 @@ std::string workspace_name(const ProgramParts& parts, size_t region) {
 std::string members_section(const ProgramParts& parts, const KeptMemory& memory) {
   std::string out = "  int device = 0;\n  stitch::Arena arena;\n";
   if (!parts.starts_kernels_itself()) out += "  stitch::GraphCache graphs;\n";
-  if (parts.branches() > 1) out += format("  stitch::Branches<{}> beside;\n", parts.branches());
+  if (parts.branches() > 1) out += format("  stitch::Branches<{}> branches;\n", parts.branches());
   for (const Handle& handle : handles(parts)) out += format("  {} {};\n", handle.type, handle.name);
   // As they are when the program is created.
   for (const RegionCode& region : parts.regions)

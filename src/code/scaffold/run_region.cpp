@@ -1,4 +1,4 @@
-// stitch_run_region: each region for itself, so that the Verifier can judge it alone.
+// stitch_run_region: runs one region, for the Verifier.
 #include <algorithm>
 
 #include "base/text.h"
@@ -10,7 +10,7 @@ namespace stitch::code {
 
 namespace {
 
-// As it lies in memory, outermost dimension first.
+// In memory order, outermost dimension first.
 std::string contract_of(const ProgramParts& parts, ValueId id) {
   const Resident& resident = parts.residents.at(id);
   const Place& place = resident.place;

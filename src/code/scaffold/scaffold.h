@@ -1,4 +1,4 @@
-// program.cu and the headers beside it: the program's parts as text.
+// program.cu and its headers as text.
 #pragma once
 
 #include "code/program_parts.h"

@@ -1,5 +1,4 @@
-// The sections of program.cu, in the order in which they stand there. Lines may be too long: they are folded
-// when the file is whole.
+// The sections of program.cu, in order. Lines may be too long: they are folded when the file is complete.
 #pragma once
 
 #include <functional>
@@ -8,10 +7,10 @@
 
 namespace stitch::code {
 
-// What the program's memory holds besides scratch: weights that a run or a member needs, and packed memory.
+// The program's memory besides scratch: weights that a run or a member needs, and packed memory.
 struct KeptMemory {
   std::vector<const Resident*> weights;     // all, in the order of stitch_create's parameters
-  std::set<std::string, std::less<>> kept;  // of them, those that stay
+  std::set<std::string, std::less<>> kept;  // those that stay
   std::map<std::string, int64_t> offsets;   // of weights that stay and of packed memory
   int64_t bytes = 0;                        // of the arena
 
@@ -19,18 +18,18 @@ struct KeptMemory {
 };
 KeptMemory kept_memory(const ProgramParts& parts);
 
-// A handle of a library: a branch each.
+// A library handle, one per branch.
 struct Handle {
   std::string type, name;
 };
 std::vector<Handle> handles(const ProgramParts& parts);
 
 std::string workspace_name(const ProgramParts& parts, size_t region);
-// A region's call, its places where `locate` says, by their C names.
+// A region's call, with places by their C names at `locate`.
 using Locate = std::function<std::string(const std::string& name)>;
 std::string region_call(const ProgramParts& parts, size_t region, const Locate& locate,
                         const std::string& stream);
-// Calls that a region needs before its own: all, or those that no earlier region has made.
+// Calls that a region needs before its own: all, or those not made by an earlier region.
 std::vector<std::string> preparing_calls(const ProgramParts& parts, size_t region, const Locate& locate,
                                          const std::string& stream, bool all);
 

@@ -1,6 +1,6 @@
-// stitch-compile-emulated: one source into an object, or objects into a library, for the emulated GPU. It is
-// started behind the sandbox, because the sources are untrusted; its answer is an exit code and, after a
-// failure, an Error as JSON on the last line of stdout.
+// stitch-compile-emulated: one source to an object, or objects to a library, for the emulated GPU. Runs in
+// the sandbox, since sources are untrusted; returns an exit code and, on failure, an Error as JSON on the
+// last line of stdout.
 #include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>

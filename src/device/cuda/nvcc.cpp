@@ -1,4 +1,4 @@
-// Programs for a real GPU, by nvcc.
+// Compiles programs for a real GPU with nvcc.
 #include <cstdlib>
 #include <set>
 
@@ -16,13 +16,13 @@ namespace {
 
 constexpr std::string_view known_libraries[] = {"cublas", "cublasLt", "cudnn"};
 
-// .../cuda/bin/nvcc, links followed, is in .../cuda.
+// .../cuda/bin/nvcc, links resolved, is in .../cuda.
 fs::path toolkit_of(const fs::path& nvcc) {
   std::error_code ignored;
   return fs::weakly_canonical(nvcc, ignored).parent_path().parent_path();
 }
 
-// The assembler's own input, and what nvcc made between its passes.
+// The assembler's input and nvcc's intermediate files.
 bool is_of_nvcc(const fs::path& file) {
   const std::string name = file.filename().string();
   return file.extension() == ".s" || name.find(".cudafe1.") != name.npos || name.starts_with("tmpxft_");
@@ -40,7 +40,7 @@ class NvccToolchain final : public Toolchain {
                         "AddressSanitizer is for the emulated GPU; use compute-sanitizer on a real one");
     const std::string number = request.architecture.substr(3);
     out->flags_ = {"-std=c++17",
-                   // The host's half: kernels are optimised either way. -O3 takes half as long again.
+                   // Host code only; kernels are optimised either way. -O3 takes half as long again.
                    request.optimise ? "-O1" : "-O0",
                    format("-gencode=arch=compute_{},code=sm_{}", number, number), "-Xptxas=-v",
                    "-Xcompiler=-fPIC,-fvisibility=hidden"};
@@ -67,9 +67,9 @@ class NvccToolchain final : public Toolchain {
   Result<Compiled> compile(const fs::path& source, const fs::path& object, const Work& work) const override {
     std::vector<std::string> words = {nvcc_.path.string()};
     words.insert(words.end(), flags_.begin(), flags_.end());
-    // .cpp too: the host's half of a program includes cuda_runtime.h.
+    // .cpp too: host code includes cuda_runtime.h.
     words.insert(words.end(), {"-x", "cu", "-c", source.string(), "-o", object.string()});
-    // Both preprocessors' files, the host's and the device's; and what the assembler reads (.incbin).
+    // Dependencies of the host and device preprocessors, and of the assembler (.incbin).
     const std::string rule = object.string() + ".read", assembled = object.string() + ".assembled";
     words.insert(words.end(), {"-MD", "-MF", rule, format("-Xcompiler=\"-Wa,--MD,{}\"", assembled)});
     Compiled out;
@@ -109,7 +109,7 @@ class NvccToolchain final : public Toolchain {
     return run.output;
   }
 
-  // Also where only libcudnn.so.9 is, without the plain name that -l needs.
+  // Also finds libcudnn.so.9 without the plain name that -l needs.
   Result<fs::path> find_library(const std::string& name) const {
     bool known = false;
     for (std::string_view one : known_libraries) known |= one == name;

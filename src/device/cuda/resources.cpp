@@ -18,7 +18,7 @@ std::string demangled(const std::string& name) {
   return out;
 }
 
-// The number before `unit` ("25 registers", "400 bytes smem"), 0 if it isn't there. Of several, the sum.
+// The number before `unit` ("25 registers", "400 bytes smem"), summed; 0 if absent.
 int64_t amount(std::string_view line, std::string_view unit) {
   int64_t sum = 0;
   for (size_t at = line.find(unit); at != line.npos; at = line.find(unit, at + 1)) {
@@ -40,7 +40,7 @@ std::string between(std::string_view line, std::string_view before, char end) {
 
 std::vector<KernelResources> parse_resources(std::string_view output) {
   std::vector<KernelResources> out;
-  std::string kernel, function;  // mangled; whose properties come next
+  std::string kernel, function;  // mangled; the function described next
   for (const std::string& line : split(output, '\n')) {
     if (std::string name = between(line, "Compiling entry function '", '\''); !name.empty()) {
       kernel = function = name;
@@ -48,7 +48,7 @@ std::vector<KernelResources> parse_resources(std::string_view output) {
     } else if (line.find("Function properties for ") != line.npos) {
       function = trim(between(line, "Function properties for ", '\n'));
     } else if (!out.empty() && function == kernel && line.find("bytes stack frame") != line.npos) {
-      // Properties of device functions that were not inlined come between the kernels'.
+      // Properties of device functions that were not inlined come between those of kernels.
       out.back().stack_bytes = static_cast<int>(amount(line, " bytes stack frame"));
       out.back().spill_bytes =
           static_cast<int>(amount(line, " bytes spill stores") + amount(line, " bytes spill loads"));

@@ -1,4 +1,4 @@
-// What ptxas says of each kernel (-Xptxas=-v).
+// Parses ptxas's report on each kernel (-Xptxas=-v).
 #pragma once
 
 #include <string_view>

@@ -100,7 +100,7 @@ TEST_F(Block, NamedBarriersPassWorkOn) {
     for (int i = 0; i < 64; ++i) EXPECT_EQ(out[i], (63 - i) * (63 - i));
   }
 }
-// The first warp hands numbers on by a flag; whether the third has read them nobody asks.
+// The first warp passes numbers on by a flag; without `asks`, nothing ensures that the third has read them.
 __global__ void hands_numbers_on(int* out, bool asks) {
   __shared__ int number;
   __shared__ volatile int written, seen, read;
@@ -201,7 +201,7 @@ TEST_F(Block, AFailedKernelBreaksTheDeviceUntilItIsReset) {
 
 __global__ void missing_barrier(int* out) {
   __shared__ int values[64];
-  STITCH_FRESH(values);  // the rewriter's work: what the launch before left would hide the mistake
+  STITCH_FRESH(values);  // the rewriter adds this: data of the previous launch would hide the mistake
   values[threadIdx.x] = static_cast<int>(threadIdx.x);
   // __syncthreads() is missing here.
   out[threadIdx.x] = values[63 - threadIdx.x];
@@ -221,7 +221,7 @@ __global__ void second_barrier_missing(int* out) {
     if (threadIdx.x == 0) value = i;
     __syncthreads();
     sum = sum * 10 + value;
-    // Thread 0 goes on to overwrite what the others still read.
+    // Thread 0 overwrites what the others still read.
   }
   out[threadIdx.x] = sum;
 }

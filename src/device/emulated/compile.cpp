@@ -13,11 +13,10 @@ namespace stitch::emulated {
 
 namespace {
 
-// Editors write it before the first line, where alone compilers know it.
+// Editors write it at the start of a file, and compilers accept it only there.
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
-// The rewritten files, at the same places below a scratch folder that they have below the root: relative
-// includes between them go on working.
+// The rewritten files, below a scratch folder at the same relative paths, so that relative includes work.
 class Mirror {
  public:
   Mirror(fs::path root, const std::vector<fs::path>& include_dirs) : root_(std::move(root)) {
@@ -29,7 +28,7 @@ class Mirror {
     return root_ / fs::absolute(file).lexically_normal().relative_path();
   }
 
-  // `shown` is the name that messages use.
+  // `shown`: the name in messages.
   Result<fs::path> add(const fs::path& file, const std::string& shown) {
     const fs::path from = fs::absolute(file).lexically_normal();
     const fs::path to = place(from);
@@ -53,7 +52,7 @@ class Mirror {
   }
   const std::vector<fs::path>& include_dirs() const { return include_dirs_; }
   const std::set<fs::path>& read() const { return done_; }
-  // Of a file that the compiler read: where it came from.
+  // The original of a file that the compiler read.
   fs::path original(const fs::path& file) const {
     const fs::path below = file.lexically_normal().lexically_relative(root_);
     return below.empty() || *below.begin() == ".." ? file : "/" / below;
@@ -94,7 +93,7 @@ class Mirror {
   std::set<fs::path> done_;
 };
 
-// The compiler's words without our macros' inner life and the scratch folder.
+// Compiler output without our macros and the scratch folder.
 std::string readable(const std::string& diagnostics, const std::string& scratch) {
   std::string out;
   size_t kept = 0;
@@ -124,7 +123,7 @@ Result<Installation> find_installation() {
   std::vector<Installation> places;
   if (const char* folder = std::getenv("STITCHCUDA_EMULATED"))
     places.push_back({fs::path(folder) / "include", fs::path(folder) / "libstitch_emulated_runtime.so"});
-  // Installed: below bin/, or below libexec/stitchcuda/, where the compiler's own process is.
+  // Installed: below bin/, or below libexec/stitchcuda/ for the compiler process.
   const fs::path above = executable_folder().parent_path();
   for (const fs::path& prefix : {above, above.parent_path()})
     places.push_back(
@@ -161,14 +160,14 @@ Result<fs::path> compile_emulated(const std::vector<fs::path>& sources, const fs
                                     // CUDA programs read floats as float4 and the like.
                                     "-fno-strict-aliasing", "-w", "-fdiagnostics-color=never", "-fPIC",
                                     "-DSTITCH_EMULATED=1", "-include", "cuda_runtime.h"};
-  // Compiling takes longer than running what it made: -O2 costs a third more than -O1 and gains a tenth.
-  // Fused multiply-adds, as nvcc has them, are among the "expensive" ones.
+  // Compiling takes longer than running the result: -O2 costs a third more than -O1 and gains a tenth. Fused
+  // multiply-adds, which nvcc uses, are among the "expensive" optimisations.
   if (options.optimise)
     words.insert(words.end(), {"-O1", "-fexpensive-optimizations"});
   else
     words.emplace_back("-O0");
   if (!options.executable) words.push_back("-shared");
-  // Two programs in one process must not share the statics of templates they both have.
+  // Two programs in one process must not share static members of common templates.
   if (compiler.find("clang") == std::string::npos)
     words.insert(words.end(), {"-fno-gnu-unique", "-fmax-errors=20"});
 #if defined(__x86_64__)
@@ -200,8 +199,7 @@ Result<fs::path> compile_emulated(const std::vector<fs::path>& sources, const fs
     words.insert(words.end(), {"-MD", "-MF", rule.string()});
     if (has_assembler) words.push_back("-Wa,--MD," + assembled.string());
   }
-  // An unknown function is an error now, not when the library is loaded. (AddressSanitizer's own are
-  // unknown.)
+  // Report undefined functions at link time, not at load. (AddressSanitizer's are undefined.)
   if (!options.asan && !options.executable) words.push_back("-Wl,-z,defs");
   Command command{words, {{"LC_ALL", "C.UTF-8"}}, options.time_limit};
   STITCH_TRY(Finished finished, run(command));
@@ -225,7 +223,7 @@ Result<fs::path> compile_emulated(const std::vector<fs::path>& sources, const fs
   }
   std::error_code failed;
   fs::create_directories(fs::absolute(out).parent_path(), failed);
-  // Beside its final place first: what loads the library sees all of it or none.
+  // Written next to its final path and renamed: visible whole or not at all.
   const fs::path beside = out.string() + ".draft";
   fs::copy_file(draft, beside, fs::copy_options::overwrite_existing, failed);
   if (!failed) fs::rename(beside, out, failed);

@@ -1,4 +1,4 @@
-// Every number in our headers against NVIDIA's: one program that prints them all, compiled against each.
+// Every constant in our headers against NVIDIA's: one program that prints all, compiled against each.
 #include <gtest/gtest.h>
 
 #include <cctype>
@@ -16,8 +16,7 @@ namespace {
 constexpr const char* headers[] = {"cuda_runtime.h",   "cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h",
                                    "math_constants.h", "cublas_v2.h", "cublasLt.h",  "cudnn.h"};
 
-// Structs that cross the border between a program and memory that others read, and types that kernels load
-// whole.
+// Structs shared with other code, and types that kernels load as a whole.
 constexpr const char* types[] = {"cublasLtMatmulAlgo_t",
                                  "cublasLtMatmulHeuristicResult_t",
                                  "cublasLtMatrixLayoutOpaque_t",
@@ -48,7 +47,7 @@ bool is_cuda_name(std::string_view name) {
     if (name.starts_with(start)) return true;
   return false;
 }
-// These say which version is there, and may differ.
+// Versions may differ.
 bool is_version(std::string_view name) {
   for (std::string_view part : {"_VER", "_MAJOR", "_MINOR", "_PATCH"})
     if (name.find(part) != std::string_view::npos) return true;
@@ -103,7 +102,7 @@ std::vector<std::string> vector_types() {
 
 constexpr double end_of_table = -123456789.125;
 
-// The table is data of the object file, so nothing has to be linked, neither our runtime nor NVIDIA's.
+// The table is data of the object file, so nothing needs to be linked.
 std::vector<double> compiled_table(const fs::path& program, const std::vector<std::string>& include_dirs,
                                    const fs::path& object) {
   std::vector<std::string> words = {"g++", "-std=c++20", "-O0", "-w"};

@@ -109,7 +109,7 @@ TEST_F(Groups, CopiesByABlock) {
 
 __global__ void grid_rotate(int* a, int* b, int rounds) {
   auto grid = cg::this_grid();
-  __shared__ int kept;  // each block has its own, all through the launch
+  __shared__ int kept;  // per block, for the whole launch
   if (threadIdx.x == 0) kept = static_cast<int>(blockIdx.x);
   __syncthreads();
   const auto n = static_cast<unsigned>(grid.size()), i = static_cast<unsigned>(grid.thread_rank());

@@ -1,4 +1,4 @@
-// cuBLASLt against the definition, in double.
+// cuBLASLt against the definition in double.
 #include <cublasLt.h>
 
 #include "device/emulated/test_numbers.h"
@@ -43,7 +43,7 @@ class CublasLt : public OnDevice {
     ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
   }
   void TearDown() override {
-    OnDevice::TearDown();  // first: a device that has failed destroys nothing
+    OnDevice::TearDown();  // first: a failed device destroys nothing
     cublasLtMatmulPreferenceDestroy(preference);
     cublasLtDestroy(handle);
     cudaStreamDestroy(stream);
@@ -100,7 +100,7 @@ void CublasLt::check(const Case& c, bool captured) {
   ASSERT_EQ(cublasLtMatmulAlgoGetHeuristic(handle, desc, la, lb, ld, ld, preference, 1, &result, &found),
             CUBLAS_STATUS_SUCCESS);
   ASSERT_EQ(found, 1);
-  // What it must be, and how much rounding it may have.
+  // The expected result and its rounding error.
   std::vector<double> want(D.size());
   for (size_t i = 0; i < D.size(); ++i) want[i] = c.in_place ? C[i] : D[i];
   for (int z = 0; z < c.batch; ++z)
@@ -140,7 +140,7 @@ void CublasLt::check(const Case& c, bool captured) {
   else
     call();
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  // fp8 products are added up with fewer bits, and the GPU's tanh is an approximate one.
+  // fp8 products are accumulated with fewer bits, and the GPU's tanh is approximate.
   const double operand_error =
       c.compute == CUBLAS_COMPUTE_32F_FAST_TF32 || c.compute == CUBLAS_COMPUTE_32F_FAST_16F ? 2e-3
       : c.compute == CUBLAS_COMPUTE_16F                           ? 1e-3 * std::sqrt(c.k)
@@ -271,7 +271,7 @@ TEST_F(CublasLtStatus, WhatTheLibraryDoesNotDoIsNotSupported) {
   EXPECT_EQ(heuristic(half, plain, plain), CUBLAS_STATUS_INVALID_VALUE);
   EXPECT_EQ(heuristic(wide, wide, wide), CUBLAS_STATUS_NOT_SUPPORTED);
   EXPECT_EQ(heuristic(plain, plain, half), CUBLAS_STATUS_NOT_SUPPORTED);
-  // Without a transposed A there is no fp8.
+  // fp8 needs a transposed A.
   cublasLtMatrixLayout_t eight = layout(Type::e4m3, {16, 16, false, 16}, 1),
                          out = layout(Type::bf16, {16, 16, false, 16}, 1);
   EXPECT_EQ(heuristic(eight, eight, out), CUBLAS_STATUS_NOT_SUPPORTED);

@@ -1,4 +1,4 @@
-// Convolutions against the definition, in double.
+// Convolutions against the definition in double.
 #include "device/emulated/test_cudnn.h"
 
 namespace stitch::emulated {

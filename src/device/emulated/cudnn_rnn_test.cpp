@@ -1,4 +1,4 @@
-// Recurrent networks against their equations, in double.
+// Recurrent networks against their equations in double.
 #include "device/emulated/test_cudnn.h"
 
 namespace stitch::emulated {
@@ -72,7 +72,7 @@ void Rnn::check(const Case& c, bool captured) {
   Buffer<char> work(work_bytes + 1), reserve(reserve_bytes + 1);
   Buffer<int> device_lengths(c.batch);
   for (int i = 0; i < c.batch; ++i) device_lengths[i] = lengths[i];
-  // The equations, with the weights where the library says they are.
+  // The equations, with weights where the library places them.
   cudnnTensorDescriptor_t md, bd;
   cudnnCreateTensorDescriptor(&md);
   cudnnCreateTensorDescriptor(&bd);

@@ -1,5 +1,5 @@
-// What the emulated GPU costs: a barrier crossing, a shuffle, and the tiled matmul of 256^3 (goal: under 60
-// ms on two cores; 2.1 million barrier crossings).
+// Costs of the emulated GPU: a barrier crossing, a shuffle, and the tiled matmul of 256^3 (goal: under 60 ms
+// on two cores; 2.1 million barrier crossings).
 #include <benchmark/benchmark.h>
 #include <cublas_v2.h>
 #include <cuda_runtime.h>

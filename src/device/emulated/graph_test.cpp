@@ -73,7 +73,7 @@ TEST_F(Streams, ACaptureRunsNothingUntilItIsLaunched) {
   EXPECT_EQ(status, cudaStreamCaptureStatusActive);
   int amount = 3;
   STITCH_KERNEL(add).on(1, 128, 0, stream)(p, amount, 100);
-  amount = 1000;  // the graph holds the value of then
+  amount = 1000;  // the graph holds the earlier value
   cudaMemsetAsync(p + 50, 0, 50 * sizeof(int), stream);
   cudaGraph_t graph;
   ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);

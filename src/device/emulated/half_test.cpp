@@ -1,4 +1,4 @@
-// The small floats: every code, and every place where rounding changes its mind.
+// The small floats: every code, and every rounding boundary.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
@@ -13,7 +13,7 @@ namespace {
 
 using stitch_emulated::Rounding;
 
-// The value of a code, by the definition of the format: (-1)^s 2^(e - bias) 1.m.
+// The value of a code: (-1)^s 2^(e - bias) 1.m.
 double value_of(unsigned code, int exponent_bits, int mantissa_bits) {
   const int bias = (1 << (exponent_bits - 1)) - 1;
   const int e = static_cast<int>(code >> mantissa_bits & ((1u << exponent_bits) - 1));
@@ -22,8 +22,7 @@ double value_of(unsigned code, int exponent_bits, int mantissa_bits) {
   return code >> (exponent_bits + mantissa_bits) & 1 ? -magnitude : magnitude;
 }
 
-// Walks over all neighbouring positive codes a < b and asks `convert(x, rounding)` for what lies between
-// them.
+// Checks `convert(x, rounding)` between all neighbouring positive codes a < b.
 template <class Convert>
 void check_rounding(unsigned last, int exponent_bits, int mantissa_bits, Convert convert) {
   for (unsigned a = 0; a < last; ++a) {
@@ -152,7 +151,7 @@ TEST(Fp8, PairsAndQuads) {
   EXPECT_EQ(two.y, -4);
 }
 
-// Over a net of values: each operation is the exact result, rounded once.
+// Each operation is the exact result, rounded once.
 template <class T, class Encode>
 void check_arithmetic(Encode encode) {
   std::vector<T> values;
@@ -185,7 +184,7 @@ TEST(Bfloat, ArithmeticRoundsOnce) {
   check_arithmetic<__nv_bfloat16>([](double x) { return stitch_emulated::BfloatFormat::encode(x); });
 }
 TEST(Bfloat, FusedMultiplyAddSeesWhatLiesBeyondADouble) {
-  // 1 + 2^-8 is a tie between two bfloat16; 2^-60 behind it breaks the tie upwards.
+  // 1 + 2^-8 is a tie between two bfloat16; adding 2^-60 breaks it upwards.
   const __nv_bfloat16 a(1.0f + 0x1p-4f), b(1.0f - 0x1p-4f + 0x1p-7f * 0), tiny(0x1p-100f);
   const double product = static_cast<double>(static_cast<float>(a)) * static_cast<float>(b);  // 1 - 2^-8
   EXPECT_EQ(product, 1 - 0x1p-8);

@@ -1,4 +1,4 @@
-// Integer and float intrinsics, on the host: they are plain functions.
+// Integer and float intrinsics, called on the host.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 

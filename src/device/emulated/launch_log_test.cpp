@@ -1,4 +1,4 @@
-// What a runner looks up by name: the launch log, poison, the guards.
+// Functions looked up by name: launch log, poison, guards.
 #include <cublasLt.h>
 #include <dlfcn.h>
 
@@ -9,7 +9,7 @@
 
 namespace stitch::emulated {
 
-// With external linkage, so that the symbol table knows their names.
+// External linkage, so that the symbol table has their names.
 __global__ void logged_kernel(float* x) {
   __shared__ float staged[32];
   STITCH_FRESH(staged);
@@ -132,7 +132,7 @@ TEST_F(Poison, GuardsAreCheckedAtAnyTime) {
   EXPECT_EQ(stitch_emulated_check_guards(), 0);
   damaged[100] = 1;
   EXPECT_EQ(stitch_emulated_check_guards(), 1);
-  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);  // looking breaks nothing
+  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);  // the check is no error
   EXPECT_NE(std::strstr(stitch_emulated_check_memory(), "written 0 bytes behind its end"), nullptr);
 }
 

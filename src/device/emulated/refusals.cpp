@@ -6,7 +6,7 @@ namespace {
 
 struct Refusal {
   std::string_view beginning, what;
-  bool whole;  // the word is exactly this; otherwise it only begins so
+  bool whole;  // exact match; otherwise a prefix
 };
 constexpr Refusal refusals[] = {
     {"wgmma", "wgmma is", false},

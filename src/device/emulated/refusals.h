@@ -1,4 +1,4 @@
-// What the emulated GPU does not have, and what to say about it.
+// What the emulated GPU doesn't support, with messages.
 #pragma once
 
 #include <optional>
@@ -7,9 +7,9 @@
 
 namespace stitch::emulated {
 
-// Why a program that says `word` can't run there: "textures are not emulated (`tex2D`)".
+// Why a program that uses `word` can't run: "textures are not emulated (`tex2D`)".
 std::optional<std::string> refusal_of_word(std::string_view word);
-// Why an asm statement whose text is `assembly` can't.
+// Why an asm statement with the text `assembly` can't run.
 std::string refusal_of_assembly(std::string_view assembly);
 
 inline constexpr std::string_view refusal_fix =

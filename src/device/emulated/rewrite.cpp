@@ -48,7 +48,7 @@ class Rewriter : TokenView {
   }
 
   void replace(size_t begin, size_t end, std::string with) {
-    // The line count stays: newlines of what goes away come behind what takes its place.
+    // Keep the line count: append the newlines of the replaced text.
     with.append(static_cast<size_t>(std::count(source_.begin() + static_cast<ptrdiff_t>(begin),
                                                source_.begin() + static_cast<ptrdiff_t>(end), '\n')),
                 '\n');
@@ -192,7 +192,7 @@ class Rewriter : TokenView {
     rewrite_nulls(end + 3);
     return {};
   }
-  // An argument that is NULL is a pointer; kept by value it would be a number.
+  // NULL is a pointer; stored by value it would be a number.
   void rewrite_nulls(size_t open) {
     const size_t end = behind_group(open);
     for (size_t k = open + 1; k + 1 < end; ++k) {
@@ -203,15 +203,15 @@ class Rewriter : TokenView {
 
   // --- a kernel's address ---
 
-  // (void*)kernel, (const void*)&kernel<T>: always where the name is a kernel's; `any_name` for the first
-  // argument of cudaLaunchKernel, which may be a variable. True if rewritten.
+  // (void*)kernel, (const void*)&kernel<T>: whenever the name is a kernel; `any_name` for the first argument
+  // of cudaLaunchKernel, which may be a variable. True if rewritten.
   bool rewrite_c_cast(size_t i, bool any_name) {
     size_t k = i + 1;
     if (is(k, "const")) ++k;
     if (!is(k, "void") || !is(k + 1, "*") || !is(k + 2, ")")) return false;
     return wrap_pointer(i, k + 3, npos, any_name);
   }
-  // Replaces tokens [cast, name) by the macro's opening, and closes it behind the name.
+  // Replaces tokens [cast, name) by the macro's opening, and closes it after the name.
   bool wrap_pointer(size_t cast, size_t name, size_t expected_end, bool any_name) {
     size_t k = name;
     if (is(k, "&")) ++k;
@@ -240,7 +240,7 @@ class Rewriter : TokenView {
     if (file_shared_.contains(word) && i >= 2 && is(i - 1, "(") && is(i - 2, ">") && !is(i + 1, "[")) {
       const size_t arguments = template_start(i - 2);
       if (arguments != npos && arguments > 0 && is(arguments - 1, "reinterpret_cast"))
-        insert(tokens_[i].begin, "+");  // the pointer that it converts to
+        insert(tokens_[i].begin, "+");  // converts it to a pointer
     }
     if (word == "__noinline__" && !(i >= 2 && is(i - 1, "(") && is(i - 2, "(")))
       replace(tokens_[i].begin, tokens_[i].end, "STITCH_NOINLINE");
@@ -279,7 +279,7 @@ class Rewriter : TokenView {
     if (i < handled_) return;
     if (i > 0 && is(i - 1, "static")) replace(tokens_[i - 1].begin, tokens_[i - 1].end, "");
     if (is(i + 1, "alignas") && is(i + 2, "(")) {
-      // nvcc takes `__shared__ alignas(16) T x`; `static thread_local alignas(16)` is no C++.
+      // nvcc accepts `__shared__ alignas(16) T x`; `static thread_local alignas(16)` is not C++.
       const size_t end = tokens_[behind_group(i + 2) - 1].end;
       insert(tokens_[i].begin,
              std::string(source_.substr(tokens_[i + 1].begin, end - tokens_[i + 1].begin)) + " ");
@@ -287,7 +287,7 @@ class Rewriter : TokenView {
     }
     if (in_function() || tokens_[i].in_macro) freshen(i);
   }
-  // Each variable of the declaration starts fresh in each block.
+  // Each variable of the declaration is filled anew in each block.
   void freshen(size_t i) {
     std::string fresh;
     size_t name = npos, k = i + 1;
@@ -362,7 +362,7 @@ class Rewriter : TokenView {
   std::set<size_t> done_casts_;             // rewritten as an argument of cudaLaunchKernel
   std::vector<Scope> scopes_;
   size_t statement_ = 0;
-  size_t handled_ = 0;  // tokens before it are replaced already
+  size_t handled_ = 0;  // tokens before it have been replaced
   std::vector<Edit> edits_;
 };
 

@@ -1,8 +1,8 @@
-// CUDA source text into C++ that a host compiler takes, line for line:
-//   kernel<T><<<grid, block, shared, stream>>>(…)  →  STITCH_KERNEL(kernel<T>).on(grid, block, shared,
-//   stream)(…) extern __shared__ T name[];                    →  a pointer to the block's dynamic shared
-//   memory a kernel's address where CUDA wants a void*    →  STITCH_KERNEL_POINTER(kernel)
-// and a refusal, by name and place, of what the emulated GPU does not have.
+// Rewrites CUDA source to C++ for a host compiler, keeping line numbers:
+//   kernel<T><<<grid, block>>>(…)                  →  STITCH_KERNEL(kernel<T>).on(grid, block)(…)
+//   extern __shared__ T name[];                    →  a pointer to the block's dynamic shared memory
+//   a kernel's address where CUDA takes a void*    →  STITCH_KERNEL_POINTER(kernel)
+// Unsupported features are refused, by name and place.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace stitch::emulated {
 
-// Text under `#if !STITCH_EMULATED` (or #ifndef, or where __CUDA_ARCH__ must be defined) is left as it is.
+// Text under `#if !STITCH_EMULATED` (or #ifndef, or where __CUDA_ARCH__ must be defined) is left unchanged.
 Result<std::string> rewrite_launches(std::string_view source, std::string_view file_name);
 
 }  // namespace stitch::emulated

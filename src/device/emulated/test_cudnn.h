@@ -38,7 +38,7 @@ struct Shape {
     for (int dim : dims) out *= dim;
     return out;
   }
-  // Of the index-th element, counted with the last dimension fastest.
+  // Of the index-th element, last dimension fastest.
   size_t place(size_t index) const {
     size_t out = 0;
     for (size_t i = dims.size(); i-- > 0; index /= dims[i]) out += index % dims[i] * steps[i];
@@ -65,7 +65,7 @@ class Tensor {
   double operator[](size_t index) { return numbers[shape.place(index)]; }
   double at(std::initializer_list<int> index) { return numbers[shape.at(index)]; }
   void* get() { return numbers.get(); }
-  // All elements, with the last dimension fastest.
+  // All elements, last dimension fastest.
   std::vector<double> values() {
     std::vector<double> out(shape.elements());
     for (size_t i = 0; i < out.size(); ++i) out[i] = (*this)[i];
@@ -91,7 +91,7 @@ class Cudnn : public OnDevice {
     ASSERT_EQ(cudnnSetStream(handle, stream), CUDNN_STATUS_SUCCESS);
   }
   void TearDown() override {
-    OnDevice::TearDown();  // first: a device that has failed destroys nothing
+    OnDevice::TearDown();  // first: a failed device destroys nothing
     cudnnDestroy(handle);
     cudaStreamDestroy(stream);
   }

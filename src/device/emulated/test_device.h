@@ -1,5 +1,5 @@
-// For tests: memory both sides see, and a device that starts each test whole.
-// The tests of the libraries also run on a real GPU, against NVIDIA's own: nvcc -DSTITCH_ON_GPU=1.
+// For tests: memory visible to both sides, and a device that is reset before each test. Library tests also
+// run on a real GPU, against NVIDIA's libraries: nvcc -DSTITCH_ON_GPU=1.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -57,7 +57,7 @@ inline void reset_device() {
 #endif
 }
 
-// Every test of a suite that uses it starts with a mended device in forward order.
+// Resets the device and the thread order before each test.
 class OnDevice : public testing::Test {
  protected:
   void SetUp() override { reset_device(); }
@@ -71,7 +71,7 @@ class OnDeviceWith : public testing::TestWithParam<P> {
 };
 
 #if !STITCH_ON_GPU
-// The error a kernel ended with, and what it said.
+// A kernel's error and report.
 struct Outcome {
   cudaError_t error;
   std::string report;

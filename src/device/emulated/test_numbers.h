@@ -1,4 +1,4 @@
-// For tests of the libraries: buffers of any element type, filled with numbers that every type holds nearly.
+// For tests of the libraries: buffers of any element type, with values that every type represents closely.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -18,7 +18,7 @@ inline size_t size_of(Type type) {
   constexpr size_t sizes[] = {8, 4, 2, 2, 1, 1, 4};
   return sizes[static_cast<int>(type)];
 }
-// How far apart neighbouring numbers around 1 are.
+// Spacing of numbers around 1.
 inline double spacing(Type type) {
   constexpr double all[] = {2.3e-16, 1.2e-7, 9.8e-4, 7.9e-3, 0.13, 1, 1};
   return all[static_cast<int>(type)];
@@ -30,7 +30,7 @@ class Numbers {
       : type_(type), count_(count), memory_(std::max<size_t>(1, count) * size_of(type)) {
     for (size_t i = 0; i < count; ++i) set(i, 0);
   }
-  // Between -1 and 1 (integers: -9 to 9), the same for the same seed.
+  // Between -1 and 1 (integers: -9 to 9), deterministic in the seed.
   static Numbers random(Type type, size_t count, unsigned seed) {
     Numbers out(type, count);
     std::mt19937 generator(seed);
@@ -74,7 +74,7 @@ class Numbers {
   Buffer<unsigned char> memory_;
 };
 
-// A captured stream, replayed.
+// Captures a stream and replays it.
 template <class F>
 void replay(cudaStream_t stream, int times, F&& what) {
   cudaGraph_t graph = nullptr;

@@ -1,4 +1,4 @@
-// Walking over tokens: brackets and their partners, forwards and back.
+// Navigation over tokens: brackets and their partners.
 #pragma once
 
 #include <string_view>
@@ -19,10 +19,10 @@ class TokenView {
   }
   bool is(size_t i, std::string_view what) const { return text(i) == what; }
   bool is_word(size_t i) const { return i < tokens_.size() && tokens_[i].kind == Token::word; }
-  // Nothing stands between the two: `::`, `->`, `<<<`.
+  // Without space between: `::`, `->`, `<<<`.
   bool adjacent(size_t i, size_t j) const { return j < tokens_.size() && tokens_[i].end == tokens_[j].begin; }
 
-  // The index behind the bracket that closes the one at i; the number of tokens if none does.
+  // The index after the closing bracket of the one at i; the number of tokens if there is none.
   size_t behind_group(size_t i) const {
     int depth = 0;
     for (; i < tokens_.size(); ++i) {
@@ -56,7 +56,7 @@ class TokenView {
     }
     return npos;
   }
-  // Behind `<…>` at i, or i if there is none.
+  // After `<…>` at i, or i if there is none.
   size_t behind_template(size_t i) const {
     if (!is(i, "<")) return i;
     int depth = 0;

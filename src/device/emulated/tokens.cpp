@@ -11,7 +11,7 @@ namespace {
 bool starts_word(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
 bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-// Three-valued logic over what is known of the macros.
+// Three-valued evaluation of #if with partially known macros.
 class Condition {
  public:
   explicit Condition(std::string_view text) : text_(text) {}
@@ -80,7 +80,7 @@ class Condition {
     while (at_ < text_.size() && in_word(text_[at_])) ++at_;
     std::string_view word = text_.substr(begin, at_ - begin);
     if (word.empty()) {
-      lost_ = true;  // something this doesn't understand: the whole is unknown
+      lost_ = true;  // not understood: the whole is unknown
       return {};
     }
     if (word == "defined") {

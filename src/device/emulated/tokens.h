@@ -1,4 +1,4 @@
-// Just enough of C++'s lexical structure to find launches: words, punctuation, and which text is alive.
+// Just enough C++ lexing to find launches: words, punctuation, and which text is active.
 #pragma once
 
 #include <string_view>
@@ -14,13 +14,12 @@ struct Token {
   bool in_macro;  // part of a #define's replacement list
 };
 
-// The tokens of the living text. Comments and preprocessor lines give none, except the replacement lists of
-// #define. Punctuation comes one character at a time, `>>` being two closings of templates as often as a
-// shift.
+// The tokens of active text. Comments and preprocessor lines give none, except the replacement lists of
+// #define. Punctuation is one character per token, since `>>` may close two templates.
 std::vector<Token> tokenize(std::string_view source);
 
-// What #if's condition is on the emulated GPU (STITCH_EMULATED is 1, __CUDA_ARCH__ is not defined) if that
-// alone decides it: 1, 0, or -1 for unknown.
+// The value of an #if condition on the emulated GPU (STITCH_EMULATED is 1, __CUDA_ARCH__ undefined): 1, 0, or
+// -1 if it depends on other macros.
 int evaluate_condition(std::string_view condition);
 
 }  // namespace stitch::emulated

@@ -1,4 +1,4 @@
-// Each warp intrinsic over masks and widths, against its definition written out plainly.
+// Each warp intrinsic over masks and widths, against its definition.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -26,7 +26,7 @@ __global__ void shuffle(int kind, unsigned mask, int width, int argument, const 
   }
 }
 
-// The CUDA guide's words: where `lane` reads from.
+// The lane that `lane` reads from, by the CUDA guide.
 int source(int kind, int lane, int width, int argument) {
   const int first = lane / width * width, last = first + width - 1;
   switch (kind) {
@@ -215,7 +215,7 @@ TEST_F(Warp, HalvesOfAWarpShuffleOnTheirOwn) {
 }
 
 __global__ void run_ahead(int* out) {
-  // A lane may be several meetings ahead of another that has not read its answer yet.
+  // A lane may be several collectives ahead of another that hasn't read its result yet.
   const unsigned lane = threadIdx.x;
   int a = __shfl_sync(0xffffffffu, static_cast<int>(lane), 3);
   if (lane == 0) {

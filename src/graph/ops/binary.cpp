@@ -5,13 +5,13 @@ namespace stitch::ops {
 
 namespace {
 
-Result<Shape> meet(OperandTypes in) {
+Result<Shape> broadcast_all(OperandTypes in) {
   STITCH_CHECK(need_same_dtype(*in[0], *in[1], "the second operand"));
   return broadcast(in[0]->shape, in[1]->shape);
 }
 
 Result<ResultTypes> arithmetic(OperandTypes in, const Attributes&) {
-  STITCH_TRY(Shape shape, meet(in));
+  STITCH_TRY(Shape shape, broadcast_all(in));
   if (in[0]->dtype == DType::boolean) return ill("arithmetic on bool");
   return ResultTypes{{in[0]->dtype, std::move(shape), {}}};
 }
@@ -31,24 +31,24 @@ Result<ResultTypes> infer_div(OperandTypes in, const Attributes& attributes) {
 
 // bool included: minimum is and, maximum is or.
 Result<ResultTypes> ordering(OperandTypes in, const Attributes&) {
-  STITCH_TRY(Shape shape, meet(in));
+  STITCH_TRY(Shape shape, broadcast_all(in));
   return ResultTypes{{in[0]->dtype, std::move(shape), {}}};
 }
 
 Result<ResultTypes> comparison(OperandTypes in, const Attributes&) {
-  STITCH_TRY(Shape shape, meet(in));
+  STITCH_TRY(Shape shape, broadcast_all(in));
   return ResultTypes{{DType::boolean, std::move(shape), {}}};
 }
 
 Result<ResultTypes> logical(OperandTypes in, const Attributes&) {
   if (in[0]->dtype != DType::boolean) return ill("logical ops take bool");
-  STITCH_TRY(Shape shape, meet(in));
+  STITCH_TRY(Shape shape, broadcast_all(in));
   return ResultTypes{{DType::boolean, std::move(shape), {}}};
 }
 
 Result<ResultTypes> bitwise(OperandTypes in, const Attributes&) {
   STITCH_CHECK(need_integer(*in[0], "the operands"));
-  STITCH_TRY(Shape shape, meet(in));
+  STITCH_TRY(Shape shape, broadcast_all(in));
   return ResultTypes{{in[0]->dtype, std::move(shape), {}}};
 }
 

@@ -67,7 +67,7 @@ Result<ResultTypes> infer_conv_transpose(OperandTypes in, const Attributes& attr
   return ResultTypes{{x.dtype, std::move(shape), {}}};
 }
 
-// Multiplications with padding count too, as everybody counts them.
+// Multiplications with padding count too, as is customary.
 Cost conv_cost(OperandTypes in, const Attributes&, const ResultTypes& results) {
   double products = 2 * elements(&results[0]) * elements(in[1]) /
                     static_cast<double>(std::max<int64_t>(in[1]->shape[0], 1));

@@ -1,4 +1,4 @@
-// Values out of nothing. Randomness has a seed operand and a stream number of its own.
+// Creation ops. Random ones have a seed operand and a stream number.
 #include "graph/ops/families.h"
 
 namespace stitch::ops {

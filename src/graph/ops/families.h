@@ -1,4 +1,4 @@
-// Every family's registry entries, and the pieces their inference shares.
+// Registry entries of every family, and shared parts of inference.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ std::vector<OpInfo> creation();
 
 inline Error ill(std::string message) { return user_error("ill_typed", std::move(message)); }
 
-// A dimension counted from the end becomes one counted from the start. Rank 0 counts as rank 1.
+// Normalises a dimension counted from the end. Rank 0 counts as rank 1.
 Result<int64_t> dimension(int64_t dim, int64_t rank);
 Result<void> need_floating(const TensorType& type, std::string_view what);
 Result<void> need_integer(const TensorType& type, std::string_view what);
@@ -35,12 +35,11 @@ Result<void> need_fit(const Shape& shape);
 // Bytes of every operand and result, once.
 double traffic(OperandTypes operands, const ResultTypes& results);
 
-// Costs in common use.
 Cost free_of_cost(OperandTypes, const Attributes&, const ResultTypes&);  // views
 Cost only_traffic(OperandTypes, const Attributes&, const ResultTypes&);  // copies
-Cost per_result(OperandTypes, const Attributes&, const ResultTypes&);    // one operation a result element
+Cost per_result(OperandTypes, const Attributes&, const ResultTypes&);    // one operation per result element
 Cost per_operand(OperandTypes, const Attributes&,
-                 const ResultTypes&);  // one operation an element of operand 0
+                 const ResultTypes&);  // one operation per element of operand 0
 
 inline double elements(const TensorType* type) { return static_cast<double>(type->elements()); }
 

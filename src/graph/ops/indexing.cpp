@@ -1,4 +1,4 @@
-// Reading and writing at computed positions, and sorting.
+// Gather, scatter and sort.
 #include <set>
 
 #include "graph/ops/families.h"
@@ -39,8 +39,8 @@ Result<ResultTypes> infer_scatter(OperandTypes in, const Attributes& attributes)
   return ResultTypes{{x.dtype, x.shape, {}}};
 }
 
-// The shape of x[..., indices, ...]: the indices' common shape stands where the first indexed
-// dimension stood if the indexed dimensions are neighbours, and in front if they aren't.
+// The shape of x[..., indices, ...]: the indices' common shape replaces the indexed dimensions if these are
+// adjacent, otherwise it comes first.
 Result<Shape> indexed_shape(const TensorType& x, OperandTypes indices, const Attributes& attributes) {
   const auto& dims = attributes.integers("dims");
   if (dims.size() != indices.size() || dims.empty()) return ill("an index for each of dims");

@@ -71,7 +71,7 @@ Cost linear_cost(OperandTypes in, const Attributes&, const ResultTypes& results)
           .bytes = traffic(in, results)};
 }
 
-// (..., m, k) x (..., k, n): the importer has given vectors their second dimension.
+// (..., m, k) x (..., k, n): the importer expands vectors.
 Result<ResultTypes> infer_matmul(OperandTypes in, const Attributes&) {
   const TensorType &a = *in[0], &b = *in[1];
   STITCH_CHECK(need_same_dtype(a, b, "the second operand"));
@@ -105,7 +105,7 @@ Result<ResultTypes> infer_einsum(OperandTypes in, const Attributes& attributes) 
   return ResultTypes{{in[0]->dtype, std::move(shape), {}}};
 }
 
-// Contracted in pairs from the left, a letter summed as soon as nobody needs it any more.
+// Contracted in pairs from the left; a letter is summed after its last use.
 Cost einsum_cost(OperandTypes in, const Attributes& attributes, const ResultTypes& results) {
   Cost cost{.bytes = traffic(in, results)};
   auto einsum = parse_einsum(attributes.text("equation"));
@@ -130,7 +130,7 @@ Cost einsum_cost(OperandTypes in, const Attributes& attributes, const ResultType
   return cost;
 }
 
-// Rows of x belong to groups one after the other: group g ends before row offsets[g].
+// Groups are consecutive rows of x: group g ends before row offsets[g].
 Result<ResultTypes> infer_grouped(OperandTypes in, const Attributes&) {
   const TensorType &x = *in[0], &weight = *in[1], &offsets = *in[2];
   STITCH_CHECK(need_same_dtype(x, weight, "the weight"));
@@ -184,7 +184,7 @@ Result<ResultTypes> infer_triangular_solve(OperandTypes in, const Attributes&) {
   return ResultTypes{{b.dtype, b.shape, {}}};
 }
 
-// About n^3 operations a matrix, whichever way it is taken apart.
+// About n^3 operations per matrix for any factorisation.
 Cost factor_cost(OperandTypes in, const Attributes&, const ResultTypes& results) {
   return {.flops = elements(in[0]) * static_cast<double>(in[0]->shape.back()), .bytes = traffic(in, results)};
 }

@@ -53,7 +53,7 @@ Result<ResultTypes> infer_group_norm(OperandTypes in, const Attributes& attribut
   return ResultTypes{{x.dtype, x.shape, {}}};
 }
 
-// Statistics and normalisation: about five operations an element.
+// Statistics and normalisation: about five operations per element.
 Cost norm_cost(OperandTypes operands, const Attributes&, const ResultTypes& results) {
   return {.flops = 5 * elements(operands[0]), .bytes = traffic(operands, results)};
 }

@@ -1,4 +1,4 @@
-// Reductions over named dimensions; an empty list means all of them. And scans along one.
+// Reductions over dimensions (an empty list: all), and scans along one.
 #include <cmath>
 #include <set>
 
@@ -50,7 +50,7 @@ Result<ResultTypes> floating_only(OperandTypes in, const Attributes& attributes)
 
 Result<ResultTypes> infer_norm(OperandTypes in, const Attributes& attributes) {
   double order = attributes.number("order");
-  // The largest |x| of nothing is no number.
+  // The maximum of no elements is undefined.
   if (order < 0 || std::isinf(order)) STITCH_CHECK(need_elements(*in[0], attributes));
   return floating_only(in, attributes);
 }

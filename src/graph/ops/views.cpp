@@ -1,4 +1,4 @@
-// Views: the same elements seen otherwise. They cost nothing until somebody decides to copy.
+// Views: no cost unless a copy is made.
 #include <set>
 
 #include "graph/ops/families.h"

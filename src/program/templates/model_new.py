@@ -27,7 +27,7 @@ _LIBRARIES = @libraries@
 _NEEDS = @needs@  # the least compute capability, "80"; "90a": that one alone
 _MODEL_CLASS = @model_class@
 _SIGNATURE = json.loads(@signature@)
-# The arguments of forward and what it returns, with numbers in the place of tensors. null: nobody wrote that down.
+# The arguments of forward and what it returns, with numbers in the place of tensors. null: not recorded.
 _CALL = json.loads(@call@)
 _MODULES = @modules@  # files in modules/ that the model's source imports
 _MODE = @mode@  # of the model when the program was made; empty where that changes nothing

@@ -1,4 +1,4 @@
-// The child's side of the arena: mapped whole, again whenever it has grown.
+// The child's mapping of the arena; remapped when it has grown.
 #pragma once
 
 #include <fcntl.h>
@@ -22,7 +22,6 @@ class ArenaView {
     if (offset + count > size_) throw std::out_of_range("a place past the arena's end");
     return {data_ + offset, static_cast<size_t>(count)};
   }
-  // Another one from now on.
   bool replace(int descriptor) {
     if (data_) ::munmap(data_, static_cast<size_t>(size_));
     data_ = nullptr;

@@ -1,6 +1,5 @@
-// Hardware counters by CUPTI's range profiler: every launch is a range of its own, replayed as often as the
-// counters need. Launches of a CUDA graph are one range, so whoever wants its kernels calls before there is
-// one.
+// Hardware counters by CUPTI's range profiler: every launch is a range, replayed as often as the counters
+// need. A CUDA graph is one range: count a call that launches kernels directly to tell them apart.
 #pragma once
 
 #include <map>
@@ -13,9 +12,9 @@
 
 namespace stitch::runner {
 
-// `context` is the CUcontext in which the program runs. Counters that this GPU doesn't have are left out.
+// `context`: the program's CUcontext. Counters that this GPU lacks are left out.
 Result<void> start_cuda_counters(void* context, std::span<const std::string> counters, int most_launches);
-// A launch each, in order.
+// One entry per launch, in order.
 Result<std::vector<Counts>> end_cuda_counters();
 
 }  // namespace stitch::runner

@@ -58,7 +58,6 @@ Result<void> said(CUptiResult code, std::string_view doing) {
 
 #define STITCH_CUPTI_DO(function, parameters, doing) STITCH_CHECK(said(api().function(&(parameters)), doing))
 
-// What is being counted.
 class Ranges {
  public:
   Ranges() = default;
@@ -95,7 +94,7 @@ class Ranges {
     config.replayMode = CUPTI_KernelReplay;
     config.maxRangesPerPass = static_cast<size_t>(most_launches);
     config.numNestingLevels = config.minNestingLevel = 1;
-    config.targetNestingLevel = 0;  // only for passes that the caller repeats
+    config.targetNestingLevel = 0;  // only for user replay
     STITCH_CUPTI_DO(RangeProfilerSetConfig, config, "setting what to count");
     CUpti_RangeProfiler_Start_Params start{CUpti_RangeProfiler_Start_Params_STRUCT_SIZE};
     start.pRangeProfilerObject = profiler_;
@@ -138,7 +137,7 @@ class Ranges {
   }
 
  private:
-  // Which chip it is, and which of its counters this user may read.
+  // Determines the chip and which counters this user may read.
   Result<void> know_gpu(CUcontext context) {
     CUpti_Profiler_Initialize_Params initialize{CUpti_Profiler_Initialize_Params_STRUCT_SIZE};
     STITCH_CUPTI_DO(ProfilerInitialize, initialize, "initialising");
@@ -160,7 +159,7 @@ class Ranges {
     return {};
   }
 
-  // One at a time: a name that this chip doesn't have must not cost the others.
+  // One at a time, so that an unknown name doesn't lose the others.
   Result<void> choose(std::span<const std::string> counters) {
     for (const std::string& counter : counters) {
       const char* name = counter.c_str();

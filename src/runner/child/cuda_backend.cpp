@@ -1,4 +1,4 @@
-// A real GPU, through the driver API and the primary context, which the program's runtime library shares.
+// A real GPU, through the driver API and the primary context, which the program's CUDA runtime shares.
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace stitch::runner {
 namespace {
 
 constexpr int success = 0, out_of_memory = 2, no_device = 100, capture_unjoined = 904;
-constexpr int relaxed_capture = 2;  // programs may allocate and use streams of their own meanwhile
+constexpr int relaxed_capture = 2;  // programs may allocate and use their own streams meanwhile
 constexpr unsigned non_blocking_stream = 1;
 constexpr int limit_persisting_cache = 6;
 constexpr size_t pinned_bytes = size_t{64} << 20;
@@ -43,7 +43,7 @@ class CudaBackend final : public Backend {
     STITCH_CHECK(out->checked(driver.stream_create(&out->stream_, non_blocking_stream)));
     STITCH_CHECK(out->checked(driver.event_create(&out->begin_, 0)));
     STITCH_CHECK(out->checked(driver.event_create(&out->end_, 0)));
-    // Nothing stays in the cache from call to call by request. Not every GPU has such a cache.
+    // No persisting L2 accesses across calls. Not every GPU supports the limit.
     driver.set_limit(limit_persisting_cache, 0);
     out->name_ = name.data();
     out->base_in_use_ = out->in_use();
@@ -134,7 +134,7 @@ class CudaBackend final : public Backend {
       flush_bytes_ = bytes;
     }
     driver_.reset_persisting_cache();
-    // Twice with other values: compressible memory that is written once with zeros may never leave the cache.
+    // Twice with different values: compressible memory written once with zeros may never leave the cache.
     for (int turn = 0; turn < 2 && bytes > 0; ++turn)
       STITCH_CHECK(fill(flush_, ++flush_word_ * 0x9e3779b9u, bytes / 4));
     return synchronise();
@@ -149,8 +149,7 @@ class CudaBackend final : public Backend {
 
   int64_t bytes_in_use() override { return in_use() - base_in_use_ - flush_bytes_; }
 
-  // Enough for what a program is likely to take first, and little enough for others who use the GPU
-  // meanwhile.
+  // As much as a program is likely to allocate first, and not so much that other processes run out.
   void poison_free_memory(uint32_t word) override {
     constexpr size_t smallest = size_t{64} << 20, most = size_t{4} << 30;
     size_t free_bytes = 0, total = 0;
@@ -183,8 +182,8 @@ class CudaBackend final : public Backend {
     if (code == success) return {};
     return work_error("device_fault", driver_.words_for(code));
   }
-  // Gigabytes go through pinned memory, the host's half of the way on several cores: the driver alone moves
-  // them with one. Where there is none to be had, the driver does it.
+  // Large copies go through pinned memory, filled by several cores; the driver uses only one. Falls back to
+  // the driver where no pinned memory is available.
   bool is_bulk(size_t bytes) {
     if (bytes < pinned_bytes || no_pinned_) return false;
     void* memory = nullptr;

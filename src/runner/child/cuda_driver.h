@@ -1,5 +1,5 @@
-// The driver API's functions, looked up in libcuda.so.1: spelt as in cuda.h, which a machine without CUDA
-// doesn't have. All are resolved before a candidate is loaded.
+// The driver API's functions, resolved from libcuda.so.1 before a candidate is loaded. Declared here, since a
+// machine without CUDA has no cuda.h.
 #pragma once
 
 #include <cstddef>

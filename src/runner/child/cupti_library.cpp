@@ -20,7 +20,7 @@ const CuptiLibrary& cupti_library() {
     uint32_t found = 0;
     auto version = reinterpret_cast<decltype(&cuptiGetVersion)>(::dlsym(out.handle, "cuptiGetVersion"));
     if (version) version(&found);
-    // Records change their layout from one major version to the next.
+    // Record layouts change between major versions.
     if (found / 10000 != CUPTI_API_VERSION / 10000)
       out.trouble =
           format("CUPTI is of version {}, and StitchCUDA was built for {}", found, CUPTI_API_VERSION);

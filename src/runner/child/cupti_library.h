@@ -1,4 +1,4 @@
-// CUPTI, looked up when it is needed: a machine without CUDA doesn't have it.
+// CUPTI, loaded at run time: a machine without CUDA doesn't have it.
 #pragma once
 
 #include <dlfcn.h>
@@ -11,11 +11,11 @@ namespace stitch::runner {
 
 struct CuptiLibrary {
   void* handle = nullptr;
-  std::string trouble;  // why there is none; empty: it is there, and of the version of our headers
+  std::string trouble;  // why it can't be used; empty: available, and of our headers' version
 };
 const CuptiLibrary& cupti_library();
 
-// Of the library; `trouble` names what it lacks.
+// Resolves a function; `trouble` names what is missing.
 template <class Function>
 void find_in_cupti(Function& function, const char* name, std::string& trouble) {
   function = reinterpret_cast<Function>(::dlsym(cupti_library().handle, name));

@@ -1,4 +1,4 @@
-// The emulated GPU, through its runtime library. Its memory is this process's own.
+// The emulated GPU, through its runtime library; its memory is this process's.
 #include <dlfcn.h>
 #include <sys/mman.h>
 
@@ -13,7 +13,7 @@ namespace stitch::runner {
 
 namespace {
 
-// As in CUDA's headers, which this executable doesn't include.
+// From CUDA's headers, which this executable doesn't include.
 constexpr int success = 0, copy_default = 4, out_of_memory = 2, capture_unjoined = 904, relaxed_capture = 2;
 constexpr unsigned non_blocking = 1;
 
@@ -28,7 +28,7 @@ class EmulatedBackend final : public Backend {
       function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
       if (!function && needed) missing += format(" {}", name);
     };
-    // C++ names, as the emulated headers declare them: overloads such as cudaMalloc<T> hide behind the same.
+    // Mangled names, as declared by the emulated headers, next to overloads such as cudaMalloc<T>.
     find(out->malloc_, "_Z10cudaMallocPPvm");
     find(out->free_, "_Z8cudaFreePv");
     find(out->memcpy_, "_Z10cudaMemcpyPvPKvm14cudaMemcpyKind");
@@ -55,13 +55,13 @@ class EmulatedBackend final : public Backend {
     find(out->log_start_, "stitch_emulated_log_start");
     find(out->log_stop_, "stitch_emulated_log_stop");
     if (!missing.empty()) return work_error("no_device", "the emulated GPU lacks" + missing);
-    // There when AddressSanitizer is.
+    // Present with AddressSanitizer.
     out->asan_forbid_ = reinterpret_cast<AsanFunction*>(::dlsym(RTLD_DEFAULT, "__asan_poison_memory_region"));
     out->asan_permit_ =
         reinterpret_cast<AsanFunction*>(::dlsym(RTLD_DEFAULT, "__asan_unpoison_memory_region"));
     if (out->set_order_(order.c_str()) != 0)
       return work_error("no_device", format("the emulated GPU knows no order of threads '{}'", order));
-    out->settle_order_();  // whatever a candidate says later
+    out->settle_order_();  // candidates can't change it later
     if (out->stream_create_(&out->stream_, non_blocking) != success ||
         out->event_create_(&out->begin_) != success || out->event_create_(&out->end_) != success)
       return work_error("no_device", "the emulated GPU makes no stream");
@@ -125,7 +125,7 @@ class EmulatedBackend final : public Backend {
 
   Result<void> synchronise() override { return checked(synchronise_()); }
   Result<void> flush_caches(int64_t) override { return {}; }
-  // Its kernels run on CPU threads of this process: however busy the machine is, they take as much CPU time.
+  // Kernels run on CPU threads of this process, and CPU time doesn't depend on how busy the machine is.
   clockid_t clock() const override { return CLOCK_PROCESS_CPUTIME_ID; }
   void mark_begin() override { event_record_(begin_, stream_); }
   void mark_end() override { event_record_(end_, stream_); }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t guard = 4096;         // on each side, at least
 constexpr int64_t alignment = 256;      // as cudaMalloc gives
-constexpr uint64_t address_steps = 64;  // places a buffer may start at inside its allocation
+constexpr uint64_t address_steps = 64;  // start addresses inside an allocation
 
 uint64_t mixed(uint64_t x) {
   x += 0x9e3779b97f4a7c15;
@@ -42,7 +42,7 @@ uint32_t poison_word(DType dtype, uint64_t poison, Filling filling) {
   // 2 to 7 in fp16, bfloat16 and FP32, and no larger than 1e5 as a double.
   if (filling == Filling::finite)
     return static_cast<uint32_t>(0x40004000 | (bits & 0x00ff0000) | (bits & 0xff));
-  // Each half is a NaN as an fp16 and a bfloat16, the upper one makes the word a NaN and a double too.
+  // Each half is a NaN in fp16 and bfloat16; the upper one makes the word a NaN in FP32 and FP64.
   auto half = [](uint64_t random) {
     return static_cast<uint32_t>(0x7ff0 | (random % 15 + 1) | (random & 0x8000));
   };
@@ -107,7 +107,7 @@ Result<void> GuardedBuffer::write_guards() {
 Result<std::string> GuardedBuffer::damage() const {
   if (!guarded_) return std::string();
   const Address end = address_ + static_cast<Address>(type_.bytes());
-  auto look = [&](Address from, Address to, bool after) -> Result<std::string> {
+  auto damage_in = [&](Address from, Address to, bool after) -> Result<std::string> {
     std::vector<std::byte> bytes(to - from);
     backend_->permit(from, static_cast<int64_t>(to - from));
     STITCH_CHECK(backend_->download(bytes, from));
@@ -122,8 +122,8 @@ Result<std::string> GuardedBuffer::damage() const {
     return format("{} bytes {}, the nearest {} bytes {}", count, after ? "past its end" : "before its start",
                   nearest, after ? "past it" : "before it");
   };
-  STITCH_TRY(std::string before, look(base_, address_, false));
-  STITCH_TRY(std::string after, look(end, base_ + static_cast<Address>(total_), true));
+  STITCH_TRY(std::string before, damage_in(base_, address_, false));
+  STITCH_TRY(std::string after, damage_in(end, base_ + static_cast<Address>(total_), true));
   if (before.empty() || after.empty()) return before + after;
   return before + "; " + after;
 }

@@ -1,4 +1,4 @@
-// A tensor in device memory with a zone before and after it that nobody may write to.
+// A tensor in device memory with a guard zone before and after it.
 #pragma once
 
 #include <string>
@@ -8,18 +8,16 @@
 
 namespace stitch::runner {
 
-// A number per process: what the guard zones hold can't be known in advance.
+// Random per process, so that a program can't know what the guard zones hold.
 uint64_t process_secret();
-// The word that fills memory for a poison number: for floats of every width a NaN, or a number of ordinary
-// size.
+// The word that fills memory for a poison number: a NaN or a moderate number in every floating-point width.
 uint32_t poison_word(DType dtype, uint64_t poison, Filling filling = Filling::nan);
 
 class GuardedBuffer {
  public:
-  // At a new address each time, `misalign` elements past one that is aligned to 256 bytes; filled with
-  // `word`.
+  // At a new address each time, `misalign` elements past a 256-byte boundary; filled with `word`.
   static Result<GuardedBuffer> create(Backend& backend, const TensorType& type, int misalign, uint32_t word);
-  // Beside memory that nobody can touch instead: whoever does is killed at once.
+  // Next to inaccessible memory instead: an access outside kills the process.
   static Result<GuardedBuffer> create_fenced(Backend& backend, const TensorType& type, Fence fence,
                                              uint32_t word);
   GuardedBuffer(GuardedBuffer&& other) noexcept;
@@ -28,9 +26,8 @@ class GuardedBuffer {
 
   Address address() const { return address_; }
   const TensorType& type() const { return type_; }
-  // Fills it again: nothing of the last call is left in it.
   Result<void> poison(uint32_t word);
-  // What was written around it, in words; empty: nothing was.
+  // Which guard zone was written to; empty: none.
   Result<std::string> damage() const;
 
  private:

@@ -1,5 +1,5 @@
-// The descriptors of a call's tensors, as a caller has them on its stack: elsewhere in the next call, and
-// overwritten when the call has returned. Whoever keeps a pointer to them reads nonsense.
+// A call's tensor descriptors as a caller has them on its stack: at another address in the next call, and
+// overwritten after return. A program that keeps pointers to them reads garbage.
 #pragma once
 
 #include <array>

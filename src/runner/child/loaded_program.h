@@ -18,9 +18,9 @@ struct LoadedProgram {
   decltype(&stitch_last_error) last_error = nullptr;
   decltype(&stitch_run_region) run_region = nullptr;  // may be null
   decltype(&stitch_set) set = nullptr;                // may be null
-  std::map<std::string, int64_t> libraries;           // versions of those that it is linked to
+  std::map<std::string, int64_t> libraries;           // versions of linked libraries
 
-  // From here on, code nobody trusts has run in this process.
+  // From here on, untrusted code has run in this process.
   static Result<LoadedProgram> open(const fs::path& path);
   std::string manifest_text() const;
   std::string error_text() const;

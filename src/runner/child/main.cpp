@@ -1,4 +1,4 @@
-// stitch-runner: holds one candidate and does what the orchestrator asks (../README.md).
+// stitch-runner: holds one candidate and executes the orchestrator's requests (../README.md).
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 class Channel {
  public:
-  Descriptor descriptor;  // that came with the last line
+  Descriptor descriptor;  // received with the last line
 
   std::optional<std::string> read_line() {
     for (;;) {
@@ -60,15 +60,15 @@ int serve() {
     session.take(std::move(channel.descriptor));
     Json answer = {{"token", request->value("token", "")}};
     answer.update(session.answer(*request));
-    // Other people's words may be no UTF-8.
+    // The candidate's text may be invalid UTF-8.
     if (!channel.write_line(line_text(answer))) return 2;
   }
-  // Neither destructors nor what a candidate left for exit: whoever asked is gone.
+  // Skip destructors and the candidate's atexit handlers: the orchestrator is gone.
   ::_exit(0);
 }
 
-// stitch-runner --script REQUESTS ARENA: the same requests from a file, for profilers that start the process
-// themselves and may not hand descriptors on. The first answer that is no yes ends it.
+// stitch-runner --script REQUESTS ARENA: requests from a file, for profilers that start the process
+// themselves and pass no descriptors on. Stops at the first answer that isn't ok.
 int follow(const char* script, const char* arena) {
   auto text = read_file(script);
   const int opened = ::open(arena, O_RDWR | O_CLOEXEC);

@@ -1,4 +1,4 @@
-// What the device did, by CUPTI's activity records; there if CUPTI's headers were when this was built.
+// Device activity from CUPTI's activity records; built where CUPTI's headers are found.
 #pragma once
 
 #include <vector>

@@ -63,7 +63,7 @@ std::string demangled(const char* name) {
   return out;
 }
 
-// What every record of the device has.
+// Fields common to all device records.
 template <class Record>
 Activity placed(const Record& record, ActivityKind kind, std::string name) {
   Activity out;
@@ -108,7 +108,7 @@ Activity read(const FillRecord& fill) {
   return out;
 }
 
-// cudaLaunchKernel_v7000 is cudaLaunchKernel to everybody.
+// Drops the version suffix: cudaLaunchKernel_v7000 is cudaLaunchKernel.
 std::string call_name(const CUpti_ActivityAPI& call) {
   const char* found = nullptr;
   const CUpti_CallbackDomain domain =
@@ -172,7 +172,7 @@ Result<void> start_cuda_profile(bool host_calls) {
   for (CUpti_ActivityKind kind : device_kinds)
     if (cupti().enable(kind) != CUPTI_SUCCESS)
       return work_error("no_profiler", "CUPTI may not be used here: another profiler, or no permission");
-  // Without them there is less to see, and still a timeline.
+  // Optional: without them there is still a timeline.
   for (CUpti_ActivityKind kind : host_kinds)
     if (host_calls) cupti().enable(kind);
   return {};

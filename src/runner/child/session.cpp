@@ -61,9 +61,9 @@ Json Session::hello(const Json& request) {
   if (!backend) throw Refusal{STITCH_UNSUPPORTED, backend.error().text()};
   backend_ = *std::move(backend);
   process_secret();
-  // A profiler in this process needs what the seal refuses; whoever asks for one trusts the program.
+  // A profiler in this process needs calls that the seal refuses; it is only used on trusted programs.
   if (!request.value("profiler", false)) sandbox::seal_process();
-  Json out = yes();
+  Json out = ok_answer();
   out["protocol"] = protocol_version;
   out["device"] = backend_->device_name();
   return out;
@@ -74,7 +74,7 @@ Json Session::take_arena() {
   if (library_) throw Refusal{STITCH_BAD_ARGUMENT, "the arena comes before the program"};
   if (descriptor.get() < 0 || !arena_.replace(descriptor.get()))
     throw Refusal{STITCH_BAD_ARGUMENT, "no descriptor came with the request"};
-  return yes();
+  return ok_answer();
 }
 
 Json Session::load(const Json& request) {
@@ -82,7 +82,7 @@ Json Session::load(const Json& request) {
   auto library = LoadedProgram::open(request.at("program").get<std::string>());
   if (!library) throw Refusal{STITCH_BAD_ARGUMENT, library.error().message};
   library_ = *library;
-  Json out = yes();
+  Json out = ok_answer();
   out["manifest"] = library_->manifest_text();
   out["has_regions"] = library_->run_region != nullptr;
   out["libraries"] = library_->libraries;
@@ -98,7 +98,7 @@ Json Session::unload() {
   series_.reset();
   unshare();
   library_.reset();
-  return yes();
+  return ok_answer();
 }
 
 Json Session::create(const Json& request) {
@@ -107,22 +107,22 @@ Json Session::create(const Json& request) {
   backend_->poison_free_memory(poison_word(DType::f32, process_secret()));
   Buffers parameters =
       upload(request.at("parameters"), "parameter", fence_from_wire(request.value("fence", Json("none"))));
-  sound(backend_->synchronise());
+  value_or_fault(backend_->synchronise());
   std::vector<StitchTensor> arguments = as_arguments(parameters);
   const int64_t bytes_before = backend_->bytes_in_use(), start = now_ns();
   const int status = library_->create(arguments.data(), static_cast<int>(arguments.size()), 0, &program_);
   if (status != STITCH_OK) {
     program_ = nullptr;
     const std::string message = library_->error_text();
-    // As of a call: what it calls an error may have broken the device.
+    // As after a call: the error may have left the device unusable.
     if (auto alive = backend_->synchronise(); !alive) throw Fault{alive.error().text()};
     throw Refusal{status, message};
   }
-  sound(backend_->synchronise());
+  value_or_fault(backend_->synchronise());
   const int64_t end = now_ns(), bytes_after = backend_->bytes_in_use();
-  if (!program_) throw Refusal{STITCH_BAD_ARGUMENT, "stitch_create said yes and gave no program"};
+  if (!program_) throw Refusal{STITCH_BAD_ARGUMENT, "stitch_create succeeded and returned no program"};
   if (std::string damage = damage_of(parameters, "parameter"); !damage.empty()) throw Fault{damage};
-  Json out = yes();
+  Json out = ok_answer();
   out["seconds"] = static_cast<double>(end - start) / 1e9;
   out["device_bytes"] = bytes_after - bytes_before;
   return out;
@@ -140,8 +140,8 @@ Json Session::destroy() {
   put_back_outputs();
   timed_outputs_.clear();
   if (program_) library_->destroy(std::exchange(program_, nullptr));
-  sound(backend_->synchronise());
-  return yes();
+  value_or_fault(backend_->synchronise());
+  return ok_answer();
 }
 
 }  // namespace stitch::runner

@@ -1,4 +1,4 @@
-// Requests into answers: everything the child does.
+// Executes requests and returns answers.
 #pragma once
 
 #include <map>
@@ -16,16 +16,16 @@
 
 namespace stitch::runner {
 
-// Memory for calls one after the other: sets of inputs, each with outputs, at addresses that come back.
+// Sets of inputs, each with outputs, whose addresses are reused from call to call.
 struct SeriesSets {
   std::vector<std::vector<GuardedBuffer>> inputs, outputs;
 };
 
 class Session {
  public:
-  // The answer without its token. An Error of the device's is a fault.
+  // The answer without its token. A device Error is a fault.
   Json answer(const Json& request);
-  // A descriptor that came with the next request.
+  // A descriptor received with the next request.
   void take(Descriptor descriptor) { given_ = std::move(descriptor); }
 
  private:
@@ -63,12 +63,12 @@ class Session {
 
   Buffers upload(const Json& tensors, std::string_view role, Fence fence = Fence::none);
   void fill(GuardedBuffer& buffer, const TensorAt& from);
-  // Of the device arena.
+  // In the device arena.
   Address shared(int64_t offset, int64_t bytes) const;
   void fetch(const Place& to, Address from, int64_t bytes);
   Buffers zeros(const Json& types);
   Buffers with_any_content(const Json& types);
-  // Where the tensors of a call placement that is asked for odd places.
+  // Where a call's tensors are placed: misaligned, or next to an inaccessible page.
   struct Placement {
     int misalign = 0;     // elements
     int misaligned = -1;  // only this one, inputs counted first; -1: all
@@ -82,14 +82,14 @@ class Session {
   GuardedBuffer buffer_at(const TensorType& type, const Placement& placement, size_t tensor, uint32_t word);
   Buffers fresh_outputs(const Json& types, uint64_t poison, const Placement& placement, size_t inputs,
                         Filling filling = Filling::nan);
-  // The last call's, in outputs of the same types.
+  // Copies the last call's results into outputs of the same types.
   void leave_old_results(Buffers& outputs);
   Buffers& set(const Json& request);
-  // Outputs of timed calls on a set of inputs, at addresses that come back, as an allocator's would.
+  // Outputs of timed calls on a set, at reused addresses, like an allocator's.
   Buffers* timed_outputs(const Json& request, int set);
   void put_back_outputs();
   void warm_up(const Json& request);
-  // Wall and event time of a call between two moments at which the device is idle.
+  // Wall and event time of a call; the device is idle before and after.
   std::pair<int64_t, int64_t> clock(int region, std::vector<StitchTensor>& inputs,
                                     std::vector<StitchTensor>& outputs);
   void fetch_slot(const Slots& slots, int64_t call, Buffers& inputs);
@@ -111,7 +111,7 @@ class Session {
   int next_set_ = 0;
   Buffers outputs_;                       // of the last call
   std::map<int, Buffers> timed_outputs_;  // by set
-  int outputs_of_ = -1;                   // the set that outputs_ were taken from, if any
+  int outputs_of_ = -1;                   // the set that outputs_ belong to, or -1
   std::optional<SeriesSets> series_;
 };
 

@@ -1,4 +1,4 @@
-// One call of the program: on fresh outputs, by the clock if asked, and what it damaged.
+// One call of the program: fresh outputs, optional timing, damage to guard zones.
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -33,7 +33,7 @@ void Session::run(int region, std::vector<StitchTensor>& inputs, std::vector<Sti
   handed_outputs_.take_back();
   if (status == STITCH_OK) return;
   const std::string message = library_->error_text();
-  // What the program calls a device error may have broken the device; then nothing else can be asked.
+  // A device error reported by the program may have left the device unusable.
   if (auto alive = backend_->synchronise(); !alive) throw Fault{alive.error().text()};
   throw Refusal{status, message};
 }
@@ -46,7 +46,7 @@ Session::Placement Session::placement_in(const Json& request) {
 Session::Buffers* Session::timed_outputs(const Json& request, int set) {
   int64_t bytes = 0;
   for (const Json& type : request.at("outputs")) bytes += type_from_wire(type).bytes();
-  constexpr int64_t most = int64_t{8} << 30;  // of the GPU's memory, which others may need
+  constexpr int64_t most = int64_t{8} << 30;  // other processes may need GPU memory
   if (bytes > most || request.value("region", -1) >= 0 || placement_in(request).is_odd()) return nullptr;
   auto found = timed_outputs_.find(set);
   if (found == timed_outputs_.end())
@@ -60,8 +60,8 @@ void Session::put_back_outputs() {
   outputs_.clear();
 }
 
-// A caller with work to do calls again and again; this process waited for a request. A call on another set's
-// inputs puts the host back into that state, and tells the program nothing about the call that counts.
+// Callers call repeatedly, while this process was idle waiting for a request. A call on another set's inputs
+// warms the host up and reveals nothing about the call that counts.
 void Session::warm_up(const Json& request) {
   auto other = sets_.upper_bound(request.at("set").get<int>());
   if (other == sets_.end()) other = sets_.begin();
@@ -70,7 +70,7 @@ void Session::warm_up(const Json& request) {
   if (!outputs) return;
   std::vector<StitchTensor> in = as_arguments(other->second), out = as_arguments(*outputs);
   run(-1, in, out);
-  sound(backend_->synchronise());
+  value_or_fault(backend_->synchronise());
 }
 
 std::pair<int64_t, int64_t> Session::clock(int region, std::vector<StitchTensor>& inputs,
@@ -78,12 +78,12 @@ std::pair<int64_t, int64_t> Session::clock(int region, std::vector<StitchTensor>
   // The first use of an event costs more than those after it.
   backend_->mark_begin();
   backend_->mark_end();
-  sound(backend_->synchronise());
+  value_or_fault(backend_->synchronise());
   const int64_t start = now_ns(backend_->clock());
   backend_->mark_begin();
   run(region, inputs, outputs);
   backend_->mark_end();
-  sound(backend_->synchronise());
+  value_or_fault(backend_->synchronise());
   return {now_ns(backend_->clock()) - start, backend_->marked_ns()};
 }
 
@@ -102,22 +102,22 @@ Json Session::call(const Json& request) {
     outputs_of_ = number;
     for (size_t i = 0; i < outputs_.size(); ++i)
       if (filling != Filling::old_result)
-        sound(outputs_[i].poison(poison_word(outputs_[i].type().dtype, poison + i, filling)));
+        value_or_fault(outputs_[i].poison(poison_word(outputs_[i].type().dtype, poison + i, filling)));
   } else {
-    // The old outputs go only once the new ones are there: these get other addresses.
+    // Free the old outputs only after allocating the new ones, so that addresses differ.
     Buffers fresh = fresh_outputs(request.at("outputs"), poison, placement, inputs.size(), filling);
     if (filling == Filling::old_result) leave_old_results(fresh);
     put_back_outputs();
     outputs_ = std::move(fresh);
   }
 
-  std::map<size_t, GuardedBuffer> copies;  // of inputs, for this call alone
+  std::map<size_t, GuardedBuffer> copies;  // of inputs, for this call only
   auto copy_of = [&](size_t index) -> GuardedBuffer& {
     auto found = copies.find(index);
     if (found != copies.end()) return found->second;
     const GuardedBuffer& original = inputs.at(index);
     GuardedBuffer copy = buffer_at(original.type(), placement, index, 0);
-    sound(backend_->copy(copy.address(), original.address(), original.type().bytes()));
+    value_or_fault(backend_->copy(copy.address(), original.address(), original.type().bytes()));
     return copies.emplace(index, std::move(copy)).first->second;
   };
   std::vector<StitchTensor> in = as_arguments(inputs);
@@ -133,20 +133,20 @@ Json Session::call(const Json& request) {
 
   const int region = request.value("region", -1);
   int64_t wall = 0, event = 0;
-  sound(backend_->synchronise());
+  value_or_fault(backend_->synchronise());
   if (timed) {
     warm_up(request);
-    sound(backend_->flush_caches(request.value("flush", int64_t{0})));
+    value_or_fault(backend_->flush_caches(request.value("flush", int64_t{0})));
   }
   const int threads_before = thread_count();
   if (timed) {
     std::tie(wall, event) = clock(region, in, out);
   } else {
     run(region, in, out);
-    sound(backend_->synchronise());
+    value_or_fault(backend_->synchronise());
   }
   int threads_after = thread_count();
-  // Threads that are joined take a moment to leave the kernel's list.
+  // Joined threads take a moment to leave /proc.
   for (int wait = 0; wait < 50 && threads_after > threads_before; ++wait) {
     ::usleep(1000);
     threads_after = thread_count();
@@ -159,9 +159,10 @@ Json Session::call(const Json& request) {
   add(damage_of(outputs_, "output"));
   add(damage_of(inputs, "input"));
   for (const auto& [index, buffer] : copies)
-    if (std::string found = sound(buffer.damage()); !found.empty()) add(format("input {}: {}", index, found));
+    if (std::string found = value_or_fault(buffer.damage()); !found.empty())
+      add(format("input {}: {}", index, found));
   add(backend_->damage());
-  Json reply = yes();
+  Json reply = ok_answer();
   reply["wall_ns"] = wall;
   reply["event_ns"] = event;
   reply["damage"] = damage;
@@ -173,17 +174,17 @@ Json Session::call(const Json& request) {
 
 Json Session::call_with(const Json& request) {
   put_back_outputs();
-  // It is about the arguments, and not what is in them.
+  // Tests the arguments, not their contents.
   Buffers inputs = zeros(request.at("inputs")), outputs = fresh_outputs(request.at("outputs"), 1, {}, 0);
   std::vector<StitchTensor> in = as_arguments(inputs), out = as_arguments(outputs);
   for (size_t i = 0; i < in.size(); ++i)
     if (request.at("inputs").at(i).at("offset") == -1) in[i].data = nullptr;
   const int status = library_->run(program_, in.data(), static_cast<int>(in.size()), out.data(),
                                    static_cast<int>(out.size()), backend_->stream());
-  Json reply = yes();
+  Json reply = ok_answer();
   reply["status"] = status;
   reply["message"] = status == STITCH_OK ? "" : library_->error_text();
-  sound(backend_->synchronise());
+  value_or_fault(backend_->synchronise());
   return reply;
 }
 

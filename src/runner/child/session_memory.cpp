@@ -1,4 +1,4 @@
-// Where tensors lie: inputs that are placed, outputs that are fetched, memory that is shared.
+// Tensors in memory: placing inputs, fetching outputs, sharing device memory.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -17,15 +17,15 @@ Json Session::share(const Json& request) {
   if (!address) throw Refusal{STITCH_UNSUPPORTED, address.error().text()};
   shared_ = *address;
   shared_bytes_ = bytes;
-  return yes();
+  return ok_answer();
 }
 
 Json Session::unshare() {
-  sound(backend_->synchronise());
+  value_or_fault(backend_->synchronise());
   if (shared_) backend_->unshare(shared_, shared_bytes_);
   shared_ = 0;
   shared_bytes_ = 0;
-  return yes();
+  return ok_answer();
 }
 
 Address Session::shared(int64_t offset, int64_t bytes) const {
@@ -34,11 +34,12 @@ Address Session::shared(int64_t offset, int64_t bytes) const {
   return shared_ + static_cast<Address>(offset);
 }
 
-// Copies on the device run on; whoever shares its memory looks as soon as the answer is there.
+// Device copies are asynchronous, and the other process reads as soon as it has the answer.
 void Session::fetch(const Place& to, Address from, int64_t bytes) {
-  if (to.where == Where::host) return sound(backend_->download(arena_.bytes(to.offset, bytes), from));
-  sound(backend_->copy(shared(to.offset, bytes), from, bytes));
-  sound(backend_->synchronise());
+  if (to.where == Where::host)
+    return value_or_fault(backend_->download(arena_.bytes(to.offset, bytes), from));
+  value_or_fault(backend_->copy(shared(to.offset, bytes), from, bytes));
+  value_or_fault(backend_->synchronise());
 }
 
 Session::Buffers Session::upload(const Json& tensors, std::string_view role, Fence fence) {
@@ -48,19 +49,19 @@ Session::Buffers Session::upload(const Json& tensors, std::string_view role, Fen
     auto buffer = GuardedBuffer::create_fenced(*backend_, tensor.type, fence, 0);
     if (!buffer)
       throw Refusal{STITCH_OUT_OF_MEMORY, format("{} {}: {}", role, out.size(), buffer.error().text())};
-    if (tensor.offset >= 0) fill(*buffer, tensor);  // else zeros, as it was made
+    if (tensor.offset >= 0) fill(*buffer, tensor);  // else zeros
     out.push_back(*std::move(buffer));
   }
-  sound(backend_->synchronise());  // before anybody changes the device arena
+  value_or_fault(backend_->synchronise());  // before the device arena is changed
   return out;
 }
 
 void Session::fill(GuardedBuffer& buffer, const TensorAt& from) {
   const int64_t bytes = from.type.bytes();
   if (from.where == Where::device)
-    sound(backend_->copy(buffer.address(), shared(from.offset, bytes), bytes));
+    value_or_fault(backend_->copy(buffer.address(), shared(from.offset, bytes), bytes));
   else
-    sound(backend_->upload(buffer.address(), arena_.bytes(from.offset, bytes)));
+    value_or_fault(backend_->upload(buffer.address(), arena_.bytes(from.offset, bytes)));
 }
 
 GuardedBuffer Session::buffer_at(const TensorType& type, const Placement& placement, size_t tensor,
@@ -86,7 +87,7 @@ Session::Buffers Session::fresh_outputs(const Json& types, uint64_t poison, cons
 void Session::leave_old_results(Buffers& outputs) {
   for (size_t i = 0; i < std::min(outputs.size(), outputs_.size()); ++i)
     if (outputs[i].type().bytes() == outputs_[i].type().bytes())
-      sound(backend_->copy(outputs[i].address(), outputs_[i].address(), outputs[i].type().bytes()));
+      value_or_fault(backend_->copy(outputs[i].address(), outputs_[i].address(), outputs[i].type().bytes()));
 }
 
 Session::Buffers Session::zeros(const Json& types) {
@@ -122,7 +123,7 @@ Json Session::place(const Json& request) {
   if (request.contains("into")) return place_into(request);
   Buffers inputs = upload(request.at("inputs"), "input");
   sets_.emplace(next_set_, std::move(inputs));
-  Json out = yes();
+  Json out = ok_answer();
   out["set"] = next_set_++;
   return out;
 }
@@ -137,8 +138,8 @@ Json Session::place_into(const Json& request) {
     if (tensor.type != known[i].type()) throw Refusal{STITCH_BAD_ARGUMENT, "inputs of another type"};
     fill(known[i], tensor);
   }
-  sound(backend_->synchronise());
-  Json out = yes();
+  value_or_fault(backend_->synchronise());
+  Json out = ok_answer();
   out["set"] = number;
   return out;
 }
@@ -148,13 +149,13 @@ Json Session::drop(const Json& request) {
   put_back_outputs();
   timed_outputs_.erase(request.at("set").get<int>());
   sets_.erase(request.at("set").get<int>());
-  return yes();
+  return ok_answer();
 }
 
 std::string Session::damage_of(const Buffers& buffers, std::string_view role) {
   std::string out;
   for (size_t i = 0; i < buffers.size(); ++i) {
-    const std::string damage = sound(buffers[i].damage());
+    const std::string damage = value_or_fault(buffers[i].damage());
     if (!damage.empty()) out += format("{}{} {}: {}", out.empty() ? "" : "; ", role, i, damage);
   }
   return out;
@@ -172,13 +173,13 @@ Json Session::fetch_outputs(const Json& request) {
       to.offset += end - begin;
     }
   }
-  return yes();
+  return ok_answer();
 }
 
 Json Session::fetch_input(const Json& request) {
   const GuardedBuffer& buffer = set(request).at(request.at("input").get<size_t>());
   fetch(place_from_wire(request), buffer.address(), buffer.type().bytes());
-  return yes();
+  return ok_answer();
 }
 
 }  // namespace stitch::runner

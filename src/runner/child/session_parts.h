@@ -1,4 +1,4 @@
-// What the files of a session have in common.
+// Shared by the session's files.
 #pragma once
 
 #include <bit>
@@ -13,25 +13,25 @@
 
 namespace stitch::runner {
 
-// The device is past mending: an answer, and the last one.
+// The device is unusable: the last answer.
 struct Fault {
   std::string message;
 };
 
 template <class T>
-T sound(Result<T> result) {
+T value_or_fault(Result<T> result) {
   if (!result) throw Fault{result.error().text()};
   if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 
-// Not through std::chrono: resolved when this executable starts, before a candidate could define its own.
+// Not std::chrono: this call is resolved at start-up, before a candidate could interpose its own.
 inline int64_t now_ns(clockid_t clock = CLOCK_MONOTONIC) {
   timespec time{};
   ::clock_gettime(clock, &time);
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-// For times contents don't matter, but indices have to be in range: small floats, zeros for the rest.
+// Contents don't matter for timing, but indices must be in range: small floats, zeros for the rest.
 inline uint32_t any_content(DType dtype) {
   constexpr uint32_t small = 0x3c3c3c3c;  // 0.011 in FP32, 1.06 in fp16
   return is_floating(dtype) ? small : 0;
@@ -59,6 +59,6 @@ inline std::vector<StitchTensor> as_arguments(const std::vector<GuardedBuffer>& 
   return out;
 }
 
-inline Json yes() { return {{"ok", true}}; }
+inline Json ok_answer() { return {{"ok", true}}; }
 
 }  // namespace stitch::runner

@@ -1,4 +1,4 @@
-// Calls that a profiler watches: what the device did, and what its counters say.
+// Profiled calls: device activity and hardware counters.
 #include <nlohmann/json.hpp>
 
 #include "runner/child/session.h"
@@ -14,14 +14,14 @@ Json Session::profile_region(const Json& request) {
   std::vector<StitchTensor> in = as_arguments(inputs), out = as_arguments(outputs);
   const int region = request.at("region").get<int>();
   run(region, in, out);
-  sound(backend_->synchronise());
+  value_or_fault(backend_->synchronise());
   if (auto started = backend_->start_profile(false); !started)
     throw Refusal{STITCH_UNSUPPORTED, started.error().message};
   run(region, in, out);
-  sound(backend_->synchronise());
-  Json reply = yes();
+  value_or_fault(backend_->synchronise());
+  Json reply = ok_answer();
   reply["activities"] = Json::array();
-  for (const Activity& activity : sound(backend_->end_profile()))
+  for (const Activity& activity : value_or_fault(backend_->end_profile()))
     reply["activities"].push_back(to_json(activity));
   return reply;
 }
@@ -29,39 +29,40 @@ Json Session::profile_region(const Json& request) {
 Json Session::can_profile() {
   if (auto started = backend_->start_profile(false); !started)
     throw Refusal{STITCH_UNSUPPORTED, started.error().message};
-  sound(backend_->end_profile());
-  return yes();
+  value_or_fault(backend_->end_profile());
+  return ok_answer();
 }
 
 Json Session::profile(const Json& request) {
   put_back_outputs();
   outputs_ = fresh_outputs(request.at("outputs"), 0, {}, 0);
   std::vector<StitchTensor> in = as_arguments(set(request)), out = as_arguments(outputs_);
-  sound(backend_->synchronise());
+  value_or_fault(backend_->synchronise());
   const bool outside = request.value("outside", false), host_calls = request.value("host_calls", false);
   if (request.value("warm", false)) {
-    // With the profiler on: it may not see into graphs that were made before it.
+    // Started before the warm-up, since it may not see into graphs created before it.
     const bool watched = !outside && backend_->start_profile(host_calls);
     run(-1, in, out);
-    sound(backend_->synchronise());
-    if (watched) sound(backend_->end_profile());
+    value_or_fault(backend_->synchronise());
+    if (watched) value_or_fault(backend_->end_profile());
   }
   if (outside) {
     backend_->mark_profile(true);
     run(-1, in, out);
-    sound(backend_->synchronise());
+    value_or_fault(backend_->synchronise());
     backend_->mark_profile(false);
-    Json reply = yes();
+    Json reply = ok_answer();
     reply["activities"] = Json::array();
     return reply;
   }
   if (auto started = backend_->start_profile(host_calls); !started)
     throw Refusal{STITCH_UNSUPPORTED, started.error().message};
   run(-1, in, out);
-  sound(backend_->synchronise());
+  value_or_fault(backend_->synchronise());
   Json activities = Json::array();
-  for (const Activity& activity : sound(backend_->end_profile())) activities.push_back(to_json(activity));
-  Json reply = yes();
+  for (const Activity& activity : value_or_fault(backend_->end_profile()))
+    activities.push_back(to_json(activity));
+  Json reply = ok_answer();
   reply["activities"] = std::move(activities);
   return reply;
 }
@@ -70,15 +71,15 @@ Json Session::count(const Json& request) {
   put_back_outputs();
   outputs_ = fresh_outputs(request.at("outputs"), 0, {}, 0);
   std::vector<StitchTensor> in = as_arguments(set(request)), out = as_arguments(outputs_);
-  sound(backend_->synchronise());
+  value_or_fault(backend_->synchronise());
   const auto counters = request.at("counters").get<std::vector<std::string>>();
   if (auto started = backend_->start_counters(counters, request.at("most").get<int>()); !started)
     throw Refusal{STITCH_UNSUPPORTED, started.error().message};
   run(-1, in, out);
-  sound(backend_->synchronise());
+  value_or_fault(backend_->synchronise());
   auto counted = backend_->end_counters();
   if (!counted) throw Refusal{STITCH_UNSUPPORTED, counted.error().message};
-  Json reply = yes();
+  Json reply = ok_answer();
   reply["launches"] = *counted;
   return reply;
 }

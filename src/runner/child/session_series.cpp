@@ -1,6 +1,5 @@
-// Calls one after the other, each on inputs of its own that lie in an arena, and its outputs left there. The
-// program sees a few addresses that come back, as an allocator would give them: a call at addresses it has
-// never seen costs a program with a CUDA graph more than a caller's would.
+// Back-to-back calls with inputs and outputs in an arena. The program sees a few reused addresses, as from an
+// allocator: new addresses would cost a program with a CUDA graph more than in real use.
 #include "runner/child/session.h"
 
 #include <algorithm>
@@ -29,8 +28,8 @@ Json Session::prepare_series(const Json& request) {
     series_->inputs.push_back(upload(request.at("inputs"), "input"));
     series_->outputs.push_back(fresh_outputs(request.at("outputs"), static_cast<uint64_t>(set), {}, 0));
   }
-  sound(backend_->synchronise());
-  return yes();
+  value_or_fault(backend_->synchronise());
+  return ok_answer();
 }
 
 void Session::fetch_slot(const Slots& slots, int64_t call, Buffers& inputs) {
@@ -38,12 +37,12 @@ void Session::fetch_slot(const Slots& slots, int64_t call, Buffers& inputs) {
               [&](size_t i, int64_t from) {
                 const int64_t bytes = inputs[i].type().bytes();
                 if (slots.where == Where::device)
-                  sound(backend_->copy_in_order(inputs[i].address(), shared(from, bytes), bytes));
+                  value_or_fault(backend_->copy_in_order(inputs[i].address(), shared(from, bytes), bytes));
                 else
-                  sound(backend_->upload(inputs[i].address(), arena_.bytes(from, bytes)));
+                  value_or_fault(backend_->upload(inputs[i].address(), arena_.bytes(from, bytes)));
               });
-  // What comes from the host goes around the stream.
-  if (slots.where == Where::host) sound(backend_->synchronise());
+  // Host copies are not ordered with the stream.
+  if (slots.where == Where::host) value_or_fault(backend_->synchronise());
 }
 
 void Session::leave_inputs(const Slots& slots, int64_t call, const Buffers& inputs) {
@@ -51,25 +50,25 @@ void Session::leave_inputs(const Slots& slots, int64_t call, const Buffers& inpu
               [&](size_t i, int64_t to) {
                 const int64_t bytes = inputs[i].type().bytes();
                 if (slots.where == Where::device)
-                  sound(backend_->copy_in_order(shared(to, bytes), inputs[i].address(), bytes));
+                  value_or_fault(backend_->copy_in_order(shared(to, bytes), inputs[i].address(), bytes));
                 else
-                  sound(backend_->download(arena_.bytes(to, bytes), inputs[i].address()));
+                  value_or_fault(backend_->download(arena_.bytes(to, bytes), inputs[i].address()));
               });
 }
 
 void Session::leave_outputs(const Slots& slots, int64_t call, const Buffers& outputs) {
-  if (slots.where == Where::host) sound(backend_->synchronise());
+  if (slots.where == Where::host) value_or_fault(backend_->synchronise());
   each_tensor(slots.outputs, outputs.size(), slots.outputs_at + call * slots.outputs_step,
               [&](size_t i, int64_t to) {
                 const int64_t bytes = outputs[i].type().bytes();
                 if (slots.where == Where::device)
-                  sound(backend_->copy_in_order(shared(to, bytes), outputs[i].address(), bytes));
+                  value_or_fault(backend_->copy_in_order(shared(to, bytes), outputs[i].address(), bytes));
                 else
-                  sound(backend_->download(arena_.bytes(to, bytes), outputs[i].address()));
+                  value_or_fault(backend_->download(arena_.bytes(to, bytes), outputs[i].address()));
               });
 }
 
-// A call alone on a cold cache. Before it, one on another set, so that the host is as busy as a caller's.
+// One call on a cold cache, after a call on another set that warms the host up.
 void Session::time_in_series(const Json& request, size_t call, Json& reply) {
   const size_t sets = series_->inputs.size(), set = call % sets, other = (set + 1) % sets;
   Buffers &inputs = series_->inputs[set], &outputs = series_->outputs[set];
@@ -77,15 +76,15 @@ void Session::time_in_series(const Json& request, size_t call, Json& reply) {
   const Filling filling = filling_from_wire(request.at("fillings").at(call));
   backend_->poison_fresh_memory(poison);
   for (size_t i = 0; i < outputs.size() && filling != Filling::old_result; ++i)
-    sound(outputs[i].poison(poison_word(outputs[i].type().dtype, poison + i, filling)));
-  sound(backend_->synchronise());
+    value_or_fault(outputs[i].poison(poison_word(outputs[i].type().dtype, poison + i, filling)));
+  value_or_fault(backend_->synchronise());
   if (other != set) {
     std::vector<StitchTensor> in = as_arguments(series_->inputs[other]),
                               out = as_arguments(series_->outputs[other]);
     run(-1, in, out);
-    sound(backend_->synchronise());
+    value_or_fault(backend_->synchronise());
   }
-  sound(backend_->flush_caches(request.at("flush").get<int64_t>()));
+  value_or_fault(backend_->flush_caches(request.at("flush").get<int64_t>()));
   std::vector<StitchTensor> in = as_arguments(inputs), out = as_arguments(outputs);
   const auto [wall, event] = clock(-1, in, out);
   reply["wall_ns"].push_back(wall);
@@ -106,7 +105,7 @@ Json Session::series(const Json& request) {
     in.push_back(as_arguments(series_->inputs[set]));
     out.push_back(as_arguments(series_->outputs[set]));
   }
-  Json reply = yes();
+  Json reply = ok_answer();
   reply.update(Json{{"wall_ns", Json::array()}, {"event_ns", Json::array()}, {"damage", ""}});
   for (int64_t call = 0; call < count; ++call) {
     const size_t set = static_cast<size_t>(call) % sets;
@@ -118,7 +117,7 @@ Json Session::series(const Json& request) {
     leave_outputs(slots, call, series_->outputs[set]);
     if (timed) leave_inputs(slots, call, series_->inputs[set]);
   }
-  sound(backend_->synchronise());
+  value_or_fault(backend_->synchronise());
   return reply;
 }
 

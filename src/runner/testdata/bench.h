@@ -1,4 +1,4 @@
-// For tests: the candidates of this folder, built, started, and asked for y = 3x.
+// For tests: builds and starts the candidates of this folder and asks for y = 3x.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ struct Bench {
     return *std::move(candidate);
   }
 
-  // Loads, creates, places and calls; the first failure on the way, if there is one.
+  // Loads, creates, places and calls; returns the first failure.
   std::optional<Failure> use(Candidate& candidate, const std::string& name, const CallOptions& options = {}) {
     if (auto loaded = candidate.load(candidate_library(name, device, libraries, address_sanitizer));
         !loaded.ok())

@@ -1,6 +1,6 @@
-// stitch-confine POLICY -- PROGRAM ARGUMENTS: puts up the walls, then becomes the program.
-// stitch-confine --join GROUP -- PROGRAM ARGUMENTS: enters a control group, then becomes the program.
-// stitch-confine --try WALL: exit code 0 if that wall can be put up here.
+// stitch-confine POLICY -- PROGRAM ARGUMENTS: confines itself, then executes the program.
+// stitch-confine --join GROUP -- PROGRAM ARGUMENTS: enters a cgroup, then executes the program.
+// stitch-confine --try WALL: exit code 0 if that wall works here.
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ namespace {
 int try_wall(std::string_view wall) {
   Policy policy;
   if (wall == "landlock") {
-    // It must stand: what isn't named can't be read any more.
+    // The wall works only if files that it doesn't name can no longer be read.
     return restrict_files(policy).empty() && ::open("/", O_RDONLY | O_DIRECTORY) < 0 ? 0 : 1;
   }
   if (wall == "seccomp")

@@ -1,7 +1,6 @@
-// libstitch-walls.so: a process that has imported PyTorch forks, and the fork puts the walls up around itself
-// (python/stitchcuda_torch/lend_candidates.py). What runs afterwards is behind the same walls as a program
-// that stitch-confine became. NOLINTBEGIN(bugprone-suspicious-include): one translation unit, for a library
-// of one function.
+// libstitch-walls.so: lets a fork of a process that has imported PyTorch confine itself like stitch-confine
+// (python/stitchcuda_torch/lend_candidates.py).
+// NOLINTBEGIN(bugprone-suspicious-include): one translation unit, for a library of one function.
 #include "base/descriptor.cpp"
 #include "base/file.cpp"
 #include "base/interrupt.cpp"
@@ -20,20 +19,20 @@
 #include "sandbox/system_paths.cpp"
 // NOLINTEND(bugprone-suspicious-include)
 
-// `confinement`: as stitch-confine is told it. `group`: a control group, or empty. `parent`: who started this
-// process, which dies with it. Empty if all is done, otherwise why not: then this process has to end.
+// `confinement`: stitch-confine's JSON. `group`: a cgroup, or empty. `parent`: this process dies with it.
+// Returns an empty string on success, otherwise the reason; the caller must then exit.
 extern "C" [[gnu::visibility("default")]] const char* stitch_put_up_walls(const char* confinement,
                                                                           const char* group, int parent) {
   using namespace stitch::sandbox;
   static std::string trouble;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) return "nobody waits for it";
+  if (::getppid() != parent) return "its parent has ended";
   if (*group && !join_group(group)) return "its control group";
   auto parsed = parse_confinement(confinement);
   if (!parsed) return "its policy";
   if (parsed->has(Wall::bubblewrap)) return "bubblewrap holds no fork";
   trouble = put_up_walls(*parsed);
-  // As after execve: the driver of a GPU names its threads through /proc/self.
+  // As after execve: the GPU driver names its threads through /proc/self.
   ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
   return trouble.c_str();
 }

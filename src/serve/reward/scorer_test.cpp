@@ -38,7 +38,7 @@ TEST(VerifyingScorer, JudgesLabelsAndRewards) {
   ScorerOptions options{.gpu = *find_gpu("H200"), .machine = "here"};
   options.judging.quick = true;
   options.judging.timing = false;
-  options.judging.shared_processes = true;  // whoever crashes there is judged again alone
+  options.judging.shared_processes = true;  // a crash there is judged again alone
   options.judging.version = "test";
   VerifyingScorer scorer(options);
   const TaskFile task{verify_data / "row_center/task.py", "row_center", "hash"};
@@ -109,7 +109,7 @@ TEST(OpenTasks, OpenOnceForAllWhoCanShare) {
   EXPECT_EQ(first, second);
   EXPECT_EQ(opened, 1);
   EXPECT_NE(first->seed, 0u);
-  // A clock wants one for itself, and nobody else gets that one meanwhile.
+  // Timing needs one exclusively.
   auto timed = take("x", true);
   EXPECT_NE(timed, first);
   EXPECT_EQ(take("x", false), first);

@@ -261,7 +261,7 @@ TEST_F(Service, WhatWasAcceptedIsJudgedAfterAKill) {
   for (int i = 0; i < 6000 && scorer->judged < 2; ++i) std::this_thread::sleep_for(10ms);
   for (const char* code : {"done", "one", "two"}) post("/score", {{"task", "1_Square"}, {"code", code}});
   EXPECT_EQ(scorer->judged, 2);
-  // Nobody else in the same folder meanwhile.
+  // No other service in the same folder meanwhile.
   auto second = RewardService::start(options);
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, "busy");

@@ -50,7 +50,7 @@ class SideBySide {
     uint64_t begun_ = 0;
   };
 
-  std::shared_mutex candidates_;  // shared by those who are judged, one alone has it for itself
+  std::shared_mutex candidates_;  // shared for judging, exclusive for one alone
   std::mutex mutex_;
   uint64_t begun_ = 0;
   int present_ = 0;

@@ -16,7 +16,7 @@ constexpr std::array hacks = {
     HackRow{"forbidden", "forbidden system call"},
     HackRow{"broken_protocol", "forged answer"},
     HackRow{"left_early", "ends its process instead of answering"},
-    HackRow{"too_talkative", "floods its output"},
+    HackRow{"output_limit", "floods its output"},
     HackRow{"forged_time", "forged time"},
     HackRow{"faster_than_physics", "faster than memory allows"},
     HackRow{"wrong_when_timed", "wrong only when timed"},

@@ -16,7 +16,7 @@ constexpr int columns = 128, vectors = columns / 4;
 
 enum class Source : uint8_t {
   trapping,  // indices are checked on the spot
-  noted,     // checked, and the kernel ends behind the list
+  noted,     // checked, and the kernel traps after the list
   composed,  // the sources in the lists' order, checked before
 };
 

@@ -1,5 +1,5 @@
-// For tests: regions of small graphs, written by a family, compiled together for the emulated GPU, run on the
-// oracle's inputs and compared with its outputs.
+// For tests: compiles regions of small graphs for the emulated GPU, runs them on the oracle's inputs and
+// compares with its outputs.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -24,7 +24,7 @@ namespace stitch::code::loops {
 
 using oracle::Tensor;
 
-// One region and what it should compute.
+// One region and its expected results.
 struct Case {
   std::string label;
   Graph graph;
@@ -37,7 +37,7 @@ struct Case {
   double tolerance = 1e-5;
 };
 
-// Storage of a value: its dtype in memory and the order of its dimensions. Empty: as the graph has it.
+// Storage of a value: dtype and order of dimensions. Empty: the graph's.
 struct Stored {
   std::optional<DType> dtype;
   std::vector<int64_t> order;
@@ -69,7 +69,7 @@ inline bool made_inside(const Graph& graph, const plan::Region& region, ValueId 
   return false;
 }
 
-// Reads and writes of a region; what outputs, updates or other nodes need is written.
+// Derives a region's reads and writes: what outputs, updates or other nodes need is written.
 inline void complete_region(const Graph& graph, plan::Region& region) {
   std::set<int32_t> inside(region.nodes.begin(), region.nodes.end());
   auto uses = users(graph);
@@ -101,7 +101,7 @@ inline Tensor draw(const TensorType& type, uint64_t seed, double range = 5) {
       value = std::floor(std::fmod(std::fabs(value) * 977, range));
   }
   Tensor exact = Tensor::of(type.dtype, type.shape, values);
-  // As memory would hold them.
+  // Rounded to the stored type.
   return *Tensor::from_bytes(type.dtype, type.shape, exact.to_bytes());
 }
 
@@ -130,7 +130,7 @@ inline Tensor taken_back(const Place& place, const std::byte* bytes) {
   return *Tensor::from_bytes(place.dtype, place.shape, dense);
 }
 
-// Where got and expected differ; empty: nowhere.
+// The first difference; empty: equal.
 inline std::string difference(const Tensor& got, const Tensor& expected, double tolerance) {
   if (!expected.floating()) {
     if (got.floating()) return "floats instead of integers";
@@ -159,7 +159,7 @@ inline const GpuSpec& h200() {
   return gpu;
 }
 
-// The one that takes the region first, unless told.
+// The named technique, or the first that accepts the region.
 inline Result<const Technique*> technique_named(const plan::Context& context, const plan::Region& region,
                                                 std::string_view name) {
   if (name.empty()) return classify(context, region);
@@ -168,12 +168,12 @@ inline Result<const Technique*> technique_named(const plan::Context& context, co
   return work_error("test", format("no technique {}", name));
 }
 
-// A suite: cases are added, then compiled in one go, then run.
+// A suite: cases are added, compiled together, then run.
 class Bench {
  public:
   explicit Bench(std::string name) : name_(std::move(name)) {}
 
-  // The whole graph as one region, or those of its nodes; the technique that classify() finds unless told.
+  // The whole graph as one region, or the given nodes; by default with the technique of classify().
   Result<void> add(std::string label, Graph graph, std::vector<int32_t> nodes = {}, oracle::Known known = {},
                    const Layouts& layouts = {}, std::string_view technique = {},
                    std::map<std::string, int64_t> choices = {}) {
@@ -192,7 +192,7 @@ class Bench {
     made.known = std::move(known);
     for (ValueId id : g.leaves())
       if (!made.known.contains(id)) made.known.emplace(id, draw(g.type(id), seed++));
-    // What the region reads and writes, by the oracle.
+    // Inputs and outputs of the region, by the oracle.
     std::vector<ValueId> weights;
     for (int32_t n : nodes)
       for (ValueId id : g.nodes[static_cast<size_t>(n)].operands)
@@ -207,7 +207,7 @@ class Bench {
     for (size_t i = 0; i < wanted.size(); ++i) {
       bool weight = i >= made.region.reads.size();
       Place place = placed(g, wanted[i], weight ? Layouts{} : layouts, pointer(wanted[i]));
-      // The region sees what memory holds.
+      // As stored in memory.
       Tensor seen = taken_back(place, laid_out(read[i], place).data());
       if (is_floating(seen.dtype())) seen = seen.labelled(g.type(wanted[i]).dtype);
       made.given.push_back(seen);
@@ -231,7 +231,7 @@ class Bench {
   Case& last() { return cases_.back(); }
   std::map<std::string, int> techniques;
 
-  // Compiles in parts, so that one source doesn't take minutes, and runs everything.
+  // Compiles in several sources, to limit compile time, and runs everything.
   void run() {
     const size_t part = 60;
     for (size_t begin = 0; begin < cases_.size(); begin += part)
@@ -292,7 +292,7 @@ class Bench {
     }
   }
 
-  // Settings take their values in turn: case after case, all of them are seen.
+  // Settings rotate through their values from case to case.
   std::string pass(const Case& each, const std::string& argument, size_t turn) const {
     if (argument == "workspace") return "workspace";
     auto is_argument = [&](const auto& memory) { return memory.name == argument; };

@@ -66,7 +66,7 @@ TEST(LoopDevice, Chains) {
       "f32[1050001]\n\n%m = mul(%x, %w) : f32[2,3,1,1050001]\n%a = add(%m, %b) : f32[2,3,1,1050001]\n\n"
       "output %a\nend\n");
   EXPECT_NE(bench.last().code.source.find("item < 6"), std::string::npos);
-  // Short rows are looked at again in registers; a thread that has all channels looks once.
+  // Short rows read more than once are in registers; a thread with all channels reads them once.
   std::string shares =
       "graph \"g\"\ninput %x : f32[8,{0},10,90,23]\n\n%s = softmax(%x) dim=1 : f32[8,{0},10,90,23]\n%p = "
       "max_pool(%s) kernel=[2,2,1] stride=[2,2,1] padding=[0,0,0] dilation=[1,1,1] : f32[8,{0},5,45,23]\n%q "
@@ -130,7 +130,7 @@ TEST(LoopDevice, TurnedImages) {
   turn(16, "31,19", DType::f32, true);
   turn(48, "31,29", DType::f32, true);
   turn(32, "9,9", DType::f16, false);    // less than a tile
-  turn(24, "20,60", DType::f16, false);  // too few channels side by side
+  turn(24, "20,60", DType::f16, false);  // too few contiguous channels
   bench.run();
 }
 

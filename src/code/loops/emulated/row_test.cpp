@@ -130,7 +130,7 @@ TEST(RowDevice, Norms) {
   suite.bench.run();
 }
 
-// Channels side by side, long rows: vectors of them, and planes written.
+// Contiguous channels, long rows: vectors of rows, NCHW written.
 TEST(RowDevice, ChannelsLast) {
   Suite suite("channels_last");
   std::vector<int64_t> order = {0, 2, 3, 1};
@@ -232,7 +232,7 @@ TEST(RowDevice, BatchNorm) {
         if (nhwc) layouts = {{"x", {held, order}}, {"z", {DType::f16, order}}};
         suite.add(format("{} {} {}", shape, nhwc ? "NHWC" : "NCHW", training ? "training" : "evaluation"),
                   text, layouts, training ? "batch_norm" : "loop");
-        // Channels side by side, of more pixels than a block holds of them.
+        // Contiguous channels, of more pixels than a block holds.
         const bool by_cluster =
             training && (rank == 2 || (nhwc && (channels == "12" || channels == "16" || channels == "40")));
         EXPECT_EQ(suite.bench.last().code.source.find("stitch::reduce_cluster") != std::string::npos,

@@ -41,7 +41,7 @@ TEST(ScanDevice, Scans) {
   bench.run();
 }
 
-// Sources in lists by what they name: short ones, ones past a warp, past 1024; rows that nobody names.
+// Lists of sources by target: short, longer than a warp, longer than 1024; rows without sources.
 TEST(ScanDevice, GroupedScatters) {
   Bench bench("grouped_scatters");
   for (auto [rows, sources] : {std::pair{40, 90}, {5, 400}, {2, 3000}, {300, 33}}) {

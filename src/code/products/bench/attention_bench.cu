@@ -57,7 +57,7 @@ struct Packed {
   }
 };
 
-// 97_ScaledDotProductAttention, some of its heads: q, k and v behind each other, each (heads, tokens, width).
+// 97_ScaledDotProductAttention, some of its heads: q, k and v consecutive, each (heads, tokens, width).
 template <int head_count, int tokens, int head_width, int part_count = 2>
 struct Wide {
   using Query = float;

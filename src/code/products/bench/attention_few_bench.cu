@@ -1,9 +1,9 @@
-// Times attention.few at the sizes of decoding and of a few learned queries, beside attention.half and
-// attention.tensor_core, and holds rows against float64. From the repository's root:
+// Times attention.few at the sizes of decoding and of a few learned queries, compared with attention.half and
+// attention.tensor_core, and checks rows against float64. From the repository's root:
 //   nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a -I src/program/include
 //     src/code/products/bench/attention_few_bench.cu -o attention_few_bench && ./attention_few_bench
-// Microseconds of cold calls (median), TB/s of k and v, relative L2 error. An empty kernel comes first: what
-// a launch and its events take.
+// Microseconds of cold calls (median), TB/s of k and v, relative L2 error. First an empty kernel, for the
+// cost of a launch and its events.
 #include <cmath>
 #include <cstring>
 #include <type_traits>
@@ -13,7 +13,7 @@
 #include "stitch/kernels/attention_half.h"
 #include "stitch/kernels/attention_tensor_core.h"
 
-// q (batch, heads, queries, width), k and v (batch, heads / share, keys, width), behind each other.
+// q (batch, heads, queries, width), k and v (batch, heads / share, keys, width), consecutive.
 template <class Type, int batches, int heads_each, int share, int query_count, int key_count, int head_width>
 struct Shape {
   using Query = Type;

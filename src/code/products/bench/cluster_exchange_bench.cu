@@ -4,9 +4,9 @@
 #include "measure.h"
 #include "stitch/runtime/cluster.h"
 
-// rows: st.async, a sample's numbers side by side; lines: st.async, eight samples of four numbers side by
-// side, so that eight lanes send 128 bytes in a row; bulk: the same by one bulk copy a warp and peer; stores:
-// plain stores in lines and a barrier of the cluster.
+// rows: st.async, a sample's numbers contiguous; lines: st.async, eight samples of four numbers contiguous,
+// so that eight lanes send 128 bytes in a row; bulk: the same by one bulk copy per warp and peer; stores:
+// plain stores in lines and a cluster barrier.
 enum class How { rows, lines, bulk, stores };
 
 __device__ __forceinline__ void store_remote(uint32_t to, const uint4& v) {
@@ -109,7 +109,7 @@ void time_all(int clusters) {
   time_exchange<How::bulk, cluster, samples>("bulk", clusters);
 }
 
-// How many clocks a product of tensor cores takes: one warp a quarter, with so many sums side by side.
+// Cycles per tensor-core product: one warp per quarter, with so many independent accumulators.
 template <int chains>
 __global__ void products(int rounds, float* out) {
   float sums[chains][4] = {};

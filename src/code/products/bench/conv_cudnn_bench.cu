@@ -1,11 +1,11 @@
-// Transposed convolutions by cuDNN on this GPU, channels last: as the gradient that they are, as convolutions
-// over flipped filters (stride 1), and phase by phase in one convolution, whose filters are those of every
-// phase (other strides; it multiplies some zeros where the kernel is no multiple of the stride).
+// Transposed convolutions by cuDNN on this GPU, NHWC: as gradients, as convolutions with flipped filters
+// (stride 1), and phase by phase in one convolution with the filters of every phase (other strides; it
+// multiplies some zeros if the kernel is no multiple of the stride).
 //   nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a -I src/program/include
 //        src/code/products/bench/conv_cudnn_bench.cu -lcudnn -o conv_cudnn_bench
 //   ./conv_cudnn_bench [part of a shape's name]
-// Times are medians of cold calls (L2 flushed) in milliseconds, by CUDA events, without turning images;
-// TFLOP/s counts the taps that meet a pixel, whichever way is taken.
+// Times are medians of cold calls (L2 flushed) in milliseconds, by CUDA events, without layout conversion;
+// TFLOP/s counts the taps inside the image, for every method.
 #include <cuda_fp16.h>
 
 #include <cstring>

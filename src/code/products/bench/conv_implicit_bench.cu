@@ -1,5 +1,5 @@
-// How fast and how exact convolutions over NCHW images are on this GPU by kernels/conv_implicit.h, beside
-// kernels/conv_split_halo.h where that takes them.
+// Speed and accuracy of kernels/conv_implicit.h on this GPU, compared with kernels/conv_split_halo.h where
+// that applies.
 //   nvcc -std=c++20 -O3 -split-compile=0 -gencode=arch=compute_90a,code=sm_90a -I src/program/include
 //        src/code/products/bench/conv_implicit_bench.cu -o conv_implicit_bench
 //   ./conv_implicit_bench [part of a shape's name]

@@ -1,4 +1,4 @@
-// How fast and how exact transposed convolutions are on this GPU by kernels/conv_transposed.h.
+// Speed and accuracy of kernels/conv_transposed.h on this GPU.
 //   nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a -I src/program/include
 //        src/code/products/bench/conv_transposed_bench.cu -o conv_transposed_bench
 //   ./conv_transposed_bench [part of a shape's name]

@@ -1,5 +1,5 @@
-// How fast and how exact our matrix products are on this GPU: FP32 by cuBLASLt beside the split path with its
-// parts, in every form its settings allow, with the headers that programs ship; then the vector kernel.
+// Speed and accuracy of our matrix products on this GPU: cuBLASLt's FP32 and the split path with its parts,
+// in every form its settings allow, with the shipped headers; then the vector kernel.
 //   nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a -I src/program/include
 //        src/code/products/bench/matmul_bench.cu -o matmul_bench -lcublasLt
 //   ./matmul_bench [part of a shape's name]
@@ -222,7 +222,7 @@ struct Bench {
         split_left();
         multiply();
       });
-      const char* names[] = {"deep", "large on small", "small beside"};
+      const char* names[] = {"deep", "accumulated", "stacked"};
       row("%-34s  %-14s %3lld chunk%s %-9s %6.3f %6.3f %8.3f  %8.3f  %.2fx  %5.1f TFLOP/s  %3.0f%%  "
           "%.1e  %.1e",
           P::name().c_str(), names[form], static_cast<long long>(chunks), chunks > 1 ? "s" : " ",

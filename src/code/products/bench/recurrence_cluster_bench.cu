@@ -1,8 +1,8 @@
-// rnn.cluster on a GPU: the time of a layer for several numbers of blocks and samples a cluster, checked
-// against one kernel a step, the products of inputs, six layers in all, and rnn.persistent beside it. What
-// the exchange alone takes: cluster_exchange_bench.cu. From the repository's root:
+// rnn.cluster on a GPU: the time of a layer for several numbers of blocks and samples per cluster, checked
+// against one kernel per step; products of inputs; six layers; and rnn.persistent. The exchange alone:
+// cluster_exchange_bench.cu. From the repository's root:
 //   nvcc -std=c++20 -O3 -arch=sm_90a -I src/program/include
-//   src/code/products/bench/recurrence_cluster_bench.cu -o /tmp/cluster_bench && /tmp/cluster_bench
+//     src/code/products/bench/recurrence_cluster_bench.cu -o /tmp/cluster_bench && /tmp/cluster_bench
 // Times are medians.
 #include <algorithm>
 #include <cmath>

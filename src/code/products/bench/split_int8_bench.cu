@@ -1,5 +1,5 @@
-// Times matmul.split_int8 piece by piece beside matmul.split_half's deep form, and holds elements against
-// float64; then with rows that int8 is too coarse for, and of triangular matrices. From the repository's
+// Times the parts of matmul.split_int8 and matmul.split_half's deep form, and checks elements against
+// float64; then with rows for which int8 is too coarse, and with triangular matrices. From the repository's
 // root:
 //   nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a -I src/program/include
 //     src/code/products/bench/split_int8_bench.cu -lcublasLt -o split_int8_bench

@@ -254,7 +254,7 @@ std::vector<Case> half_attention_cases() {
   sized("bfloat_split_causal", 40, 70, 16, 24, " causal=true", {{"splits", 3}, {"key_tile", 16}});
   sized("bfloat_rest_of_keys", 20, 75, 32, 48, "", {{"key_tile", 16}, {"warps", 2}, {"stages", 4}});
   sized("bfloat_128_keys", 20, 140, 16, 16, " causal=true", {{"key_tile", 128}, {"warps", 2}});
-  // Tiles before, across and behind the joints, blocks of their own and one after the other.
+  // Tiles before, across and after the joints, in separate blocks and one after the other.
   add("bfloat_joined", joined, "bf16", {{"key_tile", 16}, {"splits", 2}});
   add("half_joined_in_one_tile", joined, "f16");
   // Scores far apart: the base of the weights has to follow them.

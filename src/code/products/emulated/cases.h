@@ -1,5 +1,5 @@
-// Regions on the emulated GPU: each case is a graph, a technique and how values lie. Many regions make one
-// source, because compiling costs seconds; each is a function of it.
+// Regions on the emulated GPU: each case is a graph, a technique and layouts. Many regions share one source,
+// since compiling takes seconds; each is a function of it.
 #pragma once
 
 #include <dlfcn.h>
@@ -30,15 +30,15 @@ struct Case {
   plan::Offer offer = {};
   std::map<std::string, int64_t> choices = {};
   int multiprocessors = 132;
-  std::map<std::string, plan::Storage> storage = {};  // by a value's name; else as the graph has it
+  std::map<std::string, plan::Storage> storage = {};  // by a value's name; default: the graph's
   double tolerance = 1e-5;
   double scale = 1;    // of the drawn inputs
   double shift = 0;    // added to them
-  double outlier = 0;  // above 0: every 97th number is this one, or its negative
-  double kept = 1;     // of what is read: the part that isn't zero
+  double outlier = 0;  // above 0: every 97th number is this or its negative
+  double kept = 1;     // fraction of the inputs that isn't zero
 };
 
-// What a case needs to run: everything derived from it.
+// Everything derived from a case.
 struct PreparedCase {
   Graph graph;
   plan::Region region;
@@ -104,7 +104,7 @@ inline Result<PreparedCase> prepare(const Case& test) {
   return out;
 }
 
-// The region's file, and what a scaffold does around it: packs weights, makes members, then runs.
+// The region's source and a minimal scaffold: packs weights, creates members, runs.
 inline std::string source_of(const Case& test, const PreparedCase& prepared) {
   const RegionCode& code = prepared.code;
   std::string out = code.includes + code.declaration + "\n" + code.source + "\n";
@@ -144,7 +144,7 @@ inline std::string source_of(const Case& test, const PreparedCase& prepared) {
   return out + "  STITCH_CUDA(cudaDeviceSynchronize());\n  return STITCH_OK;\n}\n";
 }
 
-// Device memory of a place, its elements where the strides say; one element off a 16-byte boundary if asked.
+// Device memory of a place, with its strides; one element off a 16-byte boundary if asked.
 class Memory {
  public:
   Memory(const Place& place, bool misaligned) : place_(place) {
@@ -202,7 +202,7 @@ class Memory {
   void* memory_ = nullptr;
 };
 
-// Numbers that the storage type holds, so that storing them is no error.
+// Numbers that are exact in the storage type.
 inline oracle::Tensor draw(const Place& place, DType dtype, double scale, uint64_t seed, double outlier = 0,
                            double shift = 0, double kept = 1) {
   std::mt19937_64 generator(seed);
@@ -223,7 +223,7 @@ inline oracle::Tensor draw(const Place& place, DType dtype, double scale, uint64
   return rounded->labelled(dtype);
 }
 
-// All cases of a file compiled into one library, once.
+// All cases of a file, compiled into one library once.
 class Cases {
  public:
   explicit Cases(std::string name, std::vector<Case> cases)
@@ -311,7 +311,7 @@ class Cases {
     emulated::CompileOptions options;
     options.include_dirs = {fs::path(STITCH_SOURCE_DIR) / "src/program/include"};
     options.time_limit = std::chrono::minutes(10);
-    options.optimise = name_ == "Conv_cases";  // these run for longer than they compile, the others don't
+    options.optimise = name_ == "Conv_cases";  // these run longer than they compile
     auto library = emulated::compile_emulated({file}, fs::path(STITCH_BINARY_DIR) / (name_ + ".so"), options);
     if (!library) {
       error_ = library.error().text();
@@ -327,7 +327,7 @@ class Cases {
   std::string error_;
 };
 
-// Every case a test of its own: PRODUCT_CASES(Matmul, matmul_cases()).
+// Every case as a test: PRODUCT_CASES(Matmul, matmul_cases()).
 #define PRODUCT_CASES(suite, list)                                                                     \
   Cases& cases_of_##suite() {                                                                          \
     static auto* cases = new Cases(#suite "_cases", list);                                             \

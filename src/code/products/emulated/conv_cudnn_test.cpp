@@ -107,7 +107,7 @@ std::vector<Case> cudnn_cases() {
                          "f32[2,8,4,4]\noutput %y\n",
          .offer = {half ? plan::Arithmetic::half : plan::Arithmetic::by_class, plan::Order::channels_last},
          .tolerance = 2e-3});
-  // The same with zeros behind the filters: no output has pixels.
+  // The same with zero-padded filters: no output has pixels.
   all.push_back({.name = "folded_zeros",
                  .technique = "conv.cudnn",
                  .graph = "input %x : f32[2,3,23,30]\nparameter %w : f32[8,3,11,7]\nparameter %b : f32[8]\n"

@@ -1,4 +1,4 @@
-// Convolutions of odd sizes that tests of several techniques ask for.
+// Convolutions of odd sizes for tests of several techniques.
 #pragma once
 
 #include "code/products/emulated/cases.h"
@@ -53,7 +53,7 @@ inline const ConvForm conv_forms[] = {
      "%y = conv_transpose(%x, %w) stride=[2,1,2] padding=[0,1,1] dilation=[1,1,1] output_padding=[1,0,1] : "
      "f32[1,2,7,4,4]\noutput %y\n"},
 };
-// Transposed ones as one convolution for all phases: fewer taps in some, results of no phase at the edges.
+// Transposed ones as one convolution for all phases: fewer taps in some, unused outputs at the edges.
 inline const ConvForm strided_forms[] = {
     {"even",
      "input %x : f32[2,8,5,6]\nparameter %w : f32[8,16,4,4]\nparameter %b : f32[16]\n"
@@ -85,7 +85,7 @@ inline const char* const depthwise =
     "%y = conv(%x, %w, %b) stride=[1,1] padding=[1,1] dilation=[1,1] groups=6 : f32[2,6,9,8]\n"
     "%z = relu(%y) : f32[2,6,9,8]\noutput %z\n";
 
-// Several tiles and slices, the last ones not full; pixels by fours and not; groups; what follows.
+// Several tiles and slices, the last ones partial; pixels by fours and not; groups; epilogues.
 inline const ConvForm pointwise_forms[] = {
     {"tiles",
      "input %x : f32[3,21,6,14]\nparameter %w : f32[37,21,1,1]\n"
@@ -118,7 +118,7 @@ inline const ConvForm pointwise_forms[] = {
      "%y = conv(%x, %w, %b) stride=[1,1,1] padding=[0,0,0] dilation=[2,1,1] : f32[2,9,3,4,5]\noutput %y\n"},
 };
 
-// Several tiles in every direction, the last ones not full.
+// Several tiles in every direction, the last ones partial.
 inline const ConvForm halo_forms[] = {
     {"tiles",
      "input %x : f32[1,8,19,37]\nparameter %w : f32[50,8,3,3]\nparameter %b : f32[50]\n"
@@ -142,13 +142,13 @@ inline const ConvForm halo_forms[] = {
      "input %x : f32[1,5,8,13,3]\nparameter %w : f32[9,5,2,3,1]\nparameter %s : f32[1,9,7,13,3]\n"
      "%y = conv(%x, %w) stride=[2,1,1] padding=[3,2,0] dilation=[1,2,1] : f32[1,9,7,13,3]\n"
      "%z = add(%y, %s) : f32[1,9,7,13,3]\noutput %z\n"},
-    {"short_rows_strided",  // along y: rows that follow each other don't
+    {"short_rows_strided",  // along y: consecutive rows aren't adjacent
      "input %x : f32[1,3,6,9,4]\nparameter %w : f32[8,3,3,3,1]\n"
      "%y = conv(%x, %w) stride=[1,2,1] padding=[0,1,0] dilation=[1,1,1] : f32[1,8,4,5,4]\noutput %y\n"},
 };
 
-// Phases of all kinds: with more taps and fewer, with none, several tiles in every direction, chunks of
-// channels, more filters than a block has.
+// All kinds of phases: with more taps, fewer, none; several tiles in every direction, chunks of channels,
+// more filters than a block has.
 inline const ConvForm transposed_forms[] = {
     {"few",
      "input %x : f32[2,3,5,9,32]\nparameter %w : f32[3,16,3,3,3]\nparameter %b : f32[16]\n"

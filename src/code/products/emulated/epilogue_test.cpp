@@ -1,5 +1,4 @@
-// Pointwise ops behind a product, in own kernels and behind libraries: the table's expressions on one
-// element.
+// Pointwise epilogues of our kernels and of libraries.
 #include "code/products/emulated/cases.h"
 
 namespace stitch::code {

@@ -124,7 +124,7 @@ const Form thin_forms[] = {
     {"one_element",
      "input %a : f32[1,300]\ninput %b : f32[300,1]\n%y = matmul(%a, %b) : f32[1,1]\noutput %y\n"},
 };
-// A constant factor goes into the product: before a bias and an activation, and behind a transposition.
+// A constant factor is folded into the product: before a bias and an activation, and after a transposition.
 const Form scaled_forms[] = {
     {"division",
      "input %a : f32[9,90]\ninput %b : f32[90,16]\nparameter %c : f32[16]\n%y = matmul(%a, %b) : f32[9,16]\n"
@@ -315,7 +315,7 @@ std::vector<Case> matmul_cases() {
                  .choices = {{"form", 1}},
                  .tolerance = 2e-6,
                  .outlier = INFINITY});
-  // Chunks of the depth, one after the other and side by side, the library's epilogue in the last one only.
+  // Chunks of the depth, accumulated or batched, the library's epilogue in the last one only.
   for (int64_t split : {1, 2, 3})
     for (int64_t side_by_side : {0, 1})
       for (const Form& form : deep_forms)
@@ -430,7 +430,7 @@ std::vector<Case> tensor_core_cases() {
     add_int8(int8_forms[shift > 1], shift > 1 ? "far" : "shifted", 0);
     all.back().shift = shift;
   }
-  // Zeros in most places, and behind a mean that is taken off: nothing is left out of them.
+  // Mostly zeros, also after the mean is subtracted: they stay exact.
   for (const Form& form : {int8_forms[0], int8_forms[1]}) {
     add_int8(form, "sparse", 0);
     all.back().tolerance = 2.5e-6;

@@ -31,26 +31,26 @@ __global__ void __launch_bounds__(512) golden(const float* __restrict__ x,      
       x_held[e * 4 + v] = x_value;
     }
   }
-  float x_over = 0.0f;
+  float x_sum = 0.0f;
 #pragma unroll
   for (int e = 0; e < 4; ++e) {
 #pragma unroll
     for (int v = 0; v < 4; ++v) {
-      x_over += x_held[e * 4 + v];
+      x_sum += x_held[e * 4 + v];
     }
   }
-  x_over = stitch::reduce_block<512>(x_over, stitch::Add());
-  const float bn_mean = x_over / 8192.0f;
-  float x_over_2 = 0.0f;
+  x_sum = stitch::reduce_block<512>(x_sum, stitch::Add());
+  const float bn_mean = x_sum / 8192.0f;
+  float x_squares = 0.0f;
 #pragma unroll
   for (int e = 0; e < 4; ++e) {
 #pragma unroll
     for (int v = 0; v < 4; ++v) {
-      x_over_2 += (x_held[e * 4 + v] - bn_mean) * (x_held[e * 4 + v] - bn_mean);
+      x_squares += (x_held[e * 4 + v] - bn_mean) * (x_held[e * 4 + v] - bn_mean);
     }
   }
-  x_over_2 = stitch::reduce_block<512>(x_over_2, stitch::Add());
-  const float bn_variance = x_over_2 / 8192.0f;
+  x_squares = stitch::reduce_block<512>(x_squares, stitch::Add());
+  const float bn_variance = x_squares / 8192.0f;
   const float bn_scale = rsqrtf(bn_variance + 1e-05f);
   const float bn_scale_2 = bn_weight_value * bn_scale;
 #pragma unroll

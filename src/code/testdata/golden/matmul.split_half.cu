@@ -3,7 +3,7 @@
 #include "stitch/kernels/split_half.h"
 
 // y (256, 256) = x (256, 512) · fc_weight (256, 512), then bias, relu
-// Each side split into two fp16 matrices, one deep product on tensor cores with FP32 sums.
+// Each side split into two fp16 matrices, one product of triple depth on tensor cores with FP32 sums.
 struct GoldenProduct {  // y (256, 256) = x (256, 512) · fc_weight (256, 512)
   using Left = float;
   using Right = float;

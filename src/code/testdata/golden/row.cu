@@ -14,50 +14,37 @@ __global__ void __launch_bounds__(256) golden(const float* __restrict__ x,  // (
   stitch::wait_for_previous_kernel();
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int row = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) / 32;
-  float x_over = -INFINITY;
+  float x_max = -INFINITY;
   float x_held[4];
+  const bool within = lane < 24;
+  const int index = within ? lane : 23;
+  const auto x_vector = stitch::load_vector<aligned, 4>(x + index * 4 + row * 96);
 #pragma unroll
-  for (int e = 0; e < 1; ++e) {
-    const int wanted_index = e * 32 + lane;
-    const bool within = wanted_index < 24;
-    const int index = within ? wanted_index : 23;
-    const auto x_vector = stitch::load_vector<aligned, 4>(x + index * 4 + row * 96);
-#pragma unroll
-    for (int v = 0; v < 4; ++v) {
-      const float x_value = x_vector[v];
-      x_held[e * 4 + v] = x_value;
-      const float x_counted = within ? x_value : -INFINITY;
-      x_over = stitch::maximum(x_over, x_counted);
-    }
+  for (int v = 0; v < 4; ++v) {
+    const float x_value = x_vector[v];
+    x_held[v] = x_value;
+    const float x_masked = within ? x_value : -INFINITY;
+    x_max = stitch::maximum(x_max, x_masked);
   }
-  x_over = stitch::reduce_lanes<32>(x_over, stitch::Maximum());
-  const float y_largest = x_over;
-  float x_over_2 = 0.0f;
+  x_max = stitch::reduce_lanes<32>(x_max, stitch::Maximum());
+  const float y_max = x_max;
+  float x_exp_sum = 0.0f;
+  float x_exp[4];
 #pragma unroll
-  for (int e = 0; e < 1; ++e) {
-    const int wanted_index = e * 32 + lane;
-    const bool within = wanted_index < 24;
-#pragma unroll
-    for (int v = 0; v < 4; ++v) {
-      const float x_counted_2 = within ? x_held[e * 4 + v] : -INFINITY;
-      x_over_2 += expf(x_counted_2 - y_largest);
-    }
+  for (int v = 0; v < 4; ++v) {
+    const float x_masked = within ? x_held[v] : -INFINITY;
+    x_exp[v] = expf(x_masked - y_max);
+    x_exp_sum += x_exp[v];
   }
-  x_over_2 = stitch::reduce_lanes<32>(x_over_2, stitch::Add());
-  const float y_scale = 1.0f / x_over_2;
+  x_exp_sum = stitch::reduce_lanes<32>(x_exp_sum, stitch::Add());
+  const float y_scale = 1.0f / x_exp_sum;
+  stitch::Pack<float, 4> y_out;
 #pragma unroll
-  for (int e = 0; e < 1; ++e) {
-    const int wanted_index = e * 32 + lane;
-    const bool within = wanted_index < 24;
-    const int index = within ? wanted_index : 23;
-    stitch::Pack<float, 4> y_out;
-#pragma unroll
-    for (int v = 0; v < 4; ++v) {
-      const float y_value = expf(x_held[e * 4 + v] - y_largest) * y_scale;
-      y_out[v] = y_value;
-    }
-    if (within) stitch::store_vector<aligned>(y + index * 4 + row * 96, y_out);
+  for (int v = 0; v < 4; ++v) {
+    const float y_value = x_exp[v] * y_scale;
+    y_out[v] = y_value;
   }
+  if (within) stitch::store_vector<aligned>(y + index * 4 + row * 96, y_out);
 }
 
 }  // namespace

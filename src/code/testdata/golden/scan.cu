@@ -15,35 +15,33 @@ __global__ void __launch_bounds__(256) golden(const float* __restrict__ x,  // (
   stitch::wait_for_previous_kernel();
   const int row = static_cast<int>(blockIdx.x);
   float carry = 0.0f;
-  for (int chunk = 0; chunk < 250; chunk += 256) {
-    const int index = chunk + static_cast<int>(threadIdx.x);
-    float mine[4];
+  const int index = static_cast<int>(threadIdx.x);
+  float mine[4];
 #pragma unroll
-    for (int e = 0; e < 4; ++e) mine[e] = 0.0f;
-    if (index < 250) {
-      const auto x_vector = stitch::load_vector<aligned, 4>(x + index * 4 + row * 1000);
+  for (int e = 0; e < 4; ++e) mine[e] = 0.0f;
+  if (index < 250) {
+    const auto x_vector = stitch::load_vector<aligned, 4>(x + index * 4 + row * 1000);
 #pragma unroll
-      for (int v = 0; v < 4; ++v) {
-        const float x_value = x_vector[v];
-        mine[v] = x_value;
-      }
+    for (int v = 0; v < 4; ++v) {
+      const float x_value = x_vector[v];
+      mine[v] = x_value;
     }
-    float total = 0.0f;
+  }
+  float total = 0.0f;
 #pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      total = stitch::Add()(total, mine[e]);
-      mine[e] = total;
-    }
-    const float before = stitch::scan_block<256>(total, carry, stitch::Add());
-    if (index < 250) {
-      stitch::Pack<float, 4> y_out;
+  for (int e = 0; e < 4; ++e) {
+    total = stitch::Add()(total, mine[e]);
+    mine[e] = total;
+  }
+  const float before = stitch::scan_block<256>(total, carry, stitch::Add());
+  if (index < 250) {
+    stitch::Pack<float, 4> y_out;
 #pragma unroll
-      for (int v = 0; v < 4; ++v) {
-        const float run = stitch::Add()(before, mine[v]);
-        y_out[v] = run;
-      }
-      stitch::store_vector<aligned>(y + index * 4 + row * 1000, y_out);
+    for (int v = 0; v < 4; ++v) {
+      const float run = stitch::Add()(before, mine[v]);
+      y_out[v] = run;
     }
+    stitch::store_vector<aligned>(y + index * 4 + row * 1000, y_out);
   }
 }
 

@@ -16,8 +16,8 @@ __global__ void __launch_bounds__(256) golden(const float* __restrict__ x,      
   const float x_value = x[element];
   float y_value = x_value;
   for (int k_2 = 0; k_2 < 4; ++k_2) {
-    const int64_t index_value_value = index_value[(element / 32) * 4 + k_2];
-    if (stitch::checked_index(index_value_value, 32) == element % 32) {
+    const int64_t index_element = index_value[(element / 32) * 4 + k_2];
+    if (stitch::checked_index(index_element, 32) == element % 32) {
       const float source_value = source[(element / 32) * 4 + k_2];
       y_value = source_value;
     }

@@ -1,4 +1,4 @@
-// Cooperative groups: a block, a tile of a warp, the lanes that came together, the grid.
+// Cooperative groups: block, tile, coalesced group, grid.
 #pragma once
 
 #include <type_traits>
@@ -7,7 +7,7 @@
 
 namespace cooperative_groups {
 
-// The lanes of a mask: what tiles and coalesced groups do is the same.
+// The lanes of a mask: common to tiles and coalesced groups.
 class stitch_lanes {
  public:
   unsigned size() const { return static_cast<unsigned>(__popc(mask_)); }
@@ -55,7 +55,7 @@ class stitch_lanes {
 
  protected:
   explicit stitch_lanes(unsigned mask) : mask_(mask) {}
-  // The lane that has `rank` in the group.
+  // The lane with `rank` in the group.
   unsigned lane_of(unsigned rank) const {
     unsigned rest = mask_;
     while (rank--) rest &= rest - 1;
@@ -67,7 +67,7 @@ class stitch_lanes {
     const unsigned source = lane_of(rank);
     if constexpr (sizeof(T) <= 8) {
       return stitch_emulated::shuffle(mask_, value, source, what, line);
-    } else {  // in words, as CUDA does
+    } else {  // word by word, as in CUDA
       unsigned words[(sizeof(T) + 3) / 4] = {};
       __builtin_memcpy(words, &value, sizeof(T));
       for (unsigned& word : words) word = stitch_emulated::shuffle(mask_, word, source, what, line);

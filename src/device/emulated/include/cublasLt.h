@@ -1,4 +1,4 @@
-// cuBLASLt: one product with everything around it, D = activation(alpha * op(A) op(B) + beta * C + bias).
+// cuBLASLt: D = activation(alpha * op(A) op(B) + beta * C + bias).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// cuBLAS: products of matrices, with the columns of a matrix one after the other.
+// cuBLAS: matrix products, column-major.
 #pragma once
 
 #include "cuda_fp16.h"
@@ -108,7 +108,7 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
                                           long long stride_c, int batch_count, cublasComputeType_t compute,
                                           cublasGemmAlgo_t algo);
 
-// The names with a version that code written against the library's ABI uses.
+// Versioned names, used by code written against the library's ABI.
 #define cublasCreate_v2 cublasCreate
 #define cublasDestroy_v2 cublasDestroy
 #define cublasGetVersion_v2 cublasGetVersion

@@ -1,5 +1,4 @@
-// The 8-bit floats e4m3 and e5m2: storage types and their conversions. They have no arithmetic, on a GPU
-// neither.
+// The 8-bit floats e4m3 and e5m2: storage types and conversions. As on a GPU, they have no arithmetic.
 #pragma once
 
 #include "cuda_bf16.h"
@@ -51,7 +50,7 @@ inline __half2_raw __nv_cvt_fp8x2_to_halfraw2(__nv_fp8x2_storage_t x, __nv_fp8_i
           __nv_cvt_fp8_to_halfraw(static_cast<unsigned char>(x >> 8), kind).x};
 }
 
-// The classes saturate, as CUDA's do. The pairs and quads hold codes lowest first.
+// The classes saturate, as in CUDA. Pairs and quads hold codes lowest first.
 #define STITCH_FP8(suffix, kind)                                                                          \
   struct __nv_fp8_##suffix {                                                                              \
     __nv_fp8_storage_t __x;                                                                               \

@@ -1,4 +1,4 @@
-// __pipeline_*: asynchronous copies, done at once.
+// __pipeline_*: asynchronous copies, executed at once.
 #pragma once
 
 #include <cstring>

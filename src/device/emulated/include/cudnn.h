@@ -1,4 +1,4 @@
-// cuDNN 9 by its functions with descriptors; its graph API is not emulated.
+// cuDNN 9's functions with descriptors; its graph API is not emulated.
 #pragma once
 
 #include "cudnn_adv.h"

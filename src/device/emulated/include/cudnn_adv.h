@@ -50,7 +50,7 @@ cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t handle, cudnnRNNDescriptor
                                         cudnnForwardMode_t mode, cudnnRNNDataDescriptor_t x,
                                         size_t* workspace_bytes, size_t* reserve_bytes);
 cudnnStatus_t cudnnGetRNNWeightSpaceSize(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, size_t* bytes);
-// Where the matrix (hidden, input) and the bias of one gate of one layer stand in the weight space.
+// Where the matrix (hidden, input) and the bias of one gate of one layer are in the weight space.
 cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, int32_t pseudo_layer,
                                       size_t weight_bytes, const void* weights, int32_t gate,
                                       cudnnTensorDescriptor_t matrix, void** matrix_address,

@@ -1,4 +1,4 @@
-// cuDNN's convolutions: forward, with bias and activation, and with respect to the data (the transposed one).
+// cuDNN's convolutions: forward, with bias and activation, and backward data (transposed).
 #pragma once
 
 #include "cudnn_ops.h"

@@ -1,4 +1,4 @@
-// cuDNN: the handle, statuses and the types that all its parts share.
+// cuDNN: handle, statuses and shared types.
 #pragma once
 
 #include <cstdint>
@@ -99,7 +99,7 @@ cudnnStatus_t cudnnDestroy(cudnnHandle_t handle);
 cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream);
 cudnnStatus_t cudnnGetStream(cudnnHandle_t handle, cudaStream_t* stream);
 
-// The backend: convolutions with pointwise operations behind them as operation graphs.
+// The backend: convolutions followed by pointwise operations as operation graphs.
 typedef void* cudnnBackendDescriptor_t;
 enum cudnnPointwiseMode_t {
   CUDNN_POINTWISE_ADD = 0,

@@ -163,7 +163,7 @@ cudnnStatus_t cudnnBatchNormalizationForwardTraining(
     cudnnTensorDescriptor_t parameters, const void* scale, const void* bias, double average_factor,
     void* running_mean, void* running_variance, double epsilon, void* saved_mean,
     void* saved_inverse_variance);
-// The same with what follows; only CUDNN_BATCHNORM_OPS_BN, without.
+// The same with fused operations; only CUDNN_BATCHNORM_OPS_BN, without any.
 cudnnStatus_t cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
     cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t ops, cudnnTensorDescriptor_t x_desc,
     cudnnTensorDescriptor_t z_desc, cudnnTensorDescriptor_t y_desc, cudnnTensorDescriptor_t parameters,
@@ -179,7 +179,7 @@ cudnnStatus_t cudnnBatchNormalizationForwardTrainingEx(
     double epsilon, void* saved_mean, void* saved_inverse_variance, cudnnActivationDescriptor_t activation,
     void* workspace, size_t workspace_bytes, void* reserve, size_t reserve_bytes);
 
-// Dropout: what a recurrent network's descriptor asks for.
+// Dropout, needed by recurrent networks' descriptors.
 cudnnStatus_t cudnnCreateDropoutDescriptor(cudnnDropoutDescriptor_t* dropout);
 cudnnStatus_t cudnnDestroyDropoutDescriptor(cudnnDropoutDescriptor_t dropout);
 cudnnStatus_t cudnnDropoutGetStatesSize(cudnnHandle_t handle, size_t* bytes);

@@ -1,4 +1,4 @@
-// The element types that the libraries know, with CUDA's numbers.
+// The libraries' element types, with CUDA's values.
 #pragma once
 
 enum cudaDataType_t {

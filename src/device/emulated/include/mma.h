@@ -1,5 +1,5 @@
-// nvcuda::wmma: matrices held by a warp. Which lane holds which element is nobody's business in CUDA; here
-// lane l holds the elements l * n to l * n + n - 1 of the row-major tile.
+// nvcuda::wmma: matrices held by a warp. CUDA leaves the mapping of elements to lanes unspecified; here lane
+// l holds elements l * n to l * n + n - 1 of the row-major tile.
 #pragma once
 
 #include <type_traits>
@@ -31,7 +31,7 @@ struct Storage<precision::tf32> {
   using type = float;
 };
 
-// The combinations that tensor cores have.
+// Supported combinations.
 template <int M, int N, int K, class T>
 constexpr bool supported() {
   constexpr bool wide =
@@ -78,9 +78,9 @@ inline void each_element(Visit visit) {
     visit(i, element / F::columns, element % F::columns);
   }
 }
-// All lanes must come, as all must on a GPU.
-inline void meet(const char* what, unsigned line) {
-  stitch_emulated::meet(stitch_emulated::Collective::sync, 0xffffffffu, 0, 0, what, line);
+// All lanes must take part, as on a GPU.
+inline void sync_lanes(const char* what, unsigned line) {
+  stitch_emulated::exchange(stitch_emulated::Collective::sync, 0xffffffffu, 0, 0, what, line);
 }
 
 }  // namespace stitch
@@ -88,7 +88,7 @@ inline void meet(const char* what, unsigned line) {
 template <class Use, int M, int N, int K, class T, class Layout, class Memory>
 inline void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& f, const Memory* from, unsigned stride,
                              unsigned line = __builtin_LINE()) {
-  stitch::meet("load_matrix_sync", line);
+  stitch::sync_lanes("load_matrix_sync", line);
   stitch::each_element<fragment<Use, M, N, K, T, Layout>>([&](int i, int row, int column) {
     f.x[i] = std::is_same_v<Layout, row_major> ? from[row * stride + column] : from[column * stride + row];
   });
@@ -96,7 +96,7 @@ inline void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& f, const Memory*
 template <int M, int N, int K, class T>
 inline void load_matrix_sync(fragment<accumulator, M, N, K, T>& f, const T* from, unsigned stride,
                              layout_t layout, unsigned line = __builtin_LINE()) {
-  stitch::meet("load_matrix_sync", line);
+  stitch::sync_lanes("load_matrix_sync", line);
   stitch::each_element<fragment<accumulator, M, N, K, T>>([&](int i, int row, int column) {
     f.x[i] = layout == mem_row_major ? from[row * stride + column] : from[column * stride + row];
   });
@@ -107,12 +107,12 @@ inline void store_matrix_sync(T* to, const fragment<accumulator, M, N, K, T>& f,
   stitch::each_element<fragment<accumulator, M, N, K, T>>([&](int i, int row, int column) {
     to[layout == mem_row_major ? row * stride + column : column * stride + row] = f.x[i];
   });
-  stitch::meet("store_matrix_sync", line);
+  stitch::sync_lanes("store_matrix_sync", line);
 }
 
 namespace stitch {
 
-// What a tensor core sees of an element: tf32 ignores the low 13 bits of a float.
+// An element as a tensor core reads it: tf32 ignores the low 13 bits of a float.
 template <class T, class V>
 inline auto operand(V value) {
   if constexpr (std::is_same_v<T, precision::tf32>)
@@ -133,8 +133,8 @@ struct Product {
   const C* c;
 };
 
-// d = a * b + c for the whole warp, by the last lane to come. Sums in float (double, int) and rounds once, at
-// the end.
+// d = a * b + c for the whole warp, computed by the last lane to arrive. Accumulates in float (double, int)
+// and rounds once at the end.
 template <int M, int N, int K, class T, class D, class A, class B, class C>
 void multiply(void* const lanes[32], unsigned) {
   using P = Product<D, A, B, C>;
@@ -175,7 +175,8 @@ inline void mma_sync(fragment<accumulator, M, N, K, DT>& d, const fragment<matri
   using B = fragment<matrix_b, M, N, K, T, BLayout>;
   using C = fragment<accumulator, M, N, K, CT>;
   stitch::Product<D, A, B, C> mine{&d, &a, &b, &c};
-  stitch_emulated::meet_with(0xffffffffu, &mine, &stitch::multiply<M, N, K, T, D, A, B, C>, "mma_sync", line);
+  stitch_emulated::exchange_with(0xffffffffu, &mine, &stitch::multiply<M, N, K, T, D, A, B, C>, "mma_sync",
+                                 line);
 }
 
 inline float __float_to_tf32(float x) { return ::__float_to_tf32(x); }

@@ -19,7 +19,7 @@ namespace stitch_emulated {
 namespace {
 
 constexpr uint64_t blocks_counted = 64;
-constexpr size_t most_requests = 50'000;  // of a block; what comes later is only counted
+constexpr size_t most_requests = 50'000;  // per block; later ones are only counted
 
 enum class Kind : uint8_t { load, store, shared_load, shared_store, atomic };
 constexpr int kinds = 5;
@@ -34,7 +34,7 @@ struct Request {
 
 struct Sums {
   double requests[kinds] = {};
-  double examined[kinds] = {};      // those of which the addresses are known
+  double examined[kinds] = {};      // requests with known addresses
   double sectors[kinds] = {};       // of global memory
   double extra_passes[kinds] = {};  // of shared memory
   double lanes = 0;
@@ -59,7 +59,7 @@ struct Place {
   bool holds(uintptr_t address) const { return address >= begin && address < end; }
 };
 
-// Distinct 32-byte sectors that the lanes touch.
+// Distinct 32-byte sectors accessed by the lanes.
 int sectors_of(const Request& request) {
   uintptr_t seen[64];
   int count = 0;
@@ -71,7 +71,7 @@ int sectors_of(const Request& request) {
   return count;
 }
 
-// Passes over the 32 banks beyond those that the width needs: 16-byte accesses go by quarters of a warp.
+// Passes over the 32 banks beyond those that the width needs; 16-byte accesses go by quarter-warps.
 int extra_passes_of(const Request& request) {
   const int words = std::max(1, request.bytes / 4), together = 32 / std::min(words, 32);
   int extra = 0;
@@ -93,7 +93,6 @@ int extra_passes_of(const Request& request) {
   return extra;
 }
 
-// One block while it runs.
 class BlockCounters {
  public:
   void access(uintptr_t address, size_t bytes, bool store, bool atomic, const void* instruction) {
@@ -157,7 +156,7 @@ class BlockCounters {
     }
   };
 
-  // False for what is neither global nor shared: stacks, threadIdx, constants of the host's.
+  // False for memory that is neither global nor shared: stacks, threadIdx, host constants.
   bool classify(uintptr_t address, bool& shared) {
     const BlockView& block = *current->block;
     const auto dynamic = reinterpret_cast<uintptr_t>(block.dynamic_shared);
@@ -177,10 +176,10 @@ class BlockCounters {
   }
 
   std::unordered_map<Key, Request, Hash> requests_;
-  std::unordered_map<uint64_t, uint32_t> turns_;  // how often a thread came by an instruction
+  std::unordered_map<uint64_t, uint32_t> turns_;  // executions of an instruction by a thread
   double overflow_[kinds] = {};
   std::vector<Place> shared_;
-  Place global_, other_;  // found last
+  Place global_, other_;  // most recent lookups
 };
 
 std::mutex mutex;
@@ -194,7 +193,7 @@ inline void access(const volatile void* address, size_t bytes, bool store, bool 
                    const void* instruction) {
   if (!counted || !current) return;
   BlockCounters* counters = counted;
-  counted = nullptr;  // what happens in there is no access of the kernel's
+  counted = nullptr;  // the emulator's own accesses don't count
   counters->access(reinterpret_cast<uintptr_t>(address), bytes, store, atomic, instruction);
   counted = counters;
 }
@@ -239,7 +238,7 @@ std::string take_counters() {
   const Sums sums = std::exchange(total, {});
   double requests = 0, examined = 0;
   for (int k = 0; k < kinds; ++k) requests += sums.requests[k], examined += sums.examined[k];
-  if (!sums.blocks || requests == 0) return "";  // not compiled for it, or nothing but arithmetic
+  if (!sums.blocks || requests == 0) return "";  // not instrumented, or arithmetic only
   const double scale = static_cast<double>(total_blocks) / static_cast<double>(sums.blocks);
   std::string out;
   auto add = [&](const char* name, double value) {
@@ -299,7 +298,7 @@ extern "C" void __tsan_func_exit() {}
 extern "C" void __tsan_vptr_update(void**, void*) {}
 extern "C" void __tsan_vptr_read(void**) {}
 
-// Atomics become calls altogether: they do what they say, and are counted.
+// Atomics become calls: execute and count them.
 #define COUNTED access(address, sizeof *address, true, true, __builtin_return_address(0))
 #define FETCH(bits, type, operation)                                                                 \
   extern "C" type __tsan_atomic##bits##_fetch_##operation(volatile type* address, type value, int) { \

@@ -1,7 +1,6 @@
-// What kernels do to memory, counted while a launch is logged: programs that are compiled for it call a hook
-// at every access (the compiler's own instrumentation for data races, -fsanitize=thread, with hooks of ours
-// instead of its library). Lanes run one after the other here, so a warp's request is put together from the
-// lanes' accesses of one instruction: the n-th time that a lane comes by.
+// Counts kernels' memory accesses while a launch is logged. Instrumented programs call a hook at every access
+// (-fsanitize=thread with our hooks instead of its library). Lanes run one after the other, so a warp's
+// request is assembled from its lanes' n-th executions of one instruction.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +10,15 @@ namespace stitch_emulated {
 
 struct LaunchState;
 
-// Whether this block is one of those that are counted: of large grids, about 64 of the blocks.
+// Starts counting if this block is sampled: about 64 blocks of a large grid.
 void begin_counting(const LaunchState& launch, uint64_t block);
-// Its requests are added up.
+// Adds up its requests.
 void end_counting();
 void count_barrier();
-// Static shared memory of the block that runs.
+// Static shared memory of the running block.
 void note_shared(const void* address, size_t bytes);
 
-// While one lives, this OS thread works for many lanes at once: what it touches is nobody's access.
+// Suspends counting on this OS thread while it works on behalf of a whole warp.
 class NotCounted {
  public:
   NotCounted();
@@ -30,7 +29,7 @@ class NotCounted {
   void* paused_;
 };
 
-// What the last launch came to as JSON ("" if nothing was counted), and nothing from now on.
+// Counters of the last launch as JSON ("" if none), and resets them.
 std::string take_counters();
 
 }  // namespace stitch_emulated

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-// Present only where the program was built with -fsanitize=address; one runtime library serves both.
+// Present only in programs built with -fsanitize=address; one runtime library serves both.
 extern "C" {
 void __sanitizer_start_switch_fiber(void** save, const void* bottom, size_t size) __attribute__((weak));
 void __sanitizer_finish_switch_fiber(void* save, const void** bottom, size_t* size) __attribute__((weak));

@@ -1,6 +1,5 @@
-// One stack gives the processor to another: the registers a function must keep, and nothing else.
-// Own assembly instead of boost.context: machines with only Boost's headers can build it, and no signal mask
-// is saved as ucontext would.
+// Switches between stacks, saving callee-saved registers only. Own assembly instead of Boost.Context, which
+// needs more than headers, and ucontext, which saves the signal mask.
 #pragma once
 
 #include <cstddef>
@@ -9,21 +8,21 @@ namespace stitch_emulated {
 
 struct Context {
   void* stack_pointer = nullptr;
-  // For AddressSanitizer, which must know the stack it is on.
+  // Stack bounds for AddressSanitizer.
   const void* stack_bottom = nullptr;
   size_t stack_bytes = 0;
   void* fake_stack = nullptr;
 };
 
-// A context that will call entry(argument) on its own stack at the first switch to it. entry never returns.
+// A context that calls entry(argument) on its own stack at the first switch. entry never returns.
 void prepare_context(Context& context, void* stack, size_t bytes, void (*entry)(void*), void* argument);
 
-// With AddressSanitizer in the process, which has to be told.
+// AddressSanitizer must be told about switches.
 [[gnu::visibility("hidden")]] extern const bool has_address_sanitizer;
 void switch_with_sanitizer(Context& from, Context& to, bool leaving);
 extern "C" void stitch_emulated_switch(void** save, void* load);
 
-// Runs `to` until something switches back to `from`. `leaving` says that `from` will never run again.
+// Runs `to` until something switches back to `from`. `leaving`: `from` never runs again.
 inline void switch_context(Context& from, Context& to, bool leaving = false) {
   if (has_address_sanitizer) [[unlikely]]
     switch_with_sanitizer(from, to, leaving);
@@ -34,8 +33,7 @@ inline void switch_context(Context& from, Context& to, bool leaving = false) {
 // For the context of a thread's own stack and for new fibers' first step; a no-op without AddressSanitizer.
 void adopt_current_stack(Context& context);
 void entered_context(Context& self);
-// Frames that were abandoned leave marks in AddressSanitizer's shadow, also where other memory is mapped
-// later; this wipes them.
+// Clears AddressSanitizer's shadow of abandoned frames, which would persist when the memory is reused.
 void forget_frames(const void* memory, size_t bytes);
 
 }  // namespace stitch_emulated

@@ -1,4 +1,4 @@
-// Copies and fills, with the checks a GPU's driver makes of their addresses.
+// Copies and fills, with the driver's address checks.
 #include <cstring>
 #include <string>
 
@@ -11,13 +11,13 @@ namespace stitch_emulated {
 
 namespace {
 
-// True if [pointer, pointer + bytes) lies in one allocation. Memory the runtime doesn't know is the host's.
+// Whether [pointer, pointer + bytes) is inside one allocation. Unknown memory is the host's.
 bool on_device(const void* pointer, size_t bytes) {
   Range range = find_range(pointer);
   if (!range.start) return false;
   const size_t end =
       static_cast<size_t>(static_cast<const char*>(pointer) - static_cast<const char*>(range.start)) + bytes;
-  if (end > range.bytes && range.fenced) {  // an error that a program may overlook, and this one not
+  if (end > range.bytes && range.fenced) {  // fail hard: a program may ignore the error code
     set_report("a copy reaches " + std::to_string(end - range.bytes) + " bytes behind a tensor of " +
                std::to_string(range.bytes) + " bytes");
     break_device(cudaErrorIllegalAddress);

@@ -1,4 +1,4 @@
-// The device that programs see: an H200-like one, honest in its name.
+// The emulated device's properties: like an H200, under its own name.
 #include <cstring>
 
 #include "error.h"

@@ -1,4 +1,5 @@
-// CUDA's two kinds of errors: those a thread reads once, and those that stay until the device is reset.
+// CUDA's two kinds of errors: per-thread ones that are read once, and sticky ones that last until device
+// reset.
 #include "error.h"
 
 #include <atomic>

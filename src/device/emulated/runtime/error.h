@@ -1,4 +1,4 @@
-// How an API call answers.
+// Error codes of API calls.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace stitch_emulated {
 
-// What cudaGetLastError will say on this thread.
+// Sets what cudaGetLastError returns on this thread.
 cudaError_t remember(cudaError_t error);
-// The error of a kernel that failed: every later call returns it, until cudaDeviceReset.
+// The error of a failed kernel: returned by every later call until cudaDeviceReset.
 cudaError_t sticky_error();
 void break_device(cudaError_t error);
 void mend_device();
@@ -18,7 +18,7 @@ void set_report(std::string text);
 
 }  // namespace stitch_emulated
 
-// The start of an API call: a broken device answers nothing else.
+// The start of an API call: returns the sticky error.
 #define STITCH_API()                                                         \
   do {                                                                       \
     if (cudaError_t stuck = ::stitch_emulated::sticky_error()) return stuck; \

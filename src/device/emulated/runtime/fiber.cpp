@@ -10,8 +10,8 @@ namespace stitch_emulated {
 namespace {
 
 constexpr size_t slab_stacks = 32;
-// A guard page costs two kernel mappings, of which a process has 65,530; a cooperative launch of 132 blocks
-// of 1024 threads would use them all. The first stacks have guards, later ones do without.
+// A guard page costs two kernel mappings, of which a process has 65,530: a cooperative launch of 132 blocks
+// of 1024 threads would use them all. Only the first stacks have guards.
 constexpr int guarded_stacks = 16 * 1024;
 std::atomic<int> guards{0};
 
@@ -26,15 +26,14 @@ FiberPool::~FiberPool() {
 }
 
 void FiberPool::prepare(Fiber& fiber, size_t number) {
-  // Stacks that all start at the same offset in a page fight for the same cache lines: each starts a little
-  // lower.
+  // Different offsets within a page, since equal ones compete for the same cache lines.
   size_t shift = number * 320 % 4096 & ~size_t{63};
   prepare_context(fiber.context, stacks_[number], stack_bytes_ - shift, entry_, &fiber);
 }
 
 bool FiberPool::grow() {
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  const size_t step = (stack_bytes_ + 2 * page - 1) / page * page;  // a guard below each stack
+  const size_t step = (stack_bytes_ + 2 * page - 1) / page * page;  // a guard page below each stack
   void* memory = mmap(nullptr, step * slab_stacks, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (memory == MAP_FAILED) return false;

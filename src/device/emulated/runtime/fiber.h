@@ -1,4 +1,4 @@
-// Stacks for CUDA threads, made when first needed and kept by their worker.
+// Stacks for CUDA threads, allocated on demand and kept by their worker.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +22,10 @@ class FiberPool {
   FiberPool(const FiberPool&) = delete;
   FiberPool& operator=(const FiberPool&) = delete;
 
-  // The fiber that was idle last (its stack is in the cache), or a new one; null if there is no memory for
-  // one.
+  // The most recently idle fiber (its stack is cached), or a new one; null without memory.
   Fiber* take();
   void give_back(Fiber* fiber) { idle_.push_back(fiber); }
-  // Every fiber is idle again, whatever it was doing.
+  // Makes all fibers idle.
   void reset();
 
  private:

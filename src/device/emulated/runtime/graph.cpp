@@ -1,4 +1,4 @@
-// Graphs: operations kept with their arguments, replayed in any order their dependencies allow.
+// Graphs: operations stored with their arguments, replayed in any order that dependencies allow.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -11,8 +11,8 @@
 
 using namespace stitch_emulated;
 
-// An instantiated graph is a copy, so that the graph may be changed or destroyed. `places` finds the copy of
-// a node that the program holds.
+// An instantiated graph is a copy, so that the graph may be changed or destroyed. `places` maps a node to its
+// copy.
 struct CUgraphExec_st {
   std::unique_ptr<CUgraph_st> graph;
   std::map<cudaGraphNode_t, size_t> places;
@@ -63,9 +63,8 @@ cudaError_t run(Operation& operation) {
 
 namespace {
 
-// The nodes so that each comes after those it depends on; of several that could come next, the first or, in
-// reverse order, the last, or any: a missing dependency shows as a different result. Empty if there is a
-// cycle.
+// A topological order. Among ready nodes it takes the first, in reverse order the last, or a random one, so
+// that a missing dependency shows as a different result. Empty if there is a cycle.
 std::vector<CUgraphNode_st*> execution_order(CUgraph_st& graph, Order order) {
   std::map<CUgraphNode_st*, size_t> open;
   for (const auto& node : graph.nodes) open[node.get()] = node->dependencies.size();

@@ -1,4 +1,4 @@
-// A launch: the checks a driver makes, then blocks over OS threads.
+// A launch: the driver's checks, then blocks distributed over OS threads.
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -29,13 +29,13 @@ std::map<const void*, uint64_t> turns;  // launches of each kernel
 
 size_t shared_limit(const Kernel& kernel) {
   std::lock_guard lock(kernels_mutex);
-  // A launch that deduces its template arguments doesn't know its function's address.
+  // A launch with deduced template arguments doesn't know its function's address.
   if (!kernel.exact) return std::max(default_shared_limit, largest_opt_in);
   auto found = shared_limits.find(kernel.function);
   return found == shared_limits.end() ? default_shared_limit : found->second;
 }
 
-// The block that comes at `turn`: a bijection, without a table of a grid's blocks.
+// The block that runs at `turn`: a bijection, without a table.
 uint64_t block_at(const LaunchState& launch, uint64_t turn) {
   switch (launch.order.kind) {
     case Order::reverse: return launch.blocks - 1 - turn;
@@ -59,8 +59,8 @@ void take_blocks(LaunchState& launch) {
   }
 }
 
-// Blocks that may wait for each other are resident: each has an OS thread of its own, which may sleep in
-// grid.sync() or a barrier of the cluster.
+// Blocks that may wait for each other are resident: each has its own OS thread, which may sleep in
+// grid.sync() or a cluster barrier.
 void run_together(LaunchState& launch, uint64_t first) {
   std::vector<std::thread> threads;
   launch.grid_finished = 0;
@@ -137,7 +137,7 @@ cudaError_t run_launch(const Kernel& kernel, const LaunchConfig& config, void* c
     for (uint64_t i = 0; i < groups && !launch.stop; ++i)
       run_together(launch, launch.together * (launch.order.kind == Order::reverse ? groups - 1 - i : i));
   } else {
-    // One block to spare per OS thread, or waking it costs more than it gives.
+    // At least one extra block per OS thread, otherwise waking it costs more than it gains.
     const auto helpers = std::min<uint64_t>(settings().workers - 1, launch.blocks - 1);
     run_on_pool(static_cast<unsigned>(helpers), [&launch] { take_blocks(launch); });
   }
@@ -146,7 +146,7 @@ cudaError_t run_launch(const Kernel& kernel, const LaunchConfig& config, void* c
     set_report(launch.report);
     break_device(static_cast<cudaError_t>(launch.error));
   }
-  return cudaSuccess;  // as on a GPU, the failure is seen at the next call
+  return cudaSuccess;  // as on a GPU, the next call returns the failure
 }
 
 cudaError_t submit(const Kernel& kernel, const LaunchConfig& config, void* const* arguments) {
@@ -206,7 +206,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const voi
                                                           size_t shared_bytes) {
   if (block_size <= 0 || block_size > 1024) return remember(cudaErrorInvalidValue);
   const int threads = (block_size + 31) / 32 * 32;
-  const size_t shared = shared_bytes + 1024;  // the system keeps 1 KB of each block's
+  const size_t shared = shared_bytes + 1024;  // 1 KB per block is reserved by the system
   *blocks = std::min({32, 2048 / threads, static_cast<int>(228 * 1024 / shared)});
   return cudaSuccess;
 }

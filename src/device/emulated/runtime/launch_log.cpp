@@ -39,7 +39,7 @@ void add(const char* kind, const std::string& name, const std::string& rest) {
                     ",\"graph\":" + (InGraph::depth ? "true" : "false") + "}");
 }
 
-// "void scale<float>(float*, int)" is called scale<float>.
+// "void scale<float>(float*, int)" becomes scale<float>.
 std::string without_parameters(std::string text) {
   if (text.empty() || text.back() != ')') return text;
   size_t at = text.size();
@@ -52,7 +52,7 @@ std::string without_parameters(std::string text) {
   return text.starts_with("void ") ? text.substr(5) : text;
 }
 
-// A launch knows how its source spelled the kernel; the symbol knows the template arguments' values.
+// A launch has the kernel's name as written in the source; the symbol has the template arguments' values.
 std::string name_of(const Kernel& kernel) {
   Dl_info info{};
   if (!kernel.exact || !dladdr(kernel.function, &info) || info.dli_saddr != kernel.function ||

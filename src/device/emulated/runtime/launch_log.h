@@ -1,4 +1,4 @@
-// What was executed, kept while somebody wants to know: see stitch_emulated_log_start.
+// The launch log: see stitch_emulated_log_start.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ void log_library(const std::string& name);
 void log_copy(const CopyOperation& copy);
 void log_fill(const FillOperation& fill);
 
-// While one lives, what this thread runs comes from a graph.
+// During its lifetime, operations of this thread belong to a graph.
 class InGraph {
  public:
   InGraph() { ++depth; }

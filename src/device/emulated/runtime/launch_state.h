@@ -18,20 +18,20 @@ struct LaunchState {
   LaunchConfig config;
   Order order;
   uint64_t id;       // counts up
-  uint64_t turn;     // of this kernel's launches
+  uint64_t turn;     // number of this kernel's launches so far
   uint64_t blocks;   // of the grid
   uint32_t threads;  // of a block
 
   std::atomic<uint64_t> next_block{0};
   std::atomic<bool> stop{false};
-  std::atomic<unsigned> static_shared_bytes{0};  // of the variables that a block came by
+  std::atomic<unsigned> static_shared_bytes{0};  // of the static shared variables seen so far
 
-  std::mutex mutex;  // guards all below
+  std::mutex mutex;  // guards the members below
   int error = 0;     // a cudaError_t
   std::string report;
 
-  // For cooperative launches and clusters, where each block has an OS thread of its own: how many of them
-  // wait for each other.
+  // For cooperative launches and clusters, where each block has an OS thread: how many blocks may wait for
+  // each other.
   uint64_t together = 0;
   std::condition_variable grid_changed;
   uint64_t grid_waiting = 0, grid_generation = 0, grid_finished = 0;

@@ -19,8 +19,8 @@ namespace stitch_emulated {
 namespace {
 
 constexpr size_t front_guard = 256, back_guard = 256;
-// As floats, halves and doubles these bytes are NaNs: a read outside is noticed too. Two bytes, so that no
-// poison is the same: copying fresh memory over a guard is noticed.
+// NaNs as floats, halves and doubles, so that reads outside are noticed. Two different bytes, which no poison
+// has, so that copying fresh memory over a guard is noticed.
 constexpr unsigned char guard_bytes[2] = {0xFE, 0x7F};
 
 struct Allocation {
@@ -28,8 +28,8 @@ struct Allocation {
   size_t bytes, index;
   cudaMemoryType type;
   bool guarded;
-  bool owned;         // ours to free; symbols and registered memory are not
-  size_t mapped = 0;  // bytes of pages, a fence among them; 0: malloc's
+  bool owned;         // freed by us; symbols and registered memory aren't
+  size_t mapped = 0;  // bytes of pages including a fence; 0: from malloc
 };
 
 std::mutex mutex;
@@ -40,7 +40,7 @@ void paint(unsigned char* from, size_t bytes) {
   for (size_t i = 0; i < bytes; ++i) from[i] = guard_bytes[reinterpret_cast<uintptr_t>(from + i) & 1];
 }
 
-// The offset from `from` of the first byte that is not the guard's, or -1.
+// The offset of the first byte that differs from the guard pattern, or -1.
 long first_damage(const unsigned char* from, size_t bytes) {
   for (size_t i = 0; i < bytes; ++i)
     if (from[i] != guard_bytes[reinterpret_cast<uintptr_t>(from + i) & 1]) return static_cast<long>(i);
@@ -55,12 +55,12 @@ cudaError_t allocate(void** pointer, size_t bytes, cudaMemoryType type) {
   if (type != cudaMemoryTypeHost &&
       (bytes > settings().memory_bytes || in_use > settings().memory_bytes - bytes))
     return cudaErrorMemoryAllocation;
-  // AddressSanitizer has better guards than ours, and they see reads.
+  // AddressSanitizer's guards also detect reads.
   const bool guarded = !has_address_sanitizer;
   const size_t total = guarded ? front_guard + bytes + back_guard : bytes;
   if (total < bytes) return cudaErrorMemoryAllocation;
   void* memory = std::aligned_alloc(256, (total + 255) / 256 * 256);
-  if (!guarded && memory) {  // aligned_alloc's rounding would hide the first bytes behind the end
+  if (!guarded && memory) {  // aligned_alloc's rounding would hide the first bytes after the end
     std::free(memory);
     if (posix_memalign(&memory, 256, total)) memory = nullptr;
   }
@@ -191,7 +191,7 @@ cudaError_t cudaFree(void* pointer) {
   if (cudaError_t error = check_not_captured(nullptr)) return remember(error);
   return remember(release(pointer, false));
 }
-// In a capture these would be nodes of the graph, which the emulated GPU doesn't have.
+// In a capture these would be graph nodes, which aren't emulated.
 cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {
   STITCH_API();
   if (is_capturing(stream)) return remember(cudaErrorStreamCaptureUnsupported);

@@ -1,4 +1,4 @@
-// The device's memory: every allocation known, guarded on both sides, and poisoned when fresh.
+// Device memory: all allocations registered, guarded on both sides, and poisoned when fresh.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace stitch_emulated {
 
-// What lies at an address; unregistered if no allocation, symbol or registered host memory does.
+// The allocation, symbol or registered host memory at an address; otherwise unregistered.
 struct Range {
   void* start = nullptr;
   size_t bytes = 0;
@@ -17,9 +17,9 @@ struct Range {
 };
 Range find_range(const void* pointer);
 
-// What was written outside allocations; "" if nothing was.
+// Out-of-bounds writes found; "" if none.
 std::string check_guards();
-// For synchronisation points: a damaged guard is an illegal access, which breaks the device.
+// At synchronisation points: a damaged guard is an illegal access, a sticky error.
 cudaError_t check_guards_at_sync();
 void free_everything();
 size_t free_memory();

@@ -1,4 +1,4 @@
-// What a stream can be asked to do: done at once, or kept as a node of a graph.
+// A stream operation: executed at once, or stored as a graph node.
 #pragma once
 
 #include <cstddef>
@@ -68,7 +68,7 @@ struct Operand {
   size_t bytes;
 };
 struct LibraryOperation {
-  std::string name;  // and its size, as the launch log shows it
+  std::string name;  // with its size, as in the launch log
   std::vector<Operand> operands;
   std::function<void()> work;
 };
@@ -80,21 +80,21 @@ cudaError_t run(Operation& operation);
 cudaError_t run_copy(const CopyOperation& copy);
 cudaError_t run_fill(const FillOperation& fill);
 cudaError_t run_library(const LibraryOperation& call);
-// In the stream: now, or in the graph it captures.
+// Executes it, or adds it to the graph being captured.
 cudaError_t enqueue(cudaStream_t stream, Operation operation);
 bool is_capturing(cudaStream_t stream);
 bool is_stream(cudaStream_t stream);
-// cudaSuccess if a call that waits for the device, or touches it outside any stream, may happen now.
+// An error if a capture forbids a call that synchronises or uses the device outside any stream.
 cudaError_t check_not_captured(cudaStream_t stream);
-// The legacy stream waits for blocking streams, so work in it breaks their captures.
+// The legacy stream synchronises with blocking streams, so using it invalidates their captures.
 cudaError_t check_legacy_stream(cudaStream_t stream);
 
-// A launch that no stream delays. The checks a driver makes, then every block.
+// The driver's checks, and the launch itself.
 cudaError_t check_launch(const Kernel& kernel, const LaunchConfig& config);
 cudaError_t run_launch(const Kernel& kernel, const LaunchConfig& config, void* const* arguments);
 const Kernel* find_kernel(const void* function);
 void stamp(cudaEvent_t event);
-// What cudaFuncSetAttribute allowed; a reset takes it back.
+// Resets what cudaFuncSetAttribute allowed.
 void forget_opt_ins();
 
 }  // namespace stitch_emulated

@@ -1,4 +1,4 @@
-// What a failed kernel says: who waits where, who trapped.
+// Reports on failed kernels: which threads wait where, which one trapped.
 #include <map>
 #include <tuple>
 
@@ -51,7 +51,7 @@ std::string Worker::stuck_report() const {
     groups[{thread.done, what, thread.done ? 0 : thread.line, masked ? thread.mask : 0}].push_back(
         thread.rank);
   }
-  // The groups in the order of their first threads, those that ended last.
+  // The groups in the order of their first threads, ended ones last.
   std::map<std::pair<bool, uint32_t>, std::string> lines;
   for (const auto& [key, ranks] : groups) {
     const auto& [ended, what, line, mask] = key;
@@ -103,7 +103,7 @@ void assertion_failed(const char* condition, const char* file, unsigned line, co
   std::string text = worker.place(*static_cast<Thread*>(current)) + ": assertion `" + condition +
                      "` failed (" + file + ":" + std::to_string(line) + ")";
   std::fprintf(stderr, "%s\n", text.c_str());
-  worker.fail(cudaErrorAssert, std::move(text));  // this frame is never left: it may own nothing
+  worker.fail(cudaErrorAssert, std::move(text));  // never returns, so it may own nothing
 }
 
 }  // namespace stitch_emulated

@@ -57,7 +57,7 @@ void Worker::prepare_threads() {
   view_.grid = config.grid;
   view_.dynamic_shared_bytes = static_cast<unsigned>(config.shared_bytes);
   if (dynamic_shared_.size() < config.shared_bytes + 1024) dynamic_shared_.resize(config.shared_bytes + 1024);
-  // Aligned as generously as any program asks of it (swizzled tiles want 1024).
+  // The largest alignment that programs need (1024 for swizzled tiles).
   auto address = reinterpret_cast<uintptr_t>(dynamic_shared_.data());
   view_.dynamic_shared = reinterpret_cast<void*>((address + 1023) & ~uintptr_t{1023});
   prepared_for_ = launch_->id;
@@ -92,13 +92,12 @@ void Worker::start_block(uint64_t number) {
   grid_leader_ = false;
   for (NamedBarrier& barrier : named_) barrier = {};
   parked_.clear();
-  // Shared memory holds nothing in particular when a block starts.
   view_.poison = settings().poison;
   if (view_.dynamic_shared_bytes) std::memset(view_.dynamic_shared, view_.poison, view_.dynamic_shared_bytes);
 }
 
-// By turns one warp, the next one each time, and a random half. They start last, too. Of a cooperative launch
-// half of the blocks are late as well.
+// Alternates between one warp, the next one each time, and a random half. They also start last. In a
+// cooperative launch half of the blocks lag, too.
 void Worker::choose_laggards(uint64_t block_number) {
   laggards_.clear();
   block_lags_ = false;
@@ -163,14 +162,14 @@ void Worker::fiber_main(void* argument) {
   }
 }
 
-// A thread that may run, or none. Threads that have not started yet are the caller's business.
+// A ready thread, or null. Threads that haven't started are up to the caller.
 Thread* Worker::next_ready() {
   if (!ready_.empty()) return ready_.pop();
   if (next_start_ < threads_.size() || (late_.empty() && !wake_someone())) return nullptr;
   return (ready_.empty() ? late_ : ready_).pop();
 }
 
-// Nothing else can run: now the lanes that stand at an __activemask are all that will come.
+// Nothing else can run, so the lanes waiting at an __activemask are complete.
 bool Worker::wake_someone() {
   for (size_t i = 0; i < parked_.size();) {
     Thread* thread = parked_[i];
@@ -203,7 +202,7 @@ bool Worker::wake_someone() {
   return true;
 }
 
-// Gives the processor away until someone wakes `self`, who stands in the queue it waits in.
+// Switches away until `self`, which is in a wait queue, is woken.
 void Worker::park(Thread* self, Wait wait, const char* what, unsigned line) {
   self->wait = wait;
   self->what = what;
@@ -230,7 +229,7 @@ void Worker::finish(Thread* thread) {
   --live_;
   Warp& warp = warps_[thread->rank / 32];
   warp.alive &= ~(1u << (thread->rank & 31));
-  // Threads that have ended count as arrived.
+  // Ended threads count as arrived.
   if (live_ && at_barrier_count_ == live_) release_block_barrier();
   for (uint32_t rest = warp.arrived; rest;) {
     Thread* first = &threads_[thread->rank / 32 * 32 + static_cast<uint32_t>(__builtin_ctz(rest))];
@@ -264,7 +263,7 @@ int Worker::block_barrier(Vote vote, int predicate, const char* what, unsigned l
   auto* self = static_cast<Thread*>(current);
   vote_count_ += predicate != 0;
   at_barrier_.push(self);
-  // The last to arrive queues up behind the others, so that the order stays the one asked for.
+  // The last to arrive queues behind the others, to keep the order.
   if (++at_barrier_count_ == live_) release_block_barrier();
   park(self, Wait::block_barrier, what, line);
   switch (vote) {
@@ -319,10 +318,10 @@ void Worker::yield_thread() {
   auto* self = static_cast<Thread*>(current);
   sched_yield();
   if (block_lags_) ::usleep(late_microseconds);
-  // Whoever spins gives way to those that lag, after a while: they may be what it spins for.
+  // Spinning threads yield to lagging ones after a while: they may wait for them.
   const bool gives_way = !laggards_.empty() && (lags(self) || ++yields_ % turns_before_laggards == 0);
   (gives_way ? late_ : ready_).push(self);
-  // What it spins for may be the work of a thread that has not started.
+  // It may wait for a thread that hasn't started.
   start_one_ = next_start_ < threads_.size();
   park(self, Wait::none, "", 0);
 }
@@ -366,7 +365,7 @@ void Worker::fail(int error, std::string report) {
   __builtin_unreachable();
 }
 
-// core.h, for whichever thread calls.
+// core.h's functions, on the current thread.
 void wait_until(bool (*ready)(void*), void* context, const char* what, unsigned line) {
   worker_of(current).wait_until(ready, context, what, line);
 }

@@ -1,8 +1,7 @@
-// One block's CUDA threads on one OS thread.
+// Runs one block's CUDA threads on one OS thread.
 //
-// A fiber runs CUDA threads one after the other by plain calls until one of them has to wait; only then
-// another fiber takes over, directly, without a trip through a scheduler. Kernels without barriers never
-// switch.
+// A fiber runs CUDA threads one after the other by plain calls until one has to wait; then it switches
+// directly to another fiber. Kernels without barriers never switch.
 #pragma once
 
 #include <cstdint>
@@ -17,23 +16,23 @@ namespace stitch_emulated {
 
 enum class Wait : uint8_t { none, block_barrier, named_barrier, warp, active_mask, condition };
 
-// What a barrier touches comes first: one cache line.
+// Members used by barriers come first: one cache line.
 struct alignas(64) Thread : ThreadView {
-  Thread* next = nullptr;  // in the one queue it stands in
+  Thread* next = nullptr;  // in its queue
   Fiber* fiber = nullptr;
-  const char* what = nullptr;  // it waits at
+  const char* what = nullptr;  // what it waits for
   unsigned line = 0;           // where
   Wait wait = Wait::none;
   bool done = false;
   uint8_t source = 0;   // the lane it shuffles from
   uint8_t barrier = 0;  // the named barrier it waits at
 
-  uint64_t value = 0;    // what it brought to a meeting, then what it takes away
-  void* mine = nullptr;  // likewise, for meet_with
-  uint32_t mask = 0;     // of the lanes it waits for
+  uint64_t value = 0;    // its operand of a collective, then its result
+  void* mine = nullptr;  // likewise, for exchange_with
+  uint32_t mask = 0;     // lanes it waits for
   Collective kind{};     // of the meeting
   bool (*ready)(void*) = nullptr;
-  void (*finish)(void* const*, unsigned) = nullptr;  // of a meet_with
+  void (*finish)(void* const*, unsigned) = nullptr;  // of exchange_with
 };
 
 // First in, first out.
@@ -67,25 +66,25 @@ struct NamedBarrier {
   unsigned arrived = 0, expected = 0;
 };
 
-// Everything one OS thread needs to run blocks. Lives as long as the OS thread.
+// An OS thread's state for running blocks; lives as long as the OS thread.
 class [[gnu::visibility("hidden")]] Worker {
  public:
   Worker();
-  // Runs one block to its end, or to its failure, which is told to the launch.
+  // Runs one block until it ends or fails; failures are reported to the launch.
   void run_block(LaunchState & launch, uint64_t block_number);
 
-  // Called by CUDA threads of the block, through core.h.
+  // Called by the block's threads through core.h.
   int block_barrier(Vote vote, int predicate, const char* what, unsigned line);
   void named_barrier(unsigned id, unsigned threads, bool wait, unsigned line);
-  uint64_t meet(Collective kind, unsigned mask, uint64_t value, unsigned source, const char* what,
-                unsigned line);
-  void meet_with(unsigned mask, void* mine, void (*finish)(void* const*, unsigned), const char* what,
-                 unsigned line);
+  uint64_t exchange(Collective kind, unsigned mask, uint64_t value, unsigned source, const char* what,
+                    unsigned line);
+  void exchange_with(unsigned mask, void* mine, void (*finish)(void* const*, unsigned), const char* what,
+                     unsigned line);
   unsigned active_mask(const char* what, unsigned line);
   void wait_until(bool (*ready)(void*), void* context, const char* what, unsigned line);
   void yield_thread();
   void grid_barrier(unsigned line);
-  // Ends the block: its threads are abandoned where they stand.
+  // Ends the block and abandons its threads.
   [[noreturn]] void fail(int error, std::string report);
   std::string place(const Thread& thread) const;
   LaunchState& launch() { return *launch_; }
@@ -112,7 +111,7 @@ class [[gnu::visibility("hidden")]] Worker {
   void wake_lanes(unsigned warp_rank, unsigned mask);
   std::string stuck_report() const;
 
-  ThreadView** current_;  // this OS thread's `current` and `threadIdx`, found once
+  ThreadView** current_;  // this OS thread's `current` and `threadIdx`, cached
   uint3* thread_index_;
   BlockView view_{};
   LaunchState* launch_ = nullptr;
@@ -122,14 +121,14 @@ class [[gnu::visibility("hidden")]] Worker {
   std::vector<uint32_t> start_order_;
   uint32_t next_start_ = 0, live_ = 0;
   Queue ready_, at_barrier_;
-  Queue late_;                  // ready too, and only asked when nobody else is
+  Queue late_;                  // ready, but only run when no other thread is
   std::vector<bool> laggards_;  // warps; empty: none
   bool block_lags_ = false;     // of a cooperative launch
   uint32_t at_barrier_count_ = 0;
   int vote_count_ = 0, vote_result_ = 0, vote_arrived_ = 0;
   bool failed_ = false;
-  bool start_one_ = false;    // a thread that has not started goes before those that are ready
-  bool grid_leader_ = false;  // someone of the block waits for the grid already
+  bool start_one_ = false;    // a thread that hasn't started comes before ready ones
+  bool grid_leader_ = false;  // a thread of the block already waits for the grid
   uint64_t shuffles_ = 0, yields_ = 0;
   NamedBarrier named_[16];
   std::vector<Thread*> parked_;  // at __activemask or a condition
@@ -138,9 +137,9 @@ class [[gnu::visibility("hidden")]] Worker {
   Context home_;
 };
 
-// The worker of this OS thread, made at its first use.
+// This OS thread's worker, created on first use.
 Worker& this_worker();
-// The same for a CUDA thread, without the way through thread-local storage.
+// The same from a CUDA thread, without thread-local lookup.
 inline Worker& worker_of(const ThreadView* thread) { return *static_cast<Worker*>(thread->block->worker); }
 
 }  // namespace stitch_emulated

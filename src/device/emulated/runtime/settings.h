@@ -12,7 +12,7 @@
 namespace stitch_emulated {
 
 struct Order {
-  // lag: one of a block's warps, or half of them, others at each launch, run only when no other can.
+  // lag: one of a block's warps, or half of them, different at each launch, runs only when no other can.
   enum Kind : uint8_t { forward, reverse, shuffle, lag } kind = forward;
   uint64_t seed = 0;
 };
@@ -23,14 +23,14 @@ struct Settings {
   size_t memory_bytes = 0;
   size_t stack_bytes = 128 * 1024;
   int poison = 0xFF;             // as floats, halves and doubles: NaNs
-  bool host_memory_too = false;  // memory that nobody allocated counts as the device's
+  bool host_memory_too = false;  // host memory counts as the device's
 };
 
 Settings& settings();
 // False if the text is not an order.
 bool parse_order(const char* text, Order& out);
 
-// A small, fast generator whose sequence is the same on every machine (SplitMix64).
+// SplitMix64: the same sequence on every machine.
 struct Random {
   uint64_t state;
   uint64_t next() {

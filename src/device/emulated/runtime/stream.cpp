@@ -12,7 +12,7 @@ namespace stitch_emulated {
 
 namespace {
 
-// Captures are rare and host threads few: one lock for all handles.
+// One lock for all handles: captures are rare and host threads few.
 std::recursive_mutex mutex;
 std::set<CUstream_st*> streams;
 std::set<CUevent_st*> events;

@@ -1,4 +1,4 @@
-// Streams, events and the captures they may be part of.
+// Streams, events and captures.
 #pragma once
 
 #include <chrono>
@@ -38,22 +38,22 @@ struct CUstream_st {
   unsigned flags = 0;
   int priority = 0;
   std::shared_ptr<stitch_emulated::Capture> capture;
-  std::vector<CUgraphNode_st*> last;  // what the next captured operation depends on
+  std::vector<CUgraphNode_st*> last;  // dependencies of the next captured operation
 };
 
 struct CUevent_st {
   unsigned flags = 0;
   bool recorded = false;
   std::chrono::steady_clock::time_point time;
-  std::shared_ptr<stitch_emulated::Capture> capture;  // it was last recorded in
+  std::shared_ptr<stitch_emulated::Capture> capture;  // in which it was last recorded
   std::vector<CUgraphNode_st*> last;
 };
 
 namespace stitch_emulated {
 
-// The object behind a handle; the default streams have one each. Null if the handle is none.
+// The object of a handle; the default streams have one each. Null for an invalid handle.
 CUstream_st* stream_of(cudaStream_t handle);
-// The same dependencies as each stands in `streams`' order, without repeats.
+// Appends dependencies in order, without repeats.
 void add_dependencies(std::vector<CUgraphNode_st*>& to, const std::vector<CUgraphNode_st*>& from);
 cudaError_t run_graph(CUgraph_st& graph);
 

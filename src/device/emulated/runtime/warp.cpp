@@ -1,5 +1,5 @@
-// Meetings of the lanes of a warp. The last lane of a mask to arrive works out the answer of every lane, so
-// nothing of a meeting outlives it, and lanes may be several meetings apart.
+// Warp collectives. The last lane of a mask to arrive computes the result of every lane, so a collective
+// keeps no state and lanes may be several collectives apart.
 #include <algorithm>
 
 #include "access_counters.h"
@@ -10,8 +10,8 @@ namespace stitch_emulated {
 
 namespace {
 
-// What a shuffle reads from a lane that takes no part. CUDA leaves it undefined; a NaN is noticed.
-constexpr uint64_t nobody = ~uint64_t{0};
+// Read from a lane that takes no part. Undefined in CUDA; a NaN is noticed.
+constexpr uint64_t absent_lane = ~uint64_t{0};
 
 template <class F>
 void for_lanes(uint32_t mask, F&& f) {
@@ -59,7 +59,7 @@ void settle(Collective kind, Thread* lanes, uint32_t mask) {
     for_lanes(mask, [&](uint32_t lane) { before[lane] = lanes[lane].value; });
     for_lanes(mask, [&](uint32_t lane) {
       uint32_t source = lanes[lane].source;
-      lanes[lane].value = mask >> source & 1 ? before[source] : nobody;
+      lanes[lane].value = mask >> source & 1 ? before[source] : absent_lane;
     });
     return;
   }
@@ -80,8 +80,7 @@ void settle(Collective kind, Thread* lanes, uint32_t mask) {
 
 }  // namespace
 
-// Works out the meeting that `first` waits in if everybody in its mask who still runs has come to the same
-// one.
+// Computes the collective that `first` waits in if all running lanes of its mask have reached it.
 bool Worker::complete(Warp& warp, Thread* first, unsigned mask) {
   const uint32_t wanted = mask & warp.alive;
   if ((warp.arrived & wanted) != wanted) return false;
@@ -135,8 +134,8 @@ void Worker::join_meeting(Thread* self, unsigned mask, const char* what, unsigne
   park(self, Wait::warp, what, line);
 }
 
-uint64_t Worker::meet(Collective kind, unsigned mask, uint64_t value, unsigned source, const char* what,
-                      unsigned line) {
+uint64_t Worker::exchange(Collective kind, unsigned mask, uint64_t value, unsigned source, const char* what,
+                          unsigned line) {
   auto* self = static_cast<Thread*>(current);
   self->kind = kind;
   self->value = value;
@@ -146,8 +145,8 @@ uint64_t Worker::meet(Collective kind, unsigned mask, uint64_t value, unsigned s
   return self->value;
 }
 
-void Worker::meet_with(unsigned mask, void* mine, void (*finish)(void* const*, unsigned), const char* what,
-                       unsigned line) {
+void Worker::exchange_with(unsigned mask, void* mine, void (*finish)(void* const*, unsigned),
+                           const char* what, unsigned line) {
   auto* self = static_cast<Thread*>(current);
   self->kind = Collective::sync;
   self->mine = mine;
@@ -155,13 +154,13 @@ void Worker::meet_with(unsigned mask, void* mine, void (*finish)(void* const*, u
   join_meeting(self, mask, what, line);
 }
 
-uint64_t meet(Collective kind, unsigned mask, uint64_t value, unsigned source, const char* what,
-              unsigned line) {
-  return worker_of(current).meet(kind, mask, value, source, what, line);
+uint64_t exchange(Collective kind, unsigned mask, uint64_t value, unsigned source, const char* what,
+                  unsigned line) {
+  return worker_of(current).exchange(kind, mask, value, source, what, line);
 }
-void meet_with(unsigned mask, void* mine, void (*finish)(void* const*, unsigned), const char* what,
-               unsigned line) {
-  worker_of(current).meet_with(mask, mine, finish, what, line);
+void exchange_with(unsigned mask, void* mine, void (*finish)(void* const*, unsigned), const char* what,
+                   unsigned line) {
+  worker_of(current).exchange_with(mask, mine, finish, what, line);
 }
 
 }  // namespace stitch_emulated

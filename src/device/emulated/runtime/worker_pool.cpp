@@ -53,7 +53,7 @@ class Pool {
     }
   }
 
-  std::mutex turn_;  // of the host threads that want the pool
+  std::mutex turn_;  // serialises host threads
   std::mutex mutex_;
   std::condition_variable wake_, done_;
   std::vector<std::thread> threads_;

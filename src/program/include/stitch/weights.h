@@ -29,10 +29,10 @@ class WeightsFile {
   struct Entry {
     int32_t dtype = 0;  // StitchDtype
     std::vector<int64_t> shape;
-    uint64_t begin = 0, end = 0;  // in the file's data
+    uint64_t begin = 0, end = 0;  // in the file's data section
   };
 
-  // Throws std::runtime_error, which names the file and what is wrong with it.
+  // Throws std::runtime_error naming the file and the problem.
   explicit WeightsFile(const std::string& path) : path_(path) {
     const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     struct stat about {};
@@ -59,7 +59,7 @@ class WeightsFile {
   const std::map<std::string, Entry>& entries() const { return entries_; }
   bool has(const std::string& name) const { return entries_.count(name) > 0; }
 
-  // Contiguous, in fresh device memory. Throws if there is no such tensor or no memory for it.
+  // Contiguous, in new device memory. Throws if there is no such tensor or no memory.
   StitchTensor upload(const std::string& name) const {
     auto found = entries_.find(name);
     if (found == entries_.end()) fail("holds no tensor '" + name + "'");
@@ -151,7 +151,7 @@ class WeightsFile {
     fail("has a tensor of dtype " + name + ", which programs don't take");
   }
 
-  // The little of JSON that such a header has.
+  // A minimal JSON reader for the header.
   char peek() {
     while (at_ < limit_ && std::strchr(" \t\r\n", bytes_[at_]) && bytes_[at_]) ++at_;
     if (at_ >= limit_) broken();
@@ -189,7 +189,7 @@ class WeightsFile {
     }
   }
 
-  // \uXXXX of the basic plane, as UTF-8; a pair of surrogates stays two.
+  // \uXXXX of the basic plane, as UTF-8; surrogate pairs stay two.
   void add_code_point(std::string& out) {
     unsigned code = 0;
     for (int i = 0; i < 4; ++i) {

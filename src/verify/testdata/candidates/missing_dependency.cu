@@ -17,22 +17,22 @@ static __global__ void center(const float* x, const float* weight, float* y) {
 }
 
 // The branch starts before the sums are there, and nothing makes it wait for them.
-static StitchStatus enqueue(stitch::Branches<2>& beside, const float* x, const float* weight, float* y,
+static StitchStatus enqueue(stitch::Branches<2>& branches, const float* x, const float* weight, float* y,
                             cudaStream_t stream) {
-  STITCH_OK_OR_RETURN(beside.part(stream, 2));
+  STITCH_OK_OR_RETURN(branches.fork(stream, 2));
   add_rows<<<rows, 32, 0, stream>>>(x);
-  center<<<rows, columns, 0, beside[1]>>>(x, weight, y);
-  return beside.meet(stream, 2);
+  center<<<rows, columns, 0, branches[1]>>>(x, weight, y);
+  return branches.join(stream, 2);
 }
 
 static int run(const float* x, const float* weight, float* y, cudaStream_t stream) {
-  static stitch::Branches<2> beside;
+  static stitch::Branches<2> branches;
   static stitch::GraphCache graphs;
-  static const int created = beside.create() | graphs.create();
+  static const int created = branches.create() | graphs.create();
   if (created != STITCH_OK) return STITCH_DEVICE_ERROR;
   StitchTensor in[1] = {}, out[1] = {};
   in[0].data = const_cast<float*>(x);
   out[0].data = y;
   return graphs.run(in, 1, out, 1, stream,
-                    [&](cudaStream_t on) { return enqueue(beside, x, weight, y, on); });
+                    [&](cudaStream_t on) { return enqueue(branches, x, weight, y, on); });
 }

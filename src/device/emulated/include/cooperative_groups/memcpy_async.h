@@ -1,5 +1,4 @@
-// Copies by a group. They have happened when memcpy_async returns to the thread that copied; wait() is where
-// all threads may rely on it.
+// Copies by a group: synchronous in the thread that copies; visible to all threads after wait().
 #pragma once
 
 #include <cstring>

@@ -29,7 +29,7 @@ struct bit_xor {
   T operator()(T a, T b) const { return a ^ b; }
 };
 
-// A tree over ranks, so that floats add in the order a GPU adds them; every thread gets the answer.
+// A tree over ranks, so that floats are added in the same order as on a GPU; every thread gets the result.
 template <class Group, class T, class Op>
 inline T reduce(const Group& group, T value, Op op, unsigned line = __builtin_LINE()) {
   const unsigned count = group.size();

@@ -1,4 +1,4 @@
-// Atomic operations on the types CUDA has them for, with the _block and _system spellings.
+// Atomics for CUDA's types, with the _block and _system variants.
 #pragma once
 
 #include <cstring>
@@ -8,7 +8,7 @@
 
 namespace stitch_emulated {
 
-// Swaps *address for change(*address) however wide it is; the old value.
+// Atomically replaces *address by change(*address), for any width; returns the old value.
 template <class T, class Change>
 T update_atomically(T* address, Change change) {
   using Word =
@@ -28,7 +28,7 @@ T update_atomically(T* address, Change change) {
 
 }  // namespace stitch_emulated
 
-// One operation, on one type, under its three names.
+// One operation on one type, under its three names.
 #define STITCH_ATOMIC(name, type, expression)                                                             \
   inline type name(type* address, type value) {                                                           \
     return stitch_emulated::update_atomically(address, [value](type old) -> type { return expression; }); \
@@ -77,7 +77,7 @@ STITCH_ATOMIC_CAS(unsigned long long)
 STITCH_ATOMIC_CAS(unsigned short)
 #undef STITCH_ATOMIC_CAS
 
-// Each component atomically, not the vector as a whole: all that CUDA promises.
+// Each component is atomic, not the vector as a whole, as in CUDA.
 inline float2 atomicAdd(float2* address, float2 value) {
   return {atomicAdd(&address->x, value.x), atomicAdd(&address->y, value.y)};
 }

@@ -1,4 +1,4 @@
-// __syncthreads and its kin, fences, and what stops a kernel.
+// __syncthreads and its variants, fences, traps.
 #pragma once
 
 #include <ctime>
@@ -17,7 +17,7 @@ inline int __syncthreads_and(int predicate, unsigned line = __builtin_LINE()) {
 inline int __syncthreads_or(int predicate, unsigned line = __builtin_LINE()) {
   return stitch_emulated::block_barrier(stitch_emulated::Vote::any, predicate, "__syncthreads_or", line);
 }
-// What PTX's bar.sync and bar.arrive do: `threads` of them, a multiple of 32, meet at barrier `id` (0 to 15).
+// PTX's bar.sync and bar.arrive: `threads` of them, a multiple of 32, at barrier `id` (0 to 15).
 inline void stitch_named_barrier_sync(unsigned id, unsigned threads, unsigned line = __builtin_LINE()) {
   stitch_emulated::named_barrier_sync(id, threads, line);
 }

@@ -20,7 +20,7 @@ inline unsigned long long __brevll(unsigned long long x) {
   return static_cast<unsigned long long>(__brev(static_cast<unsigned>(x))) << 32 |
          __brev(static_cast<unsigned>(x >> 32));
 }
-// Four bytes picked from the eight of y:x; bit 3 of a selector asks for the byte's sign instead.
+// Selects four bytes of the eight in y:x; bit 3 of a selector replicates the byte's sign.
 inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selectors) {
   const uint64_t both = static_cast<uint64_t>(y) << 32 | x;
   unsigned out = 0;
@@ -32,8 +32,8 @@ inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selectors) {
   }
   return out;
 }
-// hi:lo shifted: the upper word of a left shift, the lower word of a right shift. _l and _r wrap, _lc and _rc
-// clamp.
+// hi:lo shifted: the upper word of a left shift, the lower word of a right shift. _l and _r wrap the count,
+// _lc and _rc clamp it.
 inline unsigned __funnelshift_lc(unsigned lo, unsigned hi, unsigned shift) {
   shift = shift < 32 ? shift : 32;
   return static_cast<unsigned>((static_cast<uint64_t>(hi) << 32 | lo) << shift >> 32);

@@ -1,4 +1,4 @@
-// Conversions between numbers with the rounding in their name; out of range saturates, as on a GPU.
+// Conversions with rounding modes; out-of-range values saturate, as on a GPU.
 #pragma once
 
 #include <cfenv>
@@ -8,8 +8,7 @@
 
 namespace stitch_emulated {
 
-// Computes under another rounding mode. The values go through volatile so that the compiler leaves them
-// there.
+// Computes under another rounding mode; volatile keeps the compiler from moving the values.
 template <class F>
 inline auto rounded(int mode, F&& compute) {
   const int before = std::fegetround();
@@ -26,7 +25,7 @@ inline T opaque(T value) {
 
 template <class To, class From>
 inline To saturate(From whole) {
-  // PTX: NaN is 0 between 32-bit types, and the highest bit alone otherwise.
+  // As in PTX: NaN becomes 0 between 32-bit types, otherwise only the highest bit is set.
   if (whole != whole)
     return sizeof(To) + sizeof(From) > 8 ? static_cast<To>(1ull << (8 * sizeof(To) - 1)) : To{0};
   // 2^31 is a float, 2^31 - 1 is not: compare with the first value that is too large.

@@ -1,5 +1,4 @@
-// What device code asks of the scheduler: who am I, and the ways to wait for others.
-// The other side of this header is runtime/scheduler.cpp and its neighbours.
+// Device code's interface to the scheduler (runtime/scheduler.cpp): thread identity, and waiting.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +9,7 @@
 
 namespace stitch_emulated {
 
-// The part of a block and of a CUDA thread that programs read directly.
+// The part of a block and thread that programs read directly.
 struct BlockView {
   uint3 index;
   dim3 size, grid;
@@ -18,8 +17,8 @@ struct BlockView {
   unsigned dynamic_shared_bytes;
   void* worker;                  // the scheduler's
   unsigned epoch;                // counts the blocks of this OS thread, from 1
-  unsigned static_shared_bytes;  // of the variables that were made fresh
-  int poison;                    // what fresh memory is filled with
+  unsigned static_shared_bytes;  // of static shared variables filled so far
+  int poison;                    // fill byte of fresh memory
 };
 struct ThreadView {
   uint3 index;
@@ -27,11 +26,11 @@ struct ThreadView {
   BlockView* block;
 };
 
-// The CUDA thread that runs on this OS thread now; null on the host. __thread, not thread_local: no
-// initialisation guard on the way to it.
+// The CUDA thread running on this OS thread; null on the host. __thread, not thread_local: no initialisation
+// guard.
 extern __thread ThreadView* current;
 
-// What the lanes of a warp bring together. The last lane to arrive works out every lane's answer.
+// Warp collectives. The last lane to arrive computes every lane's result.
 enum class Collective : unsigned char {
   sync,
   shuffle,
@@ -51,13 +50,13 @@ enum class Collective : unsigned char {
   match_all
 };
 
-// Brings `value` (and for shuffles the source lane) of every lane in `mask` together.
-uint64_t meet(Collective kind, unsigned mask, uint64_t value, unsigned source, const char* what,
-              unsigned line);
-// The same for anything: `finish` runs once, with each lane's `mine` (null for lanes outside the mask).
-void meet_with(unsigned mask, void* mine, void (*finish)(void* const lanes[32], unsigned mask),
-               const char* what, unsigned line);
-// The lanes that come to this line together.
+// Exchanges `value` (and for shuffles the source lane) among the lanes in `mask`.
+uint64_t exchange(Collective kind, unsigned mask, uint64_t value, unsigned source, const char* what,
+                  unsigned line);
+// The same for any type: `finish` runs once, with each lane's `mine` (null for lanes outside the mask).
+void exchange_with(unsigned mask, void* mine, void (*finish)(void* const lanes[32], unsigned mask),
+                   const char* what, unsigned line);
+// The lanes that reach this line together.
 unsigned active_mask(const char* what, unsigned line);
 
 enum class Vote : unsigned char { none, count, all, any };
@@ -68,9 +67,9 @@ void grid_barrier(unsigned line);
 bool grid_is_cooperative();
 unsigned block_of_cluster();
 void cluster_barrier(unsigned line);
-// Sleeps until `ready(context)`; others of the block run meanwhile.
+// Waits until `ready(context)`; other threads of the block run meanwhile.
 void wait_until(bool (*ready)(void*), void* context, const char* what, unsigned line);
-// Lets others of the block run; for loops that spin on memory.
+// Runs other threads of the block; for loops that spin on memory.
 void yield_thread();
 [[noreturn]] void trap(const char* what, unsigned line);
 [[noreturn]] void assertion_failed(const char* condition, const char* file, unsigned line,
@@ -79,18 +78,18 @@ void yield_thread();
 inline unsigned lane() { return current->rank & 31; }
 inline void* dynamic_shared() { return current->block->dynamic_shared; }
 
-// Spinning code must let the others run at some point: each atomic operation counts, each 1024th yields.
+// Spinning code must let others run: every 1024th atomic operation yields.
 extern __thread unsigned spins;
 inline void count_spin() {
   if ((++spins & 1023) == 0) [[unlikely]]
     yield_thread();
 }
 
-// Where static shared memory lies, for whoever counts accesses (runtime/access_counters.h).
+// Reports static shared memory to the access counters (runtime/access_counters.h).
 void note_shared(const void* address, size_t bytes);
 
-// A block finds nothing in particular in its shared memory: NaNs, and not what the block before it left
-// there, which would hide a missing barrier. The first thread of a block that comes by does it.
+// Fills shared memory with NaNs at the start of each block: data left by the previous block would hide a
+// missing barrier. Done by the first thread that reaches it.
 template <class T>
 inline void freshen(T& variable, unsigned& epoch) {
   if (epoch == current->block->epoch) [[likely]]
@@ -116,15 +115,15 @@ struct DynamicShared {
 
 }  // namespace stitch_emulated
 
-// What the rewriter puts behind a declaration of static shared memory.
+// The rewriter adds this after a declaration of static shared memory.
 #define STITCH_FRESH(variable)                          \
   do {                                                  \
     static thread_local unsigned stitch_epoch;          \
     ::stitch_emulated::freshen(variable, stitch_epoch); \
   } while (false)
 
-// Variables, not macros: host code is fond of locals and members with these names. The scheduler sets
-// threadIdx whenever another CUDA thread goes on.
+// Variables, not macros: host code uses these names for locals and members. The scheduler sets threadIdx at
+// each switch.
 extern __thread uint3 threadIdx, blockIdx;
 extern __thread dim3 blockDim, gridDim;
 constexpr int warpSize = 32;

@@ -1,4 +1,4 @@
-// CUDA's words for where code and data live, as the host compiler needs them.
+// CUDA's qualifiers, as the host compiler needs them.
 #pragma once
 
 #define __CUDACC__ 1
@@ -15,8 +15,8 @@
 #define __grid_constant__
 #define __launch_bounds__(...)
 #define __maxnreg__(...)
-// __noinline__ can't be a macro here: libstdc++ writes __attribute__((__noinline__)). The rewriter turns it
-// into this.
+// __noinline__ can't be a macro: libstdc++ writes __attribute__((__noinline__)). The rewriter emits this
+// instead.
 #define STITCH_NOINLINE __attribute__((noinline))
 #define __forceinline__ inline __attribute__((always_inline))
 #define __inline_hint__
@@ -27,6 +27,6 @@
 #define CUDART_CB
 #define CUDA_CB
 
-// A block never leaves its OS thread, so a variable of that thread is a variable of the block.
-// `extern __shared__` is the rewriter's: see rewrite.h.
+// A block stays on its OS thread, so a thread_local variable is per block. `extern __shared__` is handled in
+// rewrite.h.
 #define __shared__ static thread_local

@@ -1,6 +1,5 @@
-// The CUDA runtime API. Streams are synchronous: what is asked for has happened when the call returns, unless
-// the stream captures. C++ linkage, so that a real libcudart in the same process is never mistaken for this
-// one.
+// The CUDA runtime API. Streams are synchronous unless they capture. C++ linkage, so that it can't be
+// confused with a real libcudart in the same process.
 #pragma once
 
 #include "stitch/host_types.h"
@@ -82,7 +81,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end);
 
-// Kernels by address; launch.h has the forms that know their types.
+// Kernels by address; launch.h has the typed forms.
 cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments,
                              size_t shared_bytes = 0, cudaStream_t stream = nullptr);
 cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** arguments,
@@ -93,7 +92,7 @@ cudaError_t cudaFuncSetCacheConfig(const void* function, cudaFuncCache config);
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* function, int block_size,
                                                           size_t shared_bytes);
 
-// The stream-ordered allocator has one pool, which has nothing to tune.
+// The stream-ordered allocator has one pool without tunable attributes.
 enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold = 4 };
 inline cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
   *pool = nullptr;
@@ -122,7 +121,7 @@ cudaError_t cudaMallocManaged(T** pointer, size_t bytes, unsigned flags = cudaMe
   return cudaMallocManaged(reinterpret_cast<void**>(pointer), bytes, flags);
 }
 
-// Symbols: __device__ and __constant__ variables are the program's own variables.
+// __device__ and __constant__ variables are the program's own variables.
 namespace stitch_emulated {
 cudaError_t copy_to_symbol(void* symbol, size_t symbol_bytes, const void* from, size_t bytes, size_t offset,
                            cudaMemcpyKind kind, cudaStream_t stream);

@@ -1,4 +1,4 @@
-// The types and constants of the CUDA runtime API that programs use, with CUDA's numbers.
+// Types and constants of the CUDA runtime API, with CUDA's values.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// A kernel without its type: what a launch, a graph node and cudaLaunchKernel have in common.
+// A type-erased kernel, for launches, graph nodes and cudaLaunchKernel.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct Kernel {
   void (*invoke)(const void* function, void* const* arguments);
   const unsigned* sizes;  // of each argument, in bytes
   unsigned count;
-  bool exact;  // the sizes are the parameters'; otherwise those of what was passed
+  bool exact;  // sizes of the parameters; otherwise of the arguments passed
 };
 
 struct LaunchConfig {
@@ -23,7 +23,7 @@ struct LaunchConfig {
   size_t shared_bytes = 0;
   cudaStream_t stream = nullptr;
   bool cooperative = false;
-  unsigned cluster = 1;  // neighbouring blocks that run together and see each other's shared memory
+  unsigned cluster = 1;  // consecutive blocks that run together and share distributed shared memory
 };
 
 }  // namespace stitch_emulated

@@ -12,9 +12,9 @@
 
 namespace stitch_emulated {
 
-// Runs, or records if the stream captures. The arguments are read before it returns.
+// Runs, or records if the stream captures. Copies the arguments.
 cudaError_t submit(const Kernel& kernel, const LaunchConfig& config, void* const* arguments);
-// Makes cudaLaunchKernel and graph nodes able to call what is known to them only by its address.
+// Makes a kernel callable by its address, for cudaLaunchKernel and graph nodes.
 const void* register_kernel(const Kernel& kernel);
 
 template <class... P>
@@ -32,7 +32,7 @@ struct Signature {
   }
 };
 
-// A kernel whose parameter types are known: arguments convert as in any call.
+// A kernel with known parameter types: arguments convert as in any call.
 template <class... P>
 struct ExactLaunch {
   Kernel kernel;
@@ -46,8 +46,8 @@ struct ExactLaunch {
   }
 };
 
-// A kernel template whose arguments the call deduces: the arguments are kept as they are passed and convert
-// when the kernel is called.
+// A kernel template whose arguments are deduced: arguments are stored as passed and convert when the kernel
+// is called.
 template <class Call>
 struct DeducedLaunch {
   const char* name;
@@ -57,8 +57,7 @@ struct DeducedLaunch {
   }
   template <class... A, size_t... I>
   static void call(void* const* arguments, std::index_sequence<I...>) {
-    // A lambda that could capture has no default constructor; one that captured nothing needs no
-    // construction.
+    // A lambda isn't default-constructible, but one without captures needs no construction.
     static_assert(std::is_empty_v<Call>, "a launch names a kernel, not an expression over local variables");
     union Nothing {
       Nothing() : none(0) {}
@@ -100,8 +99,8 @@ inline const void* kernel_pointer(const char*, std::nullptr_t) { return nullptr;
 
 }  // namespace stitch_emulated
 
-// `exact` takes a dependent first argument, so whether the kernel's name alone says which function it is gets
-// decided inside the lambda instead of being an error.
+// `exact` takes a dependent first argument, so that an ambiguous kernel name is decided inside the lambda
+// instead of being an error.
 #define STITCH_KERNEL(...)                                                                     \
   ([&](auto stitch_any) {                                                                      \
     auto stitch_exact =                                                                        \
@@ -115,7 +114,7 @@ inline const void* kernel_pointer(const char*, std::nullptr_t) { return nullptr;
           #__VA_ARGS__, [&](auto&... stitch_arguments) { __VA_ARGS__(stitch_arguments...); }); \
   }(::stitch_emulated::Any{}))
 
-// What the rewriter makes of a kernel's address where CUDA takes a void*.
+// For a kernel's address where CUDA takes a void*.
 #define STITCH_KERNEL_POINTER(...) \
   (const_cast<void*>(::stitch_emulated::kernel_pointer(#__VA_ARGS__, __VA_ARGS__)))
 
@@ -171,7 +170,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, 
                                                                    size_t shared_bytes, unsigned) {
   return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, block_size, shared_bytes);
 }
-// What is left of a multiprocessor's shared memory when each block takes its kilobyte for the system.
+// A multiprocessor's shared memory less 1 KB per block for the system.
 template <class F>
 cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, F, int blocks, int) {
   *bytes = blocks > 0 ? static_cast<size_t>(228 / blocks - 1) * 1024 : 0;

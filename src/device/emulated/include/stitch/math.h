@@ -1,5 +1,4 @@
-// CUDA's arithmetic beyond <cmath>. The fast intrinsics give the exact function's value: their error on a GPU
-// is a matter for a GPU.
+// CUDA's math beyond <cmath>. Fast intrinsics return the exact function's value; their error is not emulated.
 #pragma once
 
 #include <cmath>
@@ -29,7 +28,7 @@ inline float min(float a, float b) { return fminf(a, b); }
 inline float max(float a, float b) { return fmaxf(a, b); }
 inline double min(double a, double b) { return fmin(a, b); }
 inline double max(double a, double b) { return fmax(a, b); }
-// Mixed types go where C++'s usual conversions would take them.
+// Mixed types follow C++'s usual arithmetic conversions.
 #define STITCH_MIXED(a, b, common)                                                            \
   inline common min(a x, b y) { return min(static_cast<common>(x), static_cast<common>(y)); } \
   inline common max(a x, b y) { return max(static_cast<common>(x), static_cast<common>(y)); } \
@@ -77,7 +76,7 @@ inline float normcdff(float x) {
   return static_cast<float>(0.5 * std::erfc(-static_cast<double>(x) * M_SQRT1_2));
 }
 inline double normcdf(double x) { return 0.5 * std::erfc(-x * M_SQRT1_2); }
-// By bisection: as exact as erf, however slow.
+// By bisection: as exact as erf, and slow.
 inline double erfinv(double y) {
   if (!(std::fabs(y) < 1)) return std::fabs(y) == 1 ? y * INFINITY : NAN;
   double low = 0, high = 6, target = std::fabs(y);
@@ -115,7 +114,7 @@ inline float __fdividef(float x, float y) {
 inline float __saturatef(float x) { return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f; }  // NaN gives 0
 inline float __frsqrt_rn(float x) { return rsqrtf(x); }
 
-// One operation under CUDA's four roundings.
+// One operation in CUDA's four rounding modes.
 #define STITCH_ROUNDED(name, type, arguments, capture, expression)                    \
   inline type name##_rn arguments { return expression; }                              \
   inline type name##_rz arguments {                                                   \

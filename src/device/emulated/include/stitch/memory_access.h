@@ -1,4 +1,4 @@
-// Loads and stores with cache hints: plain loads and stores here. And the address spaces, which are one.
+// Loads and stores with cache hints, which are ignored. One address space.
 #pragma once
 
 #include <cstddef>

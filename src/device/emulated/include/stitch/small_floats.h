@@ -1,4 +1,4 @@
-// The floats below 32 bits, as codes: what half, bfloat16 and the two fp8 types share.
+// Encoding of floats below 32 bits: half, bfloat16 and the two fp8 types.
 #pragma once
 
 #include <cmath>
@@ -18,7 +18,7 @@ struct SmallFloat {
   static constexpr unsigned infinity = ((1u << Exponent) - 1) << Mantissa;
   static constexpr unsigned largest = Finite ? not_a_number - 1 : infinity - 1;
 
-  // `clamp`: what is too large becomes the largest finite value.
+  // `clamp`: too large values become the largest finite one.
   static unsigned encode(double value, Rounding rounding = Rounding::nearest, bool clamp = false) {
     if (value != value) return not_a_number;
     const bool negative = std::signbit(value);
@@ -30,8 +30,8 @@ struct SmallFloat {
     int exponent = std::ilogb(magnitude);
     if (exponent < lowest_exponent) exponent = lowest_exponent;
     if (exponent > 1 << Exponent) exponent = 1 << Exponent;
-    // The code is the mantissa in units of its last place, counted on from the exponent's first code: carries
-    // from rounding, and from subnormal to normal, come out by themselves.
+    // The code counts units of the last place from the exponent's first code, so that carries, also from
+    // subnormal to normal, need no special case.
     const double units = std::ldexp(magnitude, Mantissa - exponent);
     double whole = std::floor(units);
     const double rest = units - whole;
@@ -72,7 +72,7 @@ using E5m2Format = SmallFloat<5, 2>;
 using E4m3Format = SmallFloat<4, 3, true>;
 
 #if defined(__x86_64__) && defined(__F16C__)
-// Not <immintrin.h>: it takes half a second of every translation unit, two fifths of a small one (g++ 12).
+// Not <immintrin.h>: it takes half a second per translation unit, two fifths of a small one (g++ 12).
 using FourFloats = float __attribute__((vector_size(16)));
 using EightHalves = short __attribute__((vector_size(16)));
 #endif
@@ -115,8 +115,7 @@ inline float float_from_bfloat(uint16_t code) {
   return value;
 }
 
-// a * b + c in double, rounded to odd where it is inexact, so that rounding it again gives the nearest small
-// float.
+// a * b + c in double, rounded to odd if inexact, so that rounding again gives the nearest small float.
 inline double fused(double a, double b, double c) {
   const double product = a * b;  // exact: two small floats
   const double sum = product + c;

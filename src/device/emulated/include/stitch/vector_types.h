@@ -1,10 +1,10 @@
-// CUDA's vector types: float4, int2, dim3 and their kin, with CUDA's alignments.
+// CUDA's vector types (float4, int2, dim3, …) with CUDA's alignments.
 #pragma once
 
 #include "stitch/decorations.h"
 
-// NAME1..NAME4 with members x, y, z, w. Pairs and quads are aligned as a whole, up to 16 bytes; triples are
-// not.
+// NAME1..NAME4 with members x, y, z, w. Pairs and quads are aligned as a whole, up to 16 bytes; triples
+// aren't.
 #define STITCH_VECTOR_TYPES(name, element, align2, align4)                                \
   struct name##1 {                                                                        \
     element x;                                                                            \

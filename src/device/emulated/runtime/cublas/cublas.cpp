@@ -1,4 +1,4 @@
-// cuBLAS: the handle and the products that go through it.
+// cuBLAS: handle and products.
 #include <algorithm>
 
 #include "cublas/matmul.h"
@@ -38,7 +38,7 @@ const Named* find(cublasStatus_t status) {
   return nullptr;
 }
 
-// What all products have in common; every public form fills one of these.
+// Common form of all products.
 struct Gemm {
   const char* name;
   cublasHandle_t handle;
@@ -150,7 +150,7 @@ cublasStatus_t cublasGetVersion(cublasHandle_t, int* version) {
 cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream) {
   if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   handle->stream = stream;
-  handle->workspace = nullptr;  // a change of streams takes the workspace back
+  handle->workspace = nullptr;  // changing the stream resets the workspace
   handle->workspace_bytes = 0;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -250,7 +250,7 @@ cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_
                  batch_count,
                  CUBLAS_COMPUTE_32F});
 }
-// A vector is a matrix of one row, whose columns are `inc` apart.
+// A vector is a one-row matrix with columns `inc` apart.
 cublasStatus_t cublasSgemv(cublasHandle_t handle, cublasOperation_t trans, int m, int n, const float* alpha,
                            const float* a, int lda, const float* x, int incx, const float* beta, float* y,
                            int incy) {

@@ -1,4 +1,4 @@
-// cuBLASLt's product: what it accepts, what it refuses, and in which order it says so.
+// cuBLASLt's product: argument checks in the library's order.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -15,7 +15,7 @@ namespace {
 
 bool is_fp8(int type) { return type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2; }
 
-// The combinations of types that the library's documentation lists, for the types that exist here.
+// The documented combinations of types, for the types that exist here.
 bool types_are_supported(const LtDesc& desc, int a, int b, int c, int d) {
   switch (desc.compute) {
     case CUBLAS_COMPUTE_16F:
@@ -61,7 +61,7 @@ bool epilogue_is_supported(const LtDesc& desc, int d) {
   return d != CUDA_R_32I;
 }
 
-// What a bias may be stored as; the first is what it is unless the program says otherwise.
+// Types of a bias; the first is the default.
 std::array<int, 2> bias_types(int a, int d) {
   if (is_fp8(d)) return {CUDA_R_16BF, CUDA_R_16F};
   if (is_fp8(a) && d == CUDA_R_32F) return {CUDA_R_16BF, CUDA_R_16BF};
@@ -117,7 +117,7 @@ cublasStatus_t check(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc_handle, 
     return CUBLAS_STATUS_NOT_SUPPORTED;
   if (desc.pointer_mode != CUBLASLT_POINTER_MODE_HOST && desc.pointer_mode != CUBLASLT_POINTER_MODE_DEVICE)
     return CUBLAS_STATUS_NOT_SUPPORTED;
-  // Two types of operands are a mistake of the caller's, except among the 8-bit floats.
+  // Operands of different types are an error, except among 8-bit floats.
   if (la->type != lb->type && !(is_fp8(la->type) && is_fp8(lb->type))) return CUBLAS_STATUS_INVALID_VALUE;
   if (!types_are_supported(desc, la->type, lb->type, lc->type, ld->type)) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (!epilogue_is_supported(desc, ld->type)) return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -129,7 +129,7 @@ cublasStatus_t check(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc_handle, 
   }
   if (desc.amax_d || desc.aux) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (is_fp8(la->type)) {
-    // Hopper's fp8 tensor cores want both operands with k innermost, in whole pieces of 16 bytes.
+    // Hopper's fp8 tensor cores need both operands K-major, in multiples of 16 bytes.
     const bool k_first = la->order == CUBLASLT_ORDER_COL && lb->order == CUBLASLT_ORDER_COL &&
                          desc.transa == CUBLAS_OP_T && desc.transb == CUBLAS_OP_N;
     if (!k_first || ld->order != CUBLASLT_ORDER_COL || ma.columns % 16 || ma.rows % 16 || la->ld % 16 ||

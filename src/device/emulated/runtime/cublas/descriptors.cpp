@@ -7,7 +7,7 @@ using namespace stitch_emulated;
 
 namespace {
 
-// An attribute is a member of the struct behind the descriptor.
+// An attribute maps to a member of the descriptor's struct.
 struct Attribute {
   int id;
   size_t offset, bytes;
@@ -76,7 +76,7 @@ cublasStatus_t set(void* in, const Attribute* attribute, const void* value, size
   std::memcpy(static_cast<char*>(in) + attribute->offset, value, bytes);
   return CUBLAS_STATUS_SUCCESS;
 }
-// With no room for the value, only its size is told.
+// Without a buffer, only the size is returned.
 cublasStatus_t get(const void* from, const Attribute* attribute, void* value, size_t bytes, size_t* written) {
   if (!from || !attribute || (!bytes && !written) || (bytes && !value)) return CUBLAS_STATUS_INVALID_VALUE;
   if (bytes && bytes < attribute->bytes) return CUBLAS_STATUS_INVALID_VALUE;
@@ -181,7 +181,7 @@ cublasStatus_t cublasLtMatmulPreferenceGetAttribute(cublasLtMatmulPreference_t p
   return get(preference, find(preference_attributes, attribute), value, bytes, written);
 }
 
-// One algorithm, which has nothing to tune: it tells zeros and takes what it is told.
+// One algorithm without tunables: reads give zeros, writes are accepted.
 cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* algo,
                                                     cublasLtMatmulAlgoConfigAttributes_t, void* value,
                                                     size_t bytes, size_t* written) {

@@ -1,4 +1,4 @@
-// What cuBLASLt's opaque descriptors hold.
+// The contents of cuBLASLt's opaque descriptors.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ inline LtPreference* inside(cublasLtMatmulPreference_t preference) {
   return reinterpret_cast<LtPreference*>(preference);
 }
 
-// The first word of every algorithm that a heuristic gave.
+// The first word of every algorithm returned by a heuristic.
 constexpr uint64_t algorithm_mark = 0x535449544348ull;
 
 }  // namespace stitch_emulated

@@ -33,7 +33,7 @@ T activate(Activation activation, T x) {
   }
 }
 
-// Rows one after the other, as `multiply` wants them.
+// Row-major, as `multiply` needs it.
 template <class T>
 std::vector<T> packed(const Matrix& matrix, int64_t batch, Precision precision) {
   std::vector<T> out(static_cast<size_t>(matrix.rows * matrix.columns));
@@ -45,7 +45,7 @@ std::vector<T> packed(const Matrix& matrix, int64_t batch, Precision precision) 
   return out;
 }
 
-// T adds up the products; S is what the epilogue computes in.
+// T: accumulator. S: type of the epilogue.
 template <class T, class S>
 void run_tile(const Matmul& p, int64_t batch, const T* a, const T* b, int64_t row, int64_t column,
               std::vector<T>& sums, std::vector<S>& line) {
@@ -91,7 +91,7 @@ void run_one(const Matmul& p, int64_t batch, bool threaded) {
 
 template <class T, class S>
 void run_all(const Matmul& p) {
-  // Many small products: one on each thread. A few large ones: each over all threads.
+  // Many small products: one per thread. Few large ones: each over all threads.
   if (p.batch > settings().workers) {
     for_each_part(static_cast<size_t>(p.batch),
                   [&](size_t batch) { run_one<T, S>(p, static_cast<int64_t>(batch), false); });

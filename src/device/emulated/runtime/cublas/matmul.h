@@ -1,4 +1,4 @@
-// One product with everything around it, as cuBLAS and cuBLASLt both ask for it.
+// One product with epilogue, for cuBLAS and cuBLASLt.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct Matrix {
   void* data;
 };
 
-// A factor that is known now, or read from device memory when the product runs.
+// A host constant, or read from device memory when the product runs.
 struct Factor {
   double value = 1;
   const void* device = nullptr;
@@ -26,29 +26,29 @@ struct Factor {
 
 enum class Activation : uint8_t { none, relu, gelu };
 
-// d = activation(alpha * a b + beta * c + bias), where a and b are as they are multiplied: (m, k) and (k, n).
+// d = activation(alpha * a b + beta * c + bias), with a (m, k) and b (k, n) after transposition.
 struct Matmul {
   std::string name;
   Matrix a, b, c, d;
   int64_t batch = 1;
-  Element sum = Element::f32;  // what products are added up in: f32, f64 or i32
+  Element sum = Element::f32;  // accumulator: f32, f64 or i32
   Precision precision = Precision::full;
   Factor alpha, beta;
   Factor operand_scale[2], c_scale, d_scale;  // of fp8 matrices
   Activation activation = Activation::none;
-  const void* bias = nullptr;  // (m), one for each row
+  const void* bias = nullptr;  // (m), one per row
   Element bias_element = Element::f32;
   int64_t bias_batch_step = 0;
   void* workspace = nullptr;
   size_t workspace_bytes = 0;
 };
 
-// The sizes must fit together.
+// The sizes must match.
 cudaError_t submit_matmul(Matmul product, cudaStream_t stream);
 
-// False if the libraries have no such element.
+// False for element types that the libraries lack.
 bool element_of(cudaDataType type, Element& out);
-// How a compute type adds up and what it keeps of floats; false if it is not known.
+// Accumulator and operand precision of a compute type; false if unknown.
 bool compute_of(cublasComputeType_t compute, Element& sum, Precision& precision);
 
 }  // namespace stitch_emulated

@@ -8,7 +8,7 @@ using namespace stitch_emulated;
 
 namespace {
 
-// x and y of the same shape and type, and both factors there.
+// x and y have the same shape and type, and both factors are given.
 cudnnStatus_t check_pair(cudnnHandle_t handle, cudnnTensorDescriptor_t x, cudnnTensorDescriptor_t y,
                          const void* alpha, const void* beta) {
   if (!handle || !x || !y || !alpha || !beta) return refuse(CUDNN_STATUS_BAD_PARAM, "an argument is null");
@@ -100,8 +100,7 @@ cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t 
   LibraryOperation call{
       "cudnnSoftmaxForward" + sizes(vy.dims), {{"x", vx.data, vx.bytes()}, {"y", vy.data, vy.bytes()}}, {}};
   if (mode == CUDNN_SOFTMAX_MODE_INSTANCE) {
-    // One softmax over all of an image, whose elements must stand at one distance. Their order does not
-    // matter, if x and y have the same.
+    // One softmax over a whole image, whose elements must be evenly spaced, in the same order in x and y.
     auto join = [](View& view) {
       int64_t elements = 1;
       for (size_t i = view.dims.size(); i-- > 1;) {
@@ -122,7 +121,7 @@ cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t 
     }
     vx = jx, vy = jy;
   }
-  // Channels last, so that a row is one softmax.
+  // NHWC, so that a row is one softmax.
   move_channels_last(vx);
   move_channels_last(vy);
   call.work = [=, fa = factor_of(vy.element, alpha), fb = factor_of(vy.element, beta)] {

@@ -1,7 +1,6 @@
-// cuDNN's backend, as much of it as a convolution or its gradient alone needs, in any layout, and a convolution
-// with pointwise operations behind it: channels last, channels a multiple of 16 bytes, one group. Every graph
-// of that kind has two engines by heuristics and one more for whatever those don't take; an exact GELU has
-// none, so that programs show what they do then.
+// The part of cuDNN's backend needed for a convolution or its gradient alone, in any layout, and for a
+// convolution followed by pointwise operations: NHWC, channels a multiple of 16 bytes, one group. Every such
+// graph has two heuristic engines and one fallback; an exact GELU has none, to exercise programs' fallbacks.
 #include <cmath>
 #include <map>
 
@@ -49,7 +48,7 @@ View tensor_view(const Backend& tensor, void* data) {
   return out;
 }
 
-// The operations of a graph: the convolution first, then what follows it.
+// The operations of a graph, convolution first.
 struct Operations {
   const Backend* convolution = nullptr;
   std::vector<const Backend*> after;
@@ -71,7 +70,7 @@ cudnnStatus_t operations_of(const Backend& graph, Operations& out) {
                          : refuse(CUDNN_STATUS_NOT_SUPPORTED, "graphs without a convolution");
 }
 
-// What the convolution or its gradient reads and writes.
+// Operands of the convolution or its gradient.
 struct Roles {
   bool backward = false;
   const Backend *source, *filter, *result, *geometry;
@@ -122,14 +121,14 @@ double pointwise(const Backend& kind, double x, double b) {
     case CUDNN_POINTWISE_TANH_FWD: return std::tanh(x);
     case CUDNN_POINTWISE_SIGMOID_FWD: return 1 / (1 + std::exp(-x));
     case CUDNN_POINTWISE_SWISH_FWD: return x / (1 + std::exp(-x));
-    case CUDNN_POINTWISE_GELU_FWD: break;  // no engine has it
+    case CUDNN_POINTWISE_GELU_FWD: break;  // not supported by any engine
     case CUDNN_POINTWISE_GELU_APPROX_TANH_FWD:
       return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
   }
   return 0;
 }
 
-// Where every tensor of the graph lies: the pack's pointers by the tensors' numbers.
+// Addresses of the graph's tensors: the variant pack's pointers by tensor ID.
 class Tensors {
  public:
   explicit Tensors(const Backend& pack) {
@@ -147,7 +146,7 @@ class Tensors {
   std::map<int64_t, void*> data_;
 };
 
-// One pointwise operation of a graph, its operands found.
+// One pointwise operation with its resolved operands.
 struct GraphStep {
   Backend kind;
   int first = -1, second = -2;  // a step; -1: the convolution; -2: none, or `operand`
@@ -262,7 +261,7 @@ cudnnStatus_t problem_of(const Backend& graph, const Backend& pack, GraphProblem
       if (!step.operand.data) return refuse(CUDNN_STATUS_BAD_PARAM, "an operand is missing");
       step.is_constant = second->integer(CUDNN_ATTR_TENSOR_IS_BY_VALUE) != 0;
       step.has_operand = !step.is_constant;
-      // By value: read now, from the host.
+      // Passed by value: read now, on the host.
       if (step.is_constant) step.constant = static_cast<double>(*static_cast<float*>(step.operand.data));
       if (step.has_operand) add("operand", step.operand);
     }

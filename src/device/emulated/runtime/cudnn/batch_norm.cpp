@@ -1,4 +1,4 @@
-// Batch normalisation, over images (spatial) or for every place of an image alone (per activation).
+// Batch normalisation, spatial or per activation.
 #include <cmath>
 
 #include "cudnn/descriptors.h"
@@ -9,7 +9,7 @@ namespace {
 
 struct BatchNorm {
   View x, y;
-  View parameters;  // the shape that scale, bias and the statistics share
+  View parameters;  // shape of scale, bias and statistics
   const void *scale, *bias, *mean = nullptr, *variance = nullptr;
   void *running_mean = nullptr, *running_variance = nullptr, *saved_mean = nullptr, *saved_inverse = nullptr;
   double alpha, beta, epsilon, average_factor = 0;
@@ -25,7 +25,7 @@ void put(const BatchNorm& n, void* to, int64_t at, double value) {
   if (to) write(n.parameters.element, to, at, 1, 1, &value);
 }
 
-// All elements that share one scale: their offsets in x, in y alike.
+// Offsets of all elements that share one scale, in x and y.
 template <class F>
 void for_each_member(const BatchNorm& n, int64_t group, F&& body) {
   const std::vector<int64_t>& dims = n.x.dims;
@@ -77,7 +77,7 @@ void run(const BatchNorm& n) {
       });
       variance /= count;
       const double f = n.average_factor;
-      // A running statistic that starts (factor 1) is not read.
+      // With factor 1 the running statistic is not read.
       auto average = [&](void* to, double value) {
         if (to) put(n, to, group, f == 1 ? value : (1 - f) * get(n, to, group) + f * value);
       };

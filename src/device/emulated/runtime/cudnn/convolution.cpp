@@ -1,4 +1,4 @@
-// Convolutions: descriptors, what is accepted, algorithms and their workspaces.
+// Convolutions: descriptors, argument checks, algorithms and workspaces.
 #include "cudnn/convolve.h"
 
 using namespace stitch_emulated;
@@ -9,7 +9,7 @@ int64_t forward_size(const cudnnConvolutionStruct& c, size_t dim, int64_t size, 
   return 1 + (size + 2 * c.pad[dim] - (c.dilation[dim] * (kernel - 1) + 1)) / c.stride[dim];
 }
 
-// Everything but the addresses. `x` and `y` are the forward convolution's, whichever is computed.
+// Everything but addresses. `x` and `y` are those of the forward convolution.
 cudnnStatus_t check(cudnnHandle_t handle, cudnnTensorDescriptor_t x, cudnnFilterDescriptor_t w,
                     cudnnConvolutionDescriptor_t c, cudnnTensorDescriptor_t y) {
   if (!handle || !x || !w || !c || !y) return refuse(CUDNN_STATUS_BAD_PARAM, "an argument is null");
@@ -46,7 +46,7 @@ View in_three(View view) {
   return view;
 }
 
-// The convolution from x to y, without what it is mixed with.
+// The convolution from x to y, without scaling and bias.
 Convolution problem(cudnnTensorDescriptor_t x_desc, const void* x, cudnnFilterDescriptor_t w_desc,
                     const void* w, cudnnConvolutionDescriptor_t c, cudnnTensorDescriptor_t y_desc,
                     const void* y) {
@@ -93,8 +93,8 @@ bool is_plain(const cudnnConvolutionStruct& c) {
 }
 bool is_square(const cudnnFilterStruct& w, int64_t size) { return w.dims[2] == size && w.dims[3] == size; }
 
-// Not every algorithm takes every convolution (an H200 has no fused Winograd); all that do give the same
-// result here.
+// Not every algorithm supports every convolution (an H200 has no fused Winograd); here all give the same
+// result.
 bool accepts(cudnnConvolutionFwdAlgo_t algorithm, const cudnnFilterStruct& w,
              const cudnnConvolutionStruct& c) {
   switch (algorithm) {

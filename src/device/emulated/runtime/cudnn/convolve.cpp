@@ -10,7 +10,7 @@ constexpr int64_t pixels_at_once = 256;
 
 int64_t volume(const View& view) { return view.dims[2] * view.dims[3] * view.dims[4]; }
 
-// The source as T, images whole, (N, C, D, H, W).
+// The source images as T, (N, C, D, H, W).
 template <class T>
 std::vector<T> packed_source(const Convolution& c) {
   const View& x = c.source;
@@ -23,7 +23,7 @@ std::vector<T> packed_source(const Convolution& c) {
   return out;
 }
 
-// The filter as T: for each group (channels of the target, channels of the source times taps).
+// The filter as T, per group: (target channels, source channels times taps).
 template <class T>
 std::vector<T> packed_filter(const Convolution& c, int64_t out_channels, int64_t in_channels) {
   const int64_t taps = c.kernel[0] * c.kernel[1] * c.kernel[2];
@@ -33,7 +33,7 @@ std::vector<T> packed_filter(const Convolution& c, int64_t out_channels, int64_t
                   o = static_cast<int64_t>(part) % out_channels;
     T* to = out.data() + static_cast<int64_t>(part) * in_channels * taps;
     for (int64_t i = 0; i < in_channels; ++i) {
-      // In the filter K is the channel of y and C that of x, whichever of them is the target.
+      // In the filter K is y's channel and C is x's, in both directions.
       const int64_t k = c.backward ? g * in_channels + i : g * out_channels + o;
       const int64_t channel = c.backward ? o : i;
       for (int64_t tap = 0; tap < taps; ++tap) {
@@ -51,7 +51,7 @@ std::vector<T> packed_filter(const Convolution& c, int64_t out_channels, int64_t
   return out;
 }
 
-// Where in a source image the tap of a target's pixel lies, along one dimension; -1 in the padding.
+// The source coordinate of a target pixel's tap along one dimension; -1 in the padding.
 int64_t source_place(const Convolution& c, int d, int64_t target, int64_t tap) {
   const int64_t size = c.source.dims[static_cast<size_t>(d) + 2];
   int64_t at;
@@ -104,7 +104,7 @@ void run(const Convolution& c) {
     const auto task = static_cast<int64_t>(part);
     const int64_t image = task / chunks / c.groups, group = task / chunks % c.groups;
     const int64_t first = task % chunks * pixels_at_once, count = std::min(pixels_at_once, pixels - first);
-    // gathered (depth, count): what each tap of each pixel sees.
+    // gathered (depth, count): im2col.
     std::vector<T> gathered(static_cast<size_t>(depth * count)),
         sums(static_cast<size_t>(out_channels * count));
     std::vector<int64_t> places(static_cast<size_t>(count));

@@ -1,4 +1,4 @@
-// One convolution, forward or with respect to its data, as a product with the gathered source.
+// One convolution, forward or backward data, by im2col and a matrix product.
 #pragma once
 
 #include "cudnn/descriptors.h"
@@ -13,7 +13,7 @@ struct Convolution {
   int64_t kernel[3], pad[3], stride[3], dilation[3];
   int64_t groups = 1;
   bool backward = false;
-  bool flipped = false;  // CUDNN_CONVOLUTION turns the taps around
+  bool flipped = false;  // CUDNN_CONVOLUTION flips the taps
   Precision precision = Precision::full;
   // target = activation(alpha * convolution + beta * other + bias)
   double alpha = 1, beta = 0;

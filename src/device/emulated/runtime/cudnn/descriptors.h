@@ -1,4 +1,4 @@
-// What cuDNN's descriptors hold, and how its calls answer.
+// The contents of cuDNN's descriptors, and error reporting.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct cudnnTensorStruct {
 struct cudnnFilterStruct {
   cudnnDataType_t type = CUDNN_DATA_FLOAT;
   cudnnTensorFormat_t format = CUDNN_TENSOR_NCHW;
-  std::vector<int64_t> dims;  // K, C of a group, then the taps
+  std::vector<int64_t> dims;  // K, C per group, then the taps
 };
 struct cudnnConvolutionStruct {
   std::vector<int64_t> pad, stride, dilation;
@@ -51,7 +51,7 @@ struct cudnnDropoutStruct {
 
 namespace stitch_emulated {
 
-// A tensor as the work sees it.
+// A tensor with its address.
 struct View {
   Element element = Element::f32;
   std::vector<int64_t> dims, steps;
@@ -61,10 +61,10 @@ struct View {
   size_t bytes() const;  // from the first element to the last
 };
 bool element_of(cudnnDataType_t type, Element& out);
-// The type must have been checked.
+// The type must be valid.
 View view_of(const cudnnTensorStruct& tensor, const void* data);
 
-// Every index but the last. A dimension that is 1 in a view is repeated.
+// Iterates over all indices but the last. Dimensions of size 1 are broadcast.
 class Rows {
  public:
   explicit Rows(const View& shape) : dims_(shape.dims) {}
@@ -72,7 +72,7 @@ class Rows {
   int64_t length() const { return dims_.back(); }
   int64_t offset(const View& view, int64_t row) const;
   static int64_t step(const View& view) { return view.dims.back() == 1 ? 0 : view.steps.back(); }
-  // On the threads of the device.
+  // On the device's threads.
   template <class F>
   void for_each(F&& body) const {
     constexpr int64_t chunk = 64;
@@ -96,7 +96,7 @@ double activate(const cudnnActivationStruct& activation, double x);
 
 Precision precision_of(cudnnMathType_t math);
 
-// Keeps the reason for cudnnGetLastErrorString.
+// Stores the reason for cudnnGetLastErrorString.
 cudnnStatus_t refuse(cudnnStatus_t status, const char* why);
 cudnnStatus_t submit(cudnnHandle_t handle, LibraryOperation call);
 

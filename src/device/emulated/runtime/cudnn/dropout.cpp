@@ -1,4 +1,4 @@
-// Dropout as a recurrent network's descriptor holds it; nothing is dropped in inference.
+// Dropout descriptors for recurrent networks; no effect in inference.
 #include "cudnn/descriptors.h"
 
 using namespace stitch_emulated;

@@ -1,4 +1,4 @@
-// cuDNN's handle, its statuses, and what its calls share.
+// cuDNN's handle, statuses, and common code.
 #include <cmath>
 #include <cstring>
 

@@ -26,7 +26,7 @@ View in_three(View view) {
 
 struct Span {
   int64_t first, last;  // inside the image
-  int64_t padded;       // with the padding that counts
+  int64_t padded;       // including padding that counts
 };
 Span span(const Window& w, int d, int64_t at, int64_t size) {
   const int64_t start = at * w.stride[d] - w.pad[d];
@@ -115,7 +115,7 @@ cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle, cudnnPoolingDescriptor_t
   if (cudnnStatus_t status =
           cudnnGetPoolingNdForwardOutputDim(pooling, x_desc, static_cast<int>(x_desc->dims.size()), dims))
     return status;
-  // The last window may hang over the edge by less than its size (PyTorch's ceil_mode).
+  // The last window may extend past the edge by less than its size (PyTorch's ceil_mode).
   for (size_t i = 0; i < y_desc->dims.size(); ++i) {
     const bool first = i < 2;
     if (y_desc->dims.size() != x_desc->dims.size() || (first && y_desc->dims[i] != dims[i]) ||

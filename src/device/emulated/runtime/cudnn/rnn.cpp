@@ -1,4 +1,4 @@
-// Recurrent networks: descriptors, the weight space, and what a forward pass accepts.
+// Recurrent networks: descriptors, weight space, and argument checks of the forward pass.
 #include "cudnn/rnn.h"
 
 #include <numeric>
@@ -11,7 +11,7 @@ int64_t cudnnRNNDataStruct::offset(int64_t time, int64_t sequence) const {
     case CUDNN_RNN_DATA_LAYOUT_BATCH_MAJOR_UNPACKED: return (sequence * longest + time) * vector;
     default: break;
   }
-  int64_t before = 0;  // the sequences are sorted, the longest first
+  int64_t before = 0;  // sequences are sorted, longest first
   for (int length : lengths) before += std::min<int64_t>(length, time);
   return (before + sequence) * vector;
 }
@@ -66,7 +66,7 @@ namespace {
 size_t workspace_bytes_of(const cudnnRNNStruct& rnn, const cudnnRNNDataStruct& x) {
   return static_cast<size_t>(x.longest * x.batch * rnn.hidden * rnn.directions) * sizeof(float);
 }
-// What a pass keeps for its gradients; there are none here, but a program must bring the memory.
+// Reserve space for gradients, which aren't computed here; programs must still allocate it.
 size_t reserve_bytes_of(const cudnnRNNStruct& rnn, const cudnnRNNDataStruct& x) {
   return workspace_bytes_of(rnn, x) * static_cast<size_t>(rnn.gates() * rnn.layers);
 }

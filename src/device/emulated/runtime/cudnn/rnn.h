@@ -1,4 +1,4 @@
-// Recurrent networks: what the descriptors hold, and where each gate's weights stand.
+// Recurrent networks: the contents of descriptors, and the layout of weights.
 #pragma once
 
 #include "cudnn/descriptors.h"
@@ -24,15 +24,15 @@ struct cudnnRNNDataStruct {
   bool fills = false;
   double fill = 0;
 
-  // The first element of the vector at (time, sequence).
+  // Offset of the vector at (time, sequence).
   int64_t offset(int64_t time, int64_t sequence) const;
   int64_t elements() const;
 };
 
 namespace stitch_emulated {
 
-// In elements from the start of the weights; negative if there is none. The matrices of all layers come
-// first, then the biases.
+// Offset in elements from the start of the weights; negative if there is none. All matrices come first, then
+// the biases.
 int64_t matrix_place(const cudnnRNNStruct& rnn, int64_t pseudo_layer, int64_t gate);
 int64_t bias_place(const cudnnRNNStruct& rnn, int64_t pseudo_layer, int64_t gate);
 int64_t weight_count(const cudnnRNNStruct& rnn);

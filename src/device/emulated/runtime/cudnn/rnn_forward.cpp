@@ -1,4 +1,4 @@
-// The forward pass: for each layer one product for all inputs, then one small product a time step.
+// The forward pass: per layer one product for all inputs, then one small product per time step.
 #include <cmath>
 
 #include "cudnn/rnn.h"
@@ -13,7 +13,7 @@ T sigmoid(T x) {
   return T{1} / (T{1} + std::exp(-x));
 }
 
-// a (m, k) times b (k, n), over the threads of the device.
+// a (m, k) times b (k, n), on the device's threads.
 template <class T>
 void threaded_multiply(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T* c) {
   constexpr int64_t columns = 128, rows = 64;
@@ -71,7 +71,7 @@ class Forward {
               line.data());
   }
 
-  // The matrices of all gates side by side and turned: (columns, gates * hidden).
+  // The transposed matrices of all gates, concatenated: (columns, gates * hidden).
   std::vector<T> turned(int64_t pseudo_layer, bool recurrent, int64_t columns) {
     std::vector<T> out(static_cast<size_t>(columns * gates_ * hidden_)), row(static_cast<size_t>(columns));
     for (int64_t gate = 0; gate < gates_; ++gate) {
@@ -101,7 +101,7 @@ class Forward {
     if (from) read(call_.element, from, pseudo_layer * batch_ * hidden_, 1, batch_ * hidden_, out.data());
     return out;
   }
-  // As the memory that the next step reads it from would round it.
+  // Rounds as storing to memory would.
   T stored(T value) {
     if (call_.element == Element::f64 || call_.element == Element::f32) return value;
     uint16_t memory = 0;

@@ -7,7 +7,7 @@ using namespace stitch_emulated;
 
 namespace {
 
-// The steps of a whole tensor, with the channels last or in their place.
+// Strides of a packed tensor, NHWC or NCHW.
 std::vector<int64_t> packed_steps(const std::vector<int64_t>& dims, bool channels_last) {
   std::vector<int64_t> steps(dims.size());
   int64_t step = 1;

@@ -75,7 +75,7 @@ double reduce_step(cudnnReduceTensorOp_t kind, double sum, double x) {
 }
 
 void reduce(const View& a, const View& c, cudnnReduceTensorOp_t kind, double alpha, double beta) {
-  // Rows of c outside, everything of a that falls on one element of c inside.
+  // The outer loop is over rows of c, the inner one over the elements of a reduced into one element of c.
   int64_t folded = 1;
   std::vector<int64_t> folds(a.dims.size());
   for (size_t i = 0; i < a.dims.size(); ++i) folded *= folds[i] = c.dims[i] == 1 ? a.dims[i] : 1;

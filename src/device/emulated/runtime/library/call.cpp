@@ -42,7 +42,7 @@ cudaError_t run_library(const LibraryOperation& call) {
     if (!operand.bytes || lies_in_one_allocation(operand)) continue;
     set_report(describe(call, operand));
     break_device(cudaErrorIllegalAddress);
-    return cudaSuccess;  // as a kernel's, the failure is seen at the next call
+    return cudaSuccess;  // as with a kernel, the next call returns the failure
   }
   log_library(call.name);
   call.work();
@@ -64,7 +64,7 @@ void for_each_part(size_t count, const std::function<void(size_t)>& body) {
 }
 
 void spoil(void* workspace, size_t bytes) {
-  // Both ends are enough to notice: writing megabytes at each call would cost more than the call.
+  // Both ends suffice: writing megabytes would cost more than the call.
   const size_t edge = std::min<size_t>(bytes, 4096);
   std::memset(workspace, 0xFF, edge);
   std::memset(static_cast<char*>(workspace) + bytes - edge, 0xFF, edge);

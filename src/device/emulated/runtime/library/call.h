@@ -1,4 +1,4 @@
-// A library call as one operation of a stream: its memory is checked when it runs, not when it is asked for.
+// A library call as one stream operation; its memory is checked when it runs.
 #pragma once
 
 #include <functional>
@@ -9,13 +9,13 @@
 
 namespace stitch_emulated {
 
-// Now, or in the graph that the stream captures.
+// Runs it, or adds it to the graph being captured.
 cudaError_t submit_call(cudaStream_t stream, LibraryOperation call);
 
-// Runs body(0) … body(count - 1), each once, on the threads of the device.
+// Runs body(0) … body(count - 1) on the device's threads.
 void for_each_part(size_t count, const std::function<void(size_t)>& body);
 
-// A call may write all of its workspace: what a program kept there is gone.
+// Overwrites a workspace, since a real call may write all of it.
 void spoil(void* workspace, size_t bytes);
 
 }  // namespace stitch_emulated

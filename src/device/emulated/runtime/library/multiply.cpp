@@ -6,7 +6,7 @@ namespace stitch_emulated {
 
 namespace {
 
-// A block's sums stay in registers; its panel of b (k_block x width) stays in the first cache.
+// A block's sums stay in registers; its panel of b (k_block x width) stays in L1.
 constexpr int64_t height = 4, width = 16, k_block = 256;
 
 template <class T, int64_t Rows>

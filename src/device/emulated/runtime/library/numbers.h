@@ -1,4 +1,4 @@
-// What the libraries compute on: elements of every type, read and written as float, double or int.
+// Elements of every type, read and written as float, double or int.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@ namespace stitch_emulated {
 enum class Element : uint8_t { f64, f32, f16, bf16, e4m3, e5m2, i8, i32 };
 size_t bytes_of(Element element);
 
-// What is left of a float on its way into a tensor core.
+// Precision of a float operand of a tensor core.
 enum class Precision : uint8_t { full, tf32, half, bfloat };
 void round_to(Precision precision, float* values, size_t count);
 inline void round_to(Precision, double*, size_t) {}
 inline void round_to(Precision, int32_t*, size_t) {}
 
-// out[i] = from[offset + i * step], in elements; and the way back. T is float, double or int32_t.
+// out[i] = from[offset + i * step], in elements, and the reverse. T is float, double or int32_t.
 template <class T>
 void read(Element element, const void* from, int64_t offset, int64_t step, int64_t count, T* out);
 template <class T>

@@ -1,4 +1,4 @@
-// The middle of an attention whose scores lie in memory: softmax over each row, in place.
+// Softmax over each row of attention scores in memory, in place.
 #pragma once
 
 #include <cstdint>
@@ -6,13 +6,13 @@
 #include "stitch/runtime/launch.h"
 
 namespace stitch {
-// The largest of a block's values, and their sum; every thread gets it. `scratch` has room for 32.
+// Block-wide maximum and sum, returned to every thread. `scratch` has room for 32.
 template <class Number>
 __device__ __forceinline__ Number block_maximum(Number value, Number* scratch) {
 #pragma unroll
   for (int mask = 16; mask > 0; mask /= 2) {
     Number other = __shfl_xor_sync(0xffffffffu, value, mask);
-    if (!(other <= value)) value = other;  // a NaN wins
+    if (!(other <= value)) value = other;  // NaN propagates
   }
   __syncthreads();
   if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = value;
@@ -34,7 +34,7 @@ __device__ __forceinline__ Number block_sum(Number value, Number* scratch) {
   return value;
 }
 
-// `safe`: a row in which everything is masked becomes zeros, as PyTorch's attention has it, not NaN.
+// `safe`: a fully masked row becomes zeros, as in PyTorch's attention, not NaN.
 template <class Number, bool safe>
 __global__ void __launch_bounds__(256) softmax_kernel(Number* __restrict__ scores, int64_t columns) {
   wait_for_previous_kernel();

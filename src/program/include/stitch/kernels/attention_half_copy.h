@@ -1,4 +1,4 @@
-// Rows of fp16 or bf16 numbers on their way into shared memory, for attention_half.h.
+// Copies rows of fp16 or bf16 into shared memory, for attention_half.h.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -8,17 +8,17 @@
 #include "stitch/runtime/async_copy.h"
 
 namespace stitch {
-// How a tile of rows is copied: `width` numbers each, up to a multiple of 16 with zeros, 16 bytes a thread.
+// Copies a tile of rows of `width` elements, zero-padded to a multiple of 16, 16 bytes per thread.
 template <int threads, int tile_rows, int width>
 struct RowCopies {
   static constexpr int wide = (width + 15) / 16 * 16, pitch = wide + 8, each = wide / 8,
                        total = tile_rows * each, rounds = (total + threads - 1) / threads;
-  static constexpr bool straight = threads % each == 0;  // a thread keeps its column
+  static constexpr bool straight = threads % each == 0;  // each thread stays in one column
   static constexpr int row_step = straight ? threads / each : 0;
 };
 
-// Rows [0, count) into shared memory, zeros behind them. `at`: where a row's element i lies; `step`: from one
-// row to the next, 0 if that isn't the same everywhere. They are there after wait_for_copies and a barrier.
+// Rows [0, count) into shared memory, zeros after them. `at`: offset of a row's element i; `step`: stride
+// between rows, 0 if not uniform. Complete after wait_for_copies and a barrier.
 template <int threads, int tile_rows, int width, bool vectors, int64_t step, class Number, class At>
 __device__ __forceinline__ void fetch_rows(__half* to, const Number* __restrict__ from, int64_t count,
                                            At at) {
@@ -26,7 +26,7 @@ __device__ __forceinline__ void fetch_rows(__half* to, const Number* __restrict_
   constexpr int pitch = Copies::pitch, wide = Copies::wide, each = Copies::each;
   const int thread = static_cast<int>(threadIdx.x);
   if constexpr (vectors && Copies::straight && step != 0 && width == wide) {
-    // One address each way: all that follow are constants away.
+    // One address per side; the others are at constant offsets.
     const int first = thread / each, column = thread % each * 8;
     const Number* source = from + at(first, column);
     __half* target = to + first * pitch + column;
@@ -57,7 +57,7 @@ __device__ __forceinline__ void fetch_rows(__half* to, const Number* __restrict_
   }
 }
 
-// The same where rows from `joint` on lie in another tensor: `tail_at` counts them from there.
+// The same where rows from `joint` on are in another tensor, indexed by `tail_at` from there.
 template <int threads, int tile_rows, int width, bool vectors, class Number, class At, class TailAt>
 __device__ __forceinline__ void fetch_joined_rows(__half* to, const Number* __restrict__ from, At at,
                                                   const Number* __restrict__ tail, TailAt tail_at,

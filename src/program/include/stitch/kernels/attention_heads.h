@@ -1,5 +1,4 @@
-// What kernels for attention without scores in memory share. What is attended stands in a struct, as in
-// matmul.h:
+// Shared by the flash attention kernels. Operands are described by a struct, as in matmul.h:
 //   struct Heads {
 //     using Query = float; using Key = float; using Value = float; using Mask = float; using Out = float;
 //     using Index = int;
@@ -24,27 +23,29 @@
 #include "stitch/runtime/vectors.h"
 
 namespace stitch {
-// How scores become weights. A row that keeps nothing is NaN under softmax, zero under safe_softmax.
+// How scores become weights. A fully masked row is NaN under softmax, zero under safe_softmax.
 enum class Weights : uint8_t { softmax, safe_softmax, relu };
-// keeping: a bool for each score, false: it weighs nothing. adding: a number is added to each.
+// keeping: a bool per score, false hides it. adding: a number is added to each score.
 enum class Masking : uint8_t { none, keeping, adding };
 
-// Scores within ± soft_cap, as tanh bends them.
-template <class H>
+// Soft cap: cap · tanh(score / cap).
+template <class Heads>
 __device__ __forceinline__ float capped_score(float score) {
-  if constexpr (H::soft_cap != 0.0f) score = H::soft_cap * tanhf(score * (1.0f / H::soft_cap));
+  if constexpr (Heads::soft_cap != 0.0f) score = Heads::soft_cap * tanhf(score * (1.0f / Heads::soft_cap));
   return score;
 }
 
-// A score: the product of a query and a key, scaled, capped and masked.
-template <class H>
-__device__ __forceinline__ float attention_score(float product, const typename H::Mask* mask,
-                                                 typename H::Index head, typename H::Index query,
-                                                 typename H::Index key) {
-  float score = capped_score<H>(product * H::scale);
-  if constexpr (H::causal) score = key > query ? -INFINITY : score;
-  if constexpr (H::masking == Masking::keeping) score = mask[H::mask(head, query, key)] ? score : -INFINITY;
-  if constexpr (H::masking == Masking::adding) score += static_cast<float>(mask[H::mask(head, query, key)]);
+// A score: q · k, scaled, capped and masked.
+template <class Heads>
+__device__ __forceinline__ float attention_score(float product, const typename Heads::Mask* mask,
+                                                 typename Heads::Index head, typename Heads::Index query,
+                                                 typename Heads::Index key) {
+  float score = capped_score<Heads>(product * Heads::scale);
+  if constexpr (Heads::causal) score = key > query ? -INFINITY : score;
+  if constexpr (Heads::masking == Masking::keeping)
+    score = mask[Heads::mask(head, query, key)] ? score : -INFINITY;
+  if constexpr (Heads::masking == Masking::adding)
+    score += static_cast<float>(mask[Heads::mask(head, query, key)]);
   return score;
 }
 

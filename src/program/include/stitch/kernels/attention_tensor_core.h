@@ -1,17 +1,16 @@
-// Attention on tensor cores at FP32's accuracy, without scores in memory. A block keeps some queries of one
-// head and walks over the keys a tile at a time with a running maximum and sum (online softmax); each warp
-// has 16 · row_tiles queries to itself, so that scores become weights in the registers where they are.
-// Numbers are split, x = high + low in fp16, and
+// Flash attention on tensor cores at FP32 accuracy. A block holds some queries of one head and walks over the
+// keys tile by tile with a running maximum and sum (online softmax); each warp holds 16 · row_tiles queries,
+// so that scores become weights in registers. Numbers are split, x = high + low in fp16, and
 //   left · right = high · low' + low · high' + high · high', sums in FP32
-// A tile is scaled by the power of two that brings its largest magnitude just below 2^15 before it is split:
-// nothing overflows, and what is lost is 2^-22 of an element or 2^-40 of the largest. Weights of softmax are
-// scaled by 2^15 for the same reason. Classes that allow it take one product of rounded numbers (parts = 1).
-// Tiles of keys that a bool mask drops altogether are skipped. Besides what attention_heads.h asks for:
+// Before the split a tile is scaled by the power of two that brings its largest magnitude just below 2^15:
+// nothing overflows, and the loss is 2^-22 of an element or 2^-40 of the largest. Softmax weights are scaled
+// by 2^15 for the same reason. Numerics classes that allow it use one product of rounded numbers (parts = 1).
+// Tiles of keys that a bool mask hides completely are skipped. Besides attention_heads.h:
 //     static constexpr int warps, row_tiles, key_tile, parts;
-//     static constexpr bool quads;      // four neighbours in a row of q, k, v lie side by side, at 16 bytes
+//     static constexpr bool quads;      // 4 elements of a row of q, k, v are contiguous, 16-byte aligned
 //     static constexpr bool out_pairs;  // two of the result (attention_result.h)
 //     static constexpr bool mask_runs;  // 16 of a bool mask
-// Moves q and the result once, k and v once for every block of queries, mostly out of L2.
+// Moves q and the result once, k and v once per block of queries, mostly from L2.
 #pragma once
 
 #include "stitch/kernels/attention_mask.h"
@@ -21,58 +20,62 @@
 #include "stitch/kernels/split_tile.h"
 
 namespace stitch {
-template <class H>
+template <class Heads>
 struct TensorCoreAttention {
-  using Index = typename H::Index;
-  static constexpr int threads = H::warps * 32, rows = H::warps * H::row_tiles * 16;
+  using Index = typename Heads::Index;
+  static constexpr int threads = Heads::warps * 32, rows = Heads::warps * Heads::row_tiles * 16;
   static constexpr int round_up(int count) { return (count + 15) / 16 * 16; }
-  static constexpr int width = round_up(H::width), value_width = round_up(H::value_width);
+  static constexpr int width = round_up(Heads::width), value_width = round_up(Heads::value_width);
   static constexpr int pitch = width + 8, value_pitch = value_width + 8;  // an odd number of 16 bytes
-  static constexpr int q_halves = rows * pitch, k_halves = H::key_tile * pitch,
-                       v_halves = H::key_tile * value_pitch;
-  static constexpr size_t shared_bytes =
-      shared_memory::tensor_core_attention(H::width, H::value_width, rows, H::key_tile, H::parts);
-  static_assert(shared_bytes == sizeof(__half) * H::parts * (q_halves + k_halves + v_halves));
-  static constexpr Index query_tiles = (H::queries + rows - 1) / rows;
+  static constexpr int q_halves = rows * pitch, k_halves = Heads::key_tile * pitch,
+                       v_halves = Heads::key_tile * value_pitch;
+  static constexpr size_t shared_bytes = shared_memory::tensor_core_attention(
+      Heads::width, Heads::value_width, rows, Heads::key_tile, Heads::parts);
+  static_assert(shared_bytes == sizeof(__half) * Heads::parts * (q_halves + k_halves + v_halves));
+  static constexpr Index query_tiles = (Heads::queries + rows - 1) / rows;
 };
 
-template <class H, bool vectors, class Epilogue>
-__global__ void __launch_bounds__(H::warps * 32)
-    tensor_core_attention(const typename H::Query* __restrict__ q, const typename H::Key* __restrict__ k,
-                          const typename H::Value* __restrict__ v, const typename H::Mask* __restrict__ mask,
-                          typename H::Out* __restrict__ out, Epilogue epilogue) {
+template <class Heads, bool vectors, class Epilogue>
+__global__ void __launch_bounds__(Heads::warps * 32)
+    tensor_core_attention(const typename Heads::Query* __restrict__ q,
+                          const typename Heads::Key* __restrict__ k,
+                          const typename Heads::Value* __restrict__ v,
+                          const typename Heads::Mask* __restrict__ mask,
+                          typename Heads::Out* __restrict__ out, Epilogue epilogue) {
   wait_for_previous_kernel();
-  using Index = typename H::Index;
-  using S = TensorCoreAttention<H>;
-  constexpr int row_tiles = H::row_tiles, key_tiles = H::key_tile / 8, value_tiles = S::value_width / 8;
-  constexpr bool split = H::parts == 2, softmax = H::weights != Weights::relu;
+  using Index = typename Heads::Index;
+  using Sizes = TensorCoreAttention<Heads>;
+  constexpr int row_tiles = Heads::row_tiles, key_tiles = Heads::key_tile / 8,
+                value_tiles = Sizes::value_width / 8;
+  constexpr bool split = Heads::parts == 2, softmax = Heads::weights != Weights::relu;
   constexpr float log2_e = 1.4426950408889634f;
   extern __shared__ uint4 attention_shared[];
   __half* q_tile = reinterpret_cast<__half*>(attention_shared);  // (parts, rows, width)
-  __half* k_tile = q_tile + H::parts * S::q_halves;              // (parts, key tile, width)
-  __half* v_tile = k_tile + H::parts * S::k_halves;              // (parts, key tile, value width)
-  __shared__ unsigned found[2][H::warps];  // largest magnitudes of the tiles of k, and of q and v
-  __shared__ uint64_t kept[H::masking == Masking::keeping ? S::rows : 1];
+  __half* k_tile = q_tile + Heads::parts * Sizes::q_halves;      // (parts, key tile, width)
+  __half* v_tile = k_tile + Heads::parts * Sizes::k_halves;      // (parts, key tile, value width)
+  __shared__ unsigned found[2][Heads::warps];  // largest magnitudes of the tiles of k, and of q and v
+  __shared__ uint64_t kept[Heads::masking == Masking::keeping ? Sizes::rows : 1];
 
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32, group = lane / 4,
             pair = lane % 4, warp_row = warp * row_tiles * 16;
-  // The last queries first: where attention is causal they have most to do.
-  const Index tile = static_cast<Index>(blockIdx.x) % S::query_tiles,
-              query0 = (S::query_tiles - 1 - tile) * S::rows,
-              head = static_cast<Index>(blockIdx.x) / S::query_tiles;
-  const Index last_key = H::causal && query0 + S::rows < H::keys ? query0 + S::rows : H::keys;
+  // The last queries first: if causal they have most work.
+  const Index tile = static_cast<Index>(blockIdx.x) % Sizes::query_tiles,
+              query0 = (Sizes::query_tiles - 1 - tile) * Sizes::rows,
+              head = static_cast<Index>(blockIdx.x) / Sizes::query_tiles;
+  const Index last_key =
+      Heads::causal && query0 + Sizes::rows < Heads::keys ? query0 + Sizes::rows : Heads::keys;
 
-  auto publish = [&](unsigned(&of)[H::warps], unsigned most) {
+  auto publish = [&](unsigned(&of)[Heads::warps], unsigned most) {
     if (lane == 0) of[warp] = most;
   };
-  // The first tile from key0 on in which some query keeps something. A barrier, too.
+  // The first tile from key0 on with a visible key. Includes a barrier.
   auto next_kept = [&](Index key0) {
-    if (H::masking == Masking::keeping && key0 < last_key) {
-      for (; key0 < last_key; key0 += H::key_tile) {
+    if (Heads::masking == Masking::keeping && key0 < last_key) {
+      for (; key0 < last_key; key0 += Heads::key_tile) {
         bool any = false;
-        for (int row = thread; row < S::rows; row += S::threads) {
+        for (int row = thread; row < Sizes::rows; row += Sizes::threads) {
           const uint64_t bits =
-              query0 + row < H::queries ? kept_keys<H, vectors>(mask, head, query0 + row, key0) : 0;
+              query0 + row < Heads::queries ? kept_keys<Heads, vectors>(mask, head, query0 + row, key0) : 0;
           kept[row] = bits;
           any |= bits != 0;
         }
@@ -86,20 +89,20 @@ __global__ void __launch_bounds__(H::warps * 32)
 
   float q_scale;
   {
-    HeldTile<S::threads, S::rows, S::width> held;
-    held.template fetch<vectors>(q, H::queries - query0, H::width,
-                                 [&](int row, int i) { return H::q(head, query0 + row, i); });
+    HeldTile<Sizes::threads, Sizes::rows, Sizes::width> held;
+    held.template fetch<vectors>(q, Heads::queries - query0, Heads::width,
+                                 [&](int row, int i) { return Heads::q(head, query0 + row, i); });
     publish(found[1], held.largest());
     __syncthreads();
     q_scale = half_range_scale(largest_of(found[1]));
-    held.template put<H::parts>(q_tile, S::pitch, S::q_halves, q_scale);
+    held.template put<Heads::parts>(q_tile, Sizes::pitch, Sizes::q_halves, q_scale);
   }
 
-  HeldTile<S::threads, H::key_tile, S::width> held_k;
-  HeldTile<S::threads, H::key_tile, S::value_width> held_v;
+  HeldTile<Sizes::threads, Heads::key_tile, Sizes::width> held_k;
+  HeldTile<Sizes::threads, Heads::key_tile, Sizes::value_width> held_v;
   auto fetch_k = [&](Index key0) {
-    held_k.template fetch<vectors>(k, last_key - key0, H::width,
-                                   [&](int row, int i) { return H::k(head, key0 + row, i); });
+    held_k.template fetch<vectors>(k, last_key - key0, Heads::width,
+                                   [&](int row, int i) { return Heads::k(head, key0 + row, i); });
   };
   float sums[row_tiles][value_tiles][4] = {};
   float most[row_tiles][2], total[row_tiles][2] = {}, rescale[row_tiles][2];
@@ -114,28 +117,28 @@ __global__ void __launch_bounds__(H::warps * 32)
     publish(found[0], held_k.largest());
     __syncthreads();
     const float k_scale = half_range_scale(largest_of(found[0]));
-    held_k.template put<H::parts>(k_tile, S::pitch, S::k_halves, k_scale);
-    // On its way while scores are computed.
-    held_v.template fetch<vectors>(v, last_key - key0, H::value_width,
-                                   [&](int row, int i) { return H::v(head, key0 + row, i); });
+    held_k.template put<Heads::parts>(k_tile, Sizes::pitch, Sizes::k_halves, k_scale);
+    // Prefetched while scores are computed.
+    held_v.template fetch<vectors>(v, last_key - key0, Heads::value_width,
+                                   [&](int row, int i) { return Heads::v(head, key0 + row, i); });
     __syncthreads();
 
     float scores[row_tiles][key_tiles][4] = {};
 #pragma unroll
-    for (int d = 0; d < S::width; d += 16) {
+    for (int d = 0; d < Sizes::width; d += 16) {
       MmaLeft high[row_tiles], low[row_tiles];
 #pragma unroll
       for (int m = 0; m < row_tiles; ++m) {
-        const __half* at = q_tile + (warp_row + m * 16) * S::pitch + d;
-        high[m] = load_left(at, S::pitch);
-        if constexpr (split) low[m] = load_left(at + S::q_halves, S::pitch);
+        const __half* at = q_tile + (warp_row + m * 16) * Sizes::pitch + d;
+        high[m] = load_left(at, Sizes::pitch);
+        if constexpr (split) low[m] = load_left(at + Sizes::q_halves, Sizes::pitch);
       }
 #pragma unroll
       for (int n = 0; n < key_tiles; n += 2) {
-        const __half* at = k_tile + n * 8 * S::pitch + d;
+        const __half* at = k_tile + n * 8 * Sizes::pitch + d;
         MmaRight right_high[2], right_low[2];
-        load_right_from_rows(right_high, at, S::pitch);
-        if constexpr (split) load_right_from_rows(right_low, at + S::k_halves, S::pitch);
+        load_right_from_rows(right_high, at, Sizes::pitch);
+        if constexpr (split) load_right_from_rows(right_low, at + Sizes::k_halves, Sizes::pitch);
 #pragma unroll
         for (int m = 0; m < row_tiles; ++m)
 #pragma unroll
@@ -149,16 +152,16 @@ __global__ void __launch_bounds__(H::warps * 32)
       }
     }
 
-    // Scores become weights, scaled to fp16's range.
+    // Scores to weights, scaled to fp16's range.
     const float unit = 1.0f / q_scale / k_scale;
 #pragma unroll
     for (int m = 0; m < row_tiles; ++m)
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         const int row = warp_row + m * 16 + r * 8 + group;
-        const Index query = query0 + row < H::queries ? query0 + row : H::queries - 1;
+        const Index query = query0 + row < Heads::queries ? query0 + row : Heads::queries - 1;
         uint64_t bits = 0;
-        if constexpr (H::masking == Masking::keeping) bits = kept[row] >> (2 * pair);
+        if constexpr (Heads::masking == Masking::keeping) bits = kept[row] >> (2 * pair);
         float largest = most[m][r];
 #pragma unroll
         for (int n = 0; n < key_tiles; ++n)
@@ -166,20 +169,21 @@ __global__ void __launch_bounds__(H::warps * 32)
           for (int e = 0; e < 2; ++e) {
             float& score = scores[m][n][2 * r + e];
             const Index key = key0 + n * 8 + 2 * pair + e;
-            if constexpr (H::masking == Masking::keeping) {
-              // A masked key has no bit, and neither has one behind the last.
-              score = (bits >> (n * 8 + e)) & 1 ? capped_score<H>(score * unit * H::scale) : -INFINITY;
-              if constexpr (H::causal) score = key > query ? -INFINITY : score;
+            if constexpr (Heads::masking == Masking::keeping) {
+              // Masked keys and keys past the end have no bit.
+              score =
+                  (bits >> (n * 8 + e)) & 1 ? capped_score<Heads>(score * unit * Heads::scale) : -INFINITY;
+              if constexpr (Heads::causal) score = key > query ? -INFINITY : score;
             } else {
-              const bool inside = H::keys % H::key_tile == 0 || key < H::keys;
-              score = inside ? attention_score<H>(score * unit, mask, head, query, key) : -INFINITY;
+              const bool inside = Heads::keys % Heads::key_tile == 0 || key < Heads::keys;
+              score = inside ? attention_score<Heads>(score * unit, mask, head, query, key) : -INFINITY;
             }
             largest = fmaxf(largest, score);
           }
         largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 1));
         largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 2));
         if constexpr (softmax) {
-          // Nothing but masked keys so far: anything finite will do.
+          // All keys masked so far: any finite base will do.
           const float base = largest == -INFINITY ? 0.0f : largest;
           rescale[m][r] = exp2f((most[m][r] - base) * log2_e);
           float sum = 0.0f;
@@ -196,13 +200,13 @@ __global__ void __launch_bounds__(H::warps * 32)
           const float before = half_range_scale(__float_as_uint(most[m][r])),
                       now = half_range_scale(__float_as_uint(largest));
           rescale[m][r] = now / before;
-          total[m][r] = now;  // what the sums are scaled by
+          total[m][r] = now;  // the scale of the sums
 #pragma unroll
           for (int n = 0; n < key_tiles; ++n)
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
               float& score = scores[m][n][2 * r + e];
-              score = score < 0.0f ? 0.0f : score * now;  // NaN stays
+              score = score < 0.0f ? 0.0f : score * now;  // keeps NaN
             }
         }
         most[m][r] = largest;
@@ -210,14 +214,14 @@ __global__ void __launch_bounds__(H::warps * 32)
 
     publish(found[1], held_v.largest());
     __syncthreads();
-    // One scale for all tiles of v so far: sums follow where it shrinks.
+    // One scale for all tiles of v so far: sums are rescaled when it shrinks.
     v_largest = max(v_largest, largest_of(found[1]));
     const float v_scale_now = half_range_scale(v_largest), shrink = v_scale_now / v_scale;
     v_scale = v_scale_now;
-    held_v.template put<H::parts>(v_tile, S::value_pitch, S::v_halves, v_scale);
+    held_v.template put<Heads::parts>(v_tile, Sizes::value_pitch, Sizes::v_halves, v_scale);
 #pragma unroll
     for (int m = 0; m < row_tiles; ++m) rescale[m][0] *= shrink, rescale[m][1] *= shrink;
-    key0 = next_kept(key0 + H::key_tile);
+    key0 = next_kept(key0 + Heads::key_tile);
     if (key0 < last_key) fetch_k(key0);
 
     MmaLeft high[key_tiles / 2][row_tiles], low[key_tiles / 2][row_tiles];
@@ -234,15 +238,15 @@ __global__ void __launch_bounds__(H::warps * 32)
         }
 #pragma unroll
     for (int d = 0; d < value_tiles; d += 2) {
-      // Tensor cores cut off what they add to: a tile's sums start at zero, and the long sums over tiles are
-      // rounded.
+      // Tensor cores truncate when accumulating: a tile's sums start at zero, and sums over tiles are rounded
+      // additions.
       float part[row_tiles][2][4] = {};
 #pragma unroll
       for (int n = 0; n < key_tiles / 2; ++n) {
-        const __half* at = v_tile + n * 16 * S::value_pitch + d * 8;
+        const __half* at = v_tile + n * 16 * Sizes::value_pitch + d * 8;
         MmaRight right_high[2], right_low[2];
-        load_right_from_columns(right_high, at, S::value_pitch);
-        if constexpr (split) load_right_from_columns(right_low, at + S::v_halves, S::value_pitch);
+        load_right_from_columns(right_high, at, Sizes::value_pitch);
+        if constexpr (split) load_right_from_columns(right_low, at + Sizes::v_halves, Sizes::value_pitch);
 #pragma unroll
         for (int m = 0; m < row_tiles; ++m)
 #pragma unroll
@@ -274,28 +278,29 @@ __global__ void __launch_bounds__(H::warps * 32)
         all += __shfl_xor_sync(0xffffffffu, all, 2);
       }
       const Index query = query0 + warp_row + m * 16 + r * 8 + group;
-      if (query >= H::queries) continue;
-      store_attention_row<H, vectors>(sums[m], r, all, 1.0f / v_scale, head, query, 2 * pair, out, epilogue);
+      if (query >= Heads::queries) continue;
+      store_attention_row<Heads, vectors>(sums[m], r, all, 1.0f / v_scale, head, query, 2 * pair, out,
+                                          epilogue);
     }
 }
 
-template <class H, class Epilogue>
-StitchStatus enqueue_tensor_core_attention(const char* name, const typename H::Query* q,
-                                           const typename H::Key* k, const typename H::Value* v,
-                                           const typename H::Mask* mask, typename H::Out* out,
+template <class Heads, class Epilogue>
+StitchStatus enqueue_tensor_core_attention(const char* name, const typename Heads::Query* q,
+                                           const typename Heads::Key* k, const typename Heads::Value* v,
+                                           const typename Heads::Mask* mask, typename Heads::Out* out,
                                            Epilogue epilogue, cudaStream_t stream) {
-  using S = TensorCoreAttention<H>;
-  constexpr int64_t blocks = int64_t{S::query_tiles} * H::heads;
+  using Sizes = TensorCoreAttention<Heads>;
+  constexpr int64_t blocks = int64_t{Sizes::query_tiles} * Heads::heads;
   static_assert(blocks < (int64_t{1} << 31), "more tiles than a grid has blocks");
-  static_assert(H::key_tile % 16 == 0 && H::key_tile <= 64, "a tile of keys is 16 to 64");
-  const Geometry geometry{static_cast<unsigned>(blocks), S::threads, S::shared_bytes};
-  if constexpr (H::quads) {
+  static_assert(Heads::key_tile % 16 == 0 && Heads::key_tile <= 64, "a tile of keys is 16 to 64");
+  const Geometry geometry{static_cast<unsigned>(blocks), Sizes::threads, Sizes::shared_bytes};
+  if constexpr (Heads::quads) {
     auto aligned = [](const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; };
     if (aligned(q) && aligned(k) && aligned(v) && aligned(out) && aligned(mask))
-      return launch(name, tensor_core_attention<H, true, Epilogue>, geometry, stream, q, k, v, mask, out,
+      return launch(name, tensor_core_attention<Heads, true, Epilogue>, geometry, stream, q, k, v, mask, out,
                     epilogue);
   }
-  return launch(name, tensor_core_attention<H, false, Epilogue>, geometry, stream, q, k, v, mask, out,
+  return launch(name, tensor_core_attention<Heads, false, Epilogue>, geometry, stream, q, k, v, mask, out,
                 epilogue);
 }
 

@@ -1,5 +1,4 @@
-// A batch norm in training by the call that PyTorch makes, so that both round alike: cuDNN's over images that
-// lie channels first.
+// A batch norm in training by the cuDNN call that PyTorch makes for NCHW images, so that both round alike.
 #pragma once
 
 #include <array>
@@ -10,7 +9,7 @@
 namespace stitch {
 struct BatchNormSpec {
   int dimensions;            // 4 or 5
-  std::array<int, 5> sizes;  // batch, channels, then the image's
+  std::array<int, 5> sizes;  // batch, channels, then spatial
   double momentum, epsilon;
 };
 
@@ -51,7 +50,7 @@ class CudnnBatchNorm {
     return STITCH_OK;
   }
 
-  // Null: the new statistics aren't wanted.
+  // Null: the new statistics aren't needed.
   StitchStatus enqueue(const float* x, const float* scale, const float* bias, const float* running_mean,
                        const float* running_variance, float* y, float* new_mean, float* new_variance,
                        cudaStream_t stream) const {
@@ -71,7 +70,7 @@ class CudnnBatchNorm {
   }
 
  private:
-  static constexpr cudnnBatchNormMode_t mode = CUDNN_BATCHNORM_SPATIAL;  // PyTorch's over such images
+  static constexpr cudnnBatchNormMode_t mode = CUDNN_BATCHNORM_SPATIAL;  // PyTorch's choice for NCHW
 
   size_t bytes() const { return static_cast<size_t>(spec_.sizes[1]) * sizeof(float); }
 

@@ -1,6 +1,6 @@
-// Around cuDNN's convolutions: images into channels-last order and the type it multiplies, filters packed the
-// same way, results finished (epilogue, order, type). Each reads and writes every element once; where the
-// order changes, through tiles in shared memory, so that both sides move whole lines.
+// Layout conversions around cuDNN's convolutions: images to NHWC and to the multiplied type, filters packed
+// likewise, results finished (epilogue, layout, type). Each reads and writes every element once; layout
+// changes go through tiles in shared memory, so that both sides are coalesced.
 #pragma once
 
 #include <type_traits>
@@ -11,15 +11,15 @@
 #include "stitch/runtime/vectors.h"
 
 namespace stitch {
-// An FP32 number that tensor cores take as it is: rounded to the ten bits to which they would cut it off.
+// An FP32 number rounded to TF32's ten bits, where tensor cores would truncate.
 struct Tf32 {
   float value;
   Tf32() = default;
-  // In the body: nvcc leaves initialisers of members to the host's compiler, which knows no such function.
+  // In the body: nvcc leaves member initialisers to the host compiler, which lacks the function.
   __device__ __forceinline__ explicit Tf32(float number) { value = __uint_as_float(tf32_bits(number)); }
 };
 
-// Where a pixel of an image lies: any strides.
+// Strides of an image.
 struct ImageStrides {
   int64_t sample, channel, z, y, x;
   int height, width;  // of a plane (depth, height, width)
@@ -29,29 +29,28 @@ struct ImageStrides {
   __device__ __forceinline__ int64_t operator()(int64_t n, int64_t c, int pixel) const {
     return n * sample + c * channel + of_pixel(pixel);
   }
-  // Do the pixels of a plane lie behind each other?
+  // Whether the pixels of a plane are contiguous.
   bool dense(int pixels) const {
     return x == 1 && (pixels == width || y == width) &&
            (pixels == width * height || z == int64_t{width} * height);
   }
 };
 
-// Elements that move as 16 bytes, if a row of channels is a whole number of such packs.
+// Elements per 16 bytes, if a row of channels is a multiple of that.
 template <class T, int channels>
 constexpr int image_pack = channels % (16 / sizeof(T)) == 0 ? 16 / sizeof(T)
                            : channels % 2 == 0              ? 2
                                                             : 1;
 
 constexpr int image_threads = 256, image_elements = 4096;
-// A block's part of an image, pixels behind pixels for each of some channels. On one side a warp moves along
-// the pixels of a channel, on the other one along packs of channels: rows begin so far apart that both meet
-// every bank once.
+// A block's tile of an image in shared memory, pixels contiguous per channel. One side moves along the pixels
+// of a channel, the other along packs of channels: the pitch makes both conflict-free.
 template <int all_channels, int pack>
 struct ImageTile {
   static constexpr int channels = all_channels <= 16 ? 16 : all_channels <= 32 ? 32 : 64;
   static constexpr int pixels = image_elements / channels;
-  static constexpr int packs = channels / pack;        // of a pixel
-  static constexpr int rows = image_threads / pixels;  // channels that the block moves at once
+  static constexpr int packs = channels / pack;        // per pixel
+  static constexpr int rows = image_threads / pixels;  // channels moved at once by a block
   static constexpr int turns = channels / rows;
   static constexpr int pack_turns = pixels * packs / image_threads;
   float values[image_elements];
@@ -65,7 +64,7 @@ struct ImageTile {
         image_threads};
   }
 };
-// Which part this block has.
+// The block's part of the image.
 template <class Tile, int all_channels>
 struct ImagePart {
   int sample, channel0, pixel0;
@@ -79,8 +78,8 @@ struct ImagePart {
   }
 };
 
-// to (samples, pixels, padded channels): channels behind the last are zero. `dense`: the pixels of a plane
-// lie behind each other. Lanes read along pixels and write packs along channels.
+// to (samples, pixels, padded channels): padded channels are zero. `dense`: the pixels of a plane are
+// contiguous. Lanes read along pixels and write packs along channels.
 template <class From, class To, int padded, bool dense>
 __global__ void __launch_bounds__(image_threads, 6)
     channels_last_kernel(const From* __restrict__ from, To* __restrict__ to, ImageStrides strides,
@@ -96,7 +95,7 @@ __global__ void __launch_bounds__(image_threads, 6)
   const int pixel = pixel0 + column;
   const int64_t in_plane = dense ? pixel : strides.of_pixel(pixel);
   const From* source = from + part.sample * strides.sample + (channel0 + row) * strides.channel + in_plane;
-  From held[Tile::turns];  // all are on their way before the first is needed
+  From held[Tile::turns];  // all loads are issued before the first use
 #pragma unroll
   for (int i = 0; i < Tile::turns; ++i)
     held[i] = channel0 + row + i * Tile::rows < channels && pixel < pixels
@@ -117,7 +116,7 @@ __global__ void __launch_bounds__(image_threads, 6)
                   0, values);
   }
 }
-// Few channels: a thread makes a pixel.
+// Few channels: one thread per pixel.
 template <class From, class To, int padded>
 __global__ void __launch_bounds__(image_threads)
     few_channels_last_kernel(const From* __restrict__ from, To* __restrict__ to, ImageStrides strides,
@@ -134,7 +133,7 @@ __global__ void __launch_bounds__(image_threads)
         static_cast<To>(channel < channels ? static_cast<float>(pixel[channel * strides.channel]) : 0.0f);
   store<padded>(to, i, values);
 }
-// `to` lies at 16 bytes.
+// `to` is aligned to 16 bytes.
 template <int padded, class From, class To>
 StitchStatus to_channels_last(const From* from, To* to, const ImageStrides& strides, int samples,
                               int channels, int pixels, cudaStream_t stream) {
@@ -194,10 +193,10 @@ StitchStatus pack_filter(const From* weight, To* packed, int filters, int channe
                 padded, taps);
 }
 
-// A transposed convolution as one convolution whose filters are those of every phase: result o of an axis is
-// the sum over j of pixel (o + padding) / stride - j and tap (o + padding) % stride + j * stride. Phases has
-// the numbers, `before` is the padding in whole strides more. Where a result lies in what that convolution
-// writes, (sample, z, y, x, phase, channel):
+// A transposed convolution as one convolution with the filters of every phase: output o along an axis is the
+// sum over j of pixel (o + padding) / stride - j and tap (o + padding) % stride + j * stride. Phases has the
+// sizes, `before` is the padding in whole strides. Maps an output to its place in that convolution's result,
+// (sample, z, y, x, phase, channel):
 template <class Phases>
 struct InPhases {
   __device__ __forceinline__ int64_t operator()(int sample, int pixel) const {
@@ -226,7 +225,7 @@ __global__ void __launch_bounds__(256)
     return own;
   };
   const int channel = next(padded);
-  // A convolution goes along its pixels, and j against them.
+  // A convolution runs along pixels, j against them.
   const int x = Phases::taps_x - 1 - next(Phases::taps_x), y = Phases::taps_y - 1 - next(Phases::taps_y),
             z = Phases::taps_z - 1 - next(Phases::taps_z);
   const int filter = next(Phases::filters);
@@ -247,7 +246,7 @@ StitchStatus pack_phases(const From* weight, To* packed, cudaStream_t stream) {
   return launch("pack_phases", pack_phases_kernel<Phases, padded, From, To>,
                 {static_cast<unsigned>(divide_up(count, 256)), 256}, stream, weight, packed, count);
 }
-// Where a pixel lies in an image (sample, pixel, channel) itself.
+// Identity mapping: (sample, pixel, channel).
 template <int channels>
 struct InOrder {
   int pixels;
@@ -256,10 +255,10 @@ struct InOrder {
   }
 };
 
-// A result in fp16 that is finished into fp16 is rounded a second time, and a bias shifts all values of a
-// channel off the first grid by the same part of a step: rounded to the nearest, all of them would be off by
-// that part, and a mean over the image, too (7.6e-5 where TF32 is off by 8e-6). So it goes up as often as the
-// part is large, by the position: the same in every run.
+// An fp16 result finished into fp16 is rounded twice, and a bias shifts all values of a channel off the first
+// grid by the same fraction of a step: rounding to nearest would bias them all, and a mean over the image,
+// too (7.6e-5 where TF32 has 8e-6). So it rounds up with that fraction as probability, decided by the
+// position: deterministic.
 template <class Out, class From, class Sum, class Index>
 __device__ __forceinline__ Out finished_as(Sum value, Index position) {
   if constexpr (std::is_same_v<Out, __half> && std::is_same_v<From, __half>) {
@@ -274,22 +273,23 @@ __device__ __forceinline__ Out finished_as(Sum value, Index position) {
     return static_cast<Out>(value);
   }
 }
-// The result as it should be, from cuDNN's: P has its indices (matmul.h), groups · rows are channels, columns
-// are samples · pixels. The image may be `out` itself where the orders agree. A thread takes `pack`
-// neighbours of the image; `together`: they are neighbours in `out`, too. Phases: if it lies so.
-template <class P, bool last, int pack, bool together, class Phases, class From, class Epilogue>
+// Finishes cuDNN's result: Product has the indices (matmul.h), groups · rows are channels, columns are
+// samples · pixels. The image may be `out` itself if the layouts agree. A thread takes `pack` contiguous
+// elements of the image; `together`: they are contiguous in `out`, too. Phases: the layout of a transposed
+// convolution.
+template <class Product, bool last, int pack, bool together, class Phases, class From, class Epilogue>
 __global__ void __launch_bounds__(256)
-    finish_image_kernel(const From* image, typename P::Out* out, Epilogue epilogue, int pixels) {
+    finish_image_kernel(const From* image, typename Product::Out* out, Epilogue epilogue, int pixels) {
   wait_for_previous_kernel();
-  using Index = typename P::Index;
-  constexpr int64_t all = int64_t{P::batches} * P::rows * P::columns,
-                    channels = int64_t{P::batches} * P::rows;
+  using Index = typename Product::Index;
+  constexpr int64_t all = int64_t{Product::batches} * Product::rows * Product::columns,
+                    channels = int64_t{Product::batches} * Product::rows;
   using Flat = flat_index_t<all>;
   const int64_t wide = (static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x) * pack;
   if (wide >= all) return;
-  Pack<typename P::Out, pack> results;
+  Pack<typename Product::Out, pack> results;
   Index at[pack];
-  // Packs stay inside a run of channels or pixels: one division a pack.
+  // Packs stay inside a run of channels or pixels: one division per pack.
   const Flat first = static_cast<Flat>(wide), plane = static_cast<Flat>(pixels);
   const Flat channel = last ? first % Flat{channels} : first / plane % Flat{channels};
   const Flat column = last ? first / Flat{channels} : first / plane / Flat{channels} * plane + first % plane;
@@ -301,11 +301,11 @@ __global__ void __launch_bounds__(256)
   for (int v = 0; v < pack; ++v) {
     const Index own = static_cast<Index>(channel) + (last ? v : 0),
                 place = static_cast<Index>(column) + (last ? 0 : v);
-    const Index group = own / P::rows, row = own % P::rows;
-    at[v] = P::out(group, row, place);
-    const Index position = P::position(group, row, place);
-    results[v] = finished_as<typename P::Out, From>(
-        epilogue(static_cast<typename P::Sum>(values[v]), position), position);
+    const Index group = own / Product::rows, row = own % Product::rows;
+    at[v] = Product::out(group, row, place);
+    const Index position = Product::position(group, row, place);
+    results[v] = finished_as<typename Product::Out, From>(
+        epilogue(static_cast<typename Product::Sum>(values[v]), position), position);
   }
   if constexpr (together) {
     store<pack>(out + at[0], 0, results);
@@ -314,22 +314,22 @@ __global__ void __launch_bounds__(256)
     for (int v = 0; v < pack; ++v) out[at[v]] = results[v];
   }
 }
-// `pack` neighbours of the image are neighbours in `out`; 1: nobody knows.
-template <class P, bool last, int pack, class Phases = void, class From, class Epilogue>
-StitchStatus finish_image(const char* name, const From* image, typename P::Out* out, Epilogue epilogue,
+// `pack` contiguous elements of the image are contiguous in `out`; 1: unknown.
+template <class Product, bool last, int pack, class Phases = void, class From, class Epilogue>
+StitchStatus finish_image(const char* name, const From* image, typename Product::Out* out, Epilogue epilogue,
                           int pixels, cudaStream_t stream) {
-  constexpr int64_t count = int64_t{P::batches} * P::rows * P::columns;
+  constexpr int64_t count = int64_t{Product::batches} * Product::rows * Product::columns;
   bool packed = reinterpret_cast<uintptr_t>(image) % (pack * sizeof(From)) == 0 &&
-                reinterpret_cast<uintptr_t>(out) % (pack * sizeof(typename P::Out)) == 0;
+                reinterpret_cast<uintptr_t>(out) % (pack * sizeof(typename Product::Out)) == 0;
   if (pack > 1 && packed)
-    return launch(name, finish_image_kernel<P, last, pack, true, Phases, From, Epilogue>,
+    return launch(name, finish_image_kernel<Product, last, pack, true, Phases, From, Epilogue>,
                   {static_cast<unsigned>(divide_up(count / pack, 256)), 256}, stream, image, out, epilogue,
                   pixels);
-  return launch(name, finish_image_kernel<P, last, 1, false, Phases, From, Epilogue>,
+  return launch(name, finish_image_kernel<Product, last, 1, false, Phases, From, Epilogue>,
                 {static_cast<unsigned>(divide_up(count, 256)), 256}, stream, image, out, epilogue, pixels);
 }
 
-// What an epilogue reads once for a run of neighbours, if it says so: its bias, mostly.
+// Operands that an epilogue reads once per run, if it declares them: mostly its bias.
 template <class Epilogue, class Index, class = void>
 struct SharesByRun : std::false_type {};
 template <class Epilogue, class Index>
@@ -351,17 +351,16 @@ __device__ __forceinline__ Sum finished(const Epilogue& epilogue, Sum value, Ind
     return epilogue(value, position, shared);
 }
 
-// A block's part of an image on its way from channels last to planes: the pixels of a channel behind each
-// other, in words of 32 bits. Lanes that write along packs of channels meet every bank once, and so do lanes
-// that read words along pixels, by twos.
+// A block's tile on its way from NHWC to NCHW: pixels of a channel contiguous, in 32-bit words. Writes along
+// packs of channels are conflict-free, and so are reads of words along pixels, by twos.
 template <class T, int all_channels>
 struct PlanesTile {
   static constexpr int pack = image_pack<T, all_channels>;
   static constexpr int in_word = sizeof(T) == 2 ? 2 : 1;  // pixels
   static constexpr int channels = all_channels <= 16 ? 16 : all_channels <= 32 ? 32 : 64;
   static constexpr int pixels = channels == 16 ? 256 : 4096 * in_word / channels;
-  static constexpr int words = pixels / in_word;  // of a channel
-  static constexpr int packs = channels / pack;   // of a pixel
+  static constexpr int words = pixels / in_word;  // per channel
+  static constexpr int packs = channels / pack;   // per pixel
   static constexpr int turns = words * packs / image_threads;
   static constexpr int apart = packs < 16 ? 32 / packs : 2;
   using Word = Pack<T, in_word>;
@@ -371,22 +370,22 @@ struct PlanesTile {
   }
 };
 
-// The same from channels last, at 16 bytes, to planes. `run` pixels of a channel at once: where 4 lie behind
-// each other in `out` as one row of 16 bytes, an epilogue's reads and all arithmetic on places are shared.
-template <class P, int run, class Where, class From, class Epilogue>
+// The same from NHWC, 16-byte aligned, to NCHW. `run` pixels of a channel at once: where 4 are contiguous in
+// `out`, 16-byte aligned, index arithmetic and the epilogue's loads are shared.
+template <class Product, int run, class Where, class From, class Epilogue>
 __global__ void __launch_bounds__(image_threads, 4)
-    finish_transposed_kernel(const From* __restrict__ image, typename P::Out* __restrict__ out,
+    finish_transposed_kernel(const From* __restrict__ image, typename Product::Out* __restrict__ out,
                              Epilogue epilogue, int pixels, Where where) {
   wait_for_previous_kernel();
-  using Index = typename P::Index;
-  constexpr int channels = static_cast<int>(int64_t{P::batches} * P::rows);
+  using Index = typename Product::Index;
+  constexpr int channels = static_cast<int>(int64_t{Product::batches} * Product::rows);
   using Tile = PlanesTile<From, channels>;
   using Word = typename Tile::Word;
   constexpr int pack = Tile::pack, in_word = Tile::in_word;
   __shared__ Tile tile;
   const ImagePart<Tile, channels> part(pixels);
   const int channel0 = part.channel0, pixel0 = part.pixel0, thread = static_cast<int>(threadIdx.x);
-  Pack<From, pack> held[Tile::turns][in_word];  // all are on their way before the first is needed
+  Pack<From, pack> held[Tile::turns][in_word];  // all loads are issued before the first use
 #pragma unroll
   for (int i = 0; i < Tile::turns; ++i) {
     const int at = i * image_threads + thread, first = channel0 + at % Tile::packs * pack;
@@ -419,8 +418,9 @@ __global__ void __launch_bounds__(image_threads, 4)
   for (int i = 0; i < Tile::channels / rows; ++i) {
     const int channel = channel0 + row + i * rows;
     if (channels % Tile::channels != 0 && channel >= channels) return;
-    const Index group = static_cast<Index>(channel) / P::rows, filter = static_cast<Index>(channel) % P::rows;
-    const Index position = P::position(group, filter, place);
+    const Index group = static_cast<Index>(channel) / Product::rows,
+                filter = static_cast<Index>(channel) % Product::rows;
+    const Index position = Product::position(group, filter, place);
     From values[run];
     if constexpr (run == 1) {
       values[0] = (*tile.at(row + i * rows, column / in_word))[column % in_word];
@@ -433,29 +433,30 @@ __global__ void __launch_bounds__(image_threads, 4)
       }
     }
     const auto shared = shared_by_run(epilogue, position);
-    Pack<typename P::Out, run> results;
+    Pack<typename Product::Out, run> results;
 #pragma unroll
     for (int v = 0; v < run; ++v)
-      results[v] = finished_as<typename P::Out, From>(
-          finished(epilogue, static_cast<typename P::Sum>(values[v]), position + v, shared), position + v);
-    store<run>(out + P::out(group, filter, place), 0, results);
+      results[v] = finished_as<typename Product::Out, From>(
+          finished(epilogue, static_cast<typename Product::Sum>(values[v]), position + v, shared),
+          position + v);
+    store<run>(out + Product::out(group, filter, place), 0, results);
   }
 }
-// `run`: so many pixels of a plane lie behind each other in `out`, at a multiple of so many elements.
-template <class P, int run, class Phases = void, class From, class Epilogue>
-StitchStatus finish_transposed(const char* name, const From* image, typename P::Out* out, Epilogue epilogue,
-                               int samples, int pixels, cudaStream_t stream) {
-  constexpr int channels = static_cast<int>(int64_t{P::batches} * P::rows);
+// `run`: pixels of a plane that are contiguous in `out`, aligned to as many elements.
+template <class Product, int run, class Phases = void, class From, class Epilogue>
+StitchStatus finish_transposed(const char* name, const From* image, typename Product::Out* out,
+                               Epilogue epilogue, int samples, int pixels, cudaStream_t stream) {
+  constexpr int channels = static_cast<int>(int64_t{Product::batches} * Product::rows);
   using Tile = PlanesTile<From, channels>;
   const Geometry geometry{
       static_cast<unsigned>(samples * divide_up(channels, Tile::channels) * divide_up(pixels, Tile::pixels)),
       image_threads};
-  const bool aligned = reinterpret_cast<uintptr_t>(out) % (run * sizeof(typename P::Out)) == 0;
+  const bool aligned = reinterpret_cast<uintptr_t>(out) % (run * sizeof(typename Product::Out)) == 0;
   auto finish = [&](auto where) {
     using Where = decltype(where);
     return launch(name,
-                  aligned ? finish_transposed_kernel<P, run, Where, From, Epilogue>
-                          : finish_transposed_kernel<P, 1, Where, From, Epilogue>,
+                  aligned ? finish_transposed_kernel<Product, run, Where, From, Epilogue>
+                          : finish_transposed_kernel<Product, 1, Where, From, Epilogue>,
                   geometry, stream, image, out, epilogue, pixels, where);
   };
   if constexpr (std::is_void_v<Phases>)

@@ -1,6 +1,6 @@
-// A convolution with strides over few channels as one without: blocks of stride x stride pixels become the
-// channels of one pixel, and a filter's taps those of fewer, larger ones. Libraries' tensor cores multiply
-// channels by 16 bytes, of which three channels fill little. What is folded stands in a struct:
+// A strided convolution over few channels as one without stride (space to depth): blocks of stride x stride
+// pixels become the channels of one pixel. Libraries' tensor cores take channels in 16 bytes, which three
+// channels fill badly. Described by a struct:
 //   struct Conv1Folded {  // x (1024, 3, 224, 224), 11 x 11, stride 4, as (1024, 57, 57, 48), 3 x 3
 //     static constexpr int batch, channels, height, width, filters;
 //     static constexpr int kernel_y, kernel_x, stride_y, stride_x, pad_y, pad_x;
@@ -17,31 +17,35 @@
 
 namespace stitch {
 
-// to (batch, size_y, size_x, padded): a thread makes a row of a block of pixels.
-template <class S, class From, class To>
+// to (batch, size_y, size_x, padded): one thread per row of a block of pixels.
+template <class Layer, class From, class To>
 __global__ void __launch_bounds__(256)
     fold_image_kernel(const From* __restrict__ x, To* __restrict__ to, int64_t count) {
   wait_for_previous_kernel();
-  constexpr int row = S::stride_x * S::channels, all = S::stride_y * row, rest = S::padded - all;
-  constexpr int pack = row % 4 == 0 && S::padded % 4 == 0 ? 4 : row % 2 == 0 && S::padded % 2 == 0 ? 2 : 1;
+  constexpr int row = Layer::stride_x * Layer::channels, all = Layer::stride_y * row,
+                rest = Layer::padded - all;
+  constexpr int pack = row % 4 == 0 && Layer::padded % 4 == 0   ? 4
+                       : row % 2 == 0 && Layer::padded % 2 == 0 ? 2
+                                                                : 1;
   const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
   if (i >= count) return;
-  const int below = static_cast<int>(i % S::stride_y);
-  const int64_t pixel = i / S::stride_y;
-  const int y = static_cast<int>(pixel / S::size_x % S::size_y) * S::stride_y + below - S::pad_y,
-            x0 = static_cast<int>(pixel % S::size_x) * S::stride_x - S::pad_x;
-  const int64_t n = pixel / S::size_x / S::size_y;
-  const From* from = x + S::offset + n * S::x_sample + y * S::x_y + x0 * S::x_x;
+  const int offset_y = static_cast<int>(i % Layer::stride_y);
+  const int64_t pixel = i / Layer::stride_y;
+  const int y = static_cast<int>(pixel / Layer::size_x % Layer::size_y) * Layer::stride_y + offset_y -
+                Layer::pad_y,
+            x0 = static_cast<int>(pixel % Layer::size_x) * Layer::stride_x - Layer::pad_x;
+  const int64_t n = pixel / Layer::size_x / Layer::size_y;
+  const From* from = x + Layer::offset + n * Layer::x_sample + y * Layer::x_y + x0 * Layer::x_x;
   To values[row];
 #pragma unroll
-  for (int channel = 0; channel < S::channels; ++channel)
+  for (int channel = 0; channel < Layer::channels; ++channel)
 #pragma unroll
-    for (int beside = 0; beside < S::stride_x; ++beside) {
-      const bool inside = y >= 0 && y < S::height && x0 + beside >= 0 && x0 + beside < S::width;
-      values[beside * S::channels + channel] =
-          static_cast<To>(inside ? static_cast<float>(from[channel * S::x_channel + beside * S::x_x]) : 0.0f);
+    for (int offset_x = 0; offset_x < Layer::stride_x; ++offset_x) {
+      const bool inside = y >= 0 && y < Layer::height && x0 + offset_x >= 0 && x0 + offset_x < Layer::width;
+      values[offset_x * Layer::channels + channel] = static_cast<To>(
+          inside ? static_cast<float>(from[channel * Layer::x_channel + offset_x * Layer::x_x]) : 0.0f);
     }
-  To* own = to + pixel * S::padded + below * row;
+  To* own = to + pixel * Layer::padded + offset_y * row;
 #pragma unroll
   for (int j = 0; j < row; j += pack) {
     Pack<To, pack> some;
@@ -49,42 +53,44 @@ __global__ void __launch_bounds__(256)
     for (int u = 0; u < pack; ++u) some[u] = values[j + u];
     store<pack>(own + j, 0, some);
   }
-  if (rest > 0 && below == S::stride_y - 1) {
+  if (rest > 0 && offset_y == Layer::stride_y - 1) {
 #pragma unroll
     for (int j = 0; j < rest; ++j) own[row + j] = static_cast<To>(0.0f);
   }
 }
-// `to` lies at 16 bytes.
-template <class S, class From, class To>
+// `to` is aligned to 16 bytes.
+template <class Layer, class From, class To>
 StitchStatus fold_image(const From* x, To* to, cudaStream_t stream) {
-  constexpr int64_t count = int64_t{S::batch} * S::size_y * S::size_x * S::stride_y;
+  constexpr int64_t count = int64_t{Layer::batch} * Layer::size_y * Layer::size_x * Layer::stride_y;
   static_assert((count + 255) / 256 < (int64_t{1} << 31), "more pixels than a grid has threads");
-  return launch("fold_image", fold_image_kernel<S, From, To>,
+  return launch("fold_image", fold_image_kernel<Layer, From, To>,
                 {static_cast<unsigned>((count + 255) / 256), 256}, stream, x, to, count);
 }
 
 // packed (filters, taps_y, taps_x, padded) from (filters, channels, kernel_y, kernel_x)
-template <class S, class From, class To>
+template <class Layer, class From, class To>
 __global__ void __launch_bounds__(256)
     pack_folded_kernel(const From* __restrict__ weight, To* __restrict__ packed, int64_t count) {
   wait_for_previous_kernel();
   const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
   if (i >= count) return;
-  const int own = static_cast<int>(i % S::padded), channel = own % S::channels,
-            beside = own / S::channels % S::stride_x, below = own / S::channels / S::stride_x;
-  const int x = static_cast<int>(i / S::padded % S::taps_x) * S::stride_x + beside,
-            y = static_cast<int>(i / S::padded / S::taps_x % S::taps_y) * S::stride_y + below;
-  const int64_t filter = i / S::padded / S::taps_x / S::taps_y;
-  const bool there = below < S::stride_y && x < S::kernel_x && y < S::kernel_y;
+  const int own = static_cast<int>(i % Layer::padded), channel = own % Layer::channels,
+            offset_x = own / Layer::channels % Layer::stride_x,
+            offset_y = own / Layer::channels / Layer::stride_x;
+  const int x = static_cast<int>(i / Layer::padded % Layer::taps_x) * Layer::stride_x + offset_x,
+            y = static_cast<int>(i / Layer::padded / Layer::taps_x % Layer::taps_y) * Layer::stride_y +
+                offset_y;
+  const int64_t filter = i / Layer::padded / Layer::taps_x / Layer::taps_y;
+  const bool there = offset_y < Layer::stride_y && x < Layer::kernel_x && y < Layer::kernel_y;
   packed[i] = static_cast<To>(
-      there
-          ? static_cast<float>(weight[((filter * S::channels + channel) * S::kernel_y + y) * S::kernel_x + x])
-          : 0.0f);
+      there ? static_cast<float>(
+                  weight[((filter * Layer::channels + channel) * Layer::kernel_y + y) * Layer::kernel_x + x])
+            : 0.0f);
 }
-template <class S, class From, class To>
+template <class Layer, class From, class To>
 StitchStatus pack_folded(const From* weight, To* packed, cudaStream_t stream) {
-  constexpr int64_t count = int64_t{S::filters} * S::taps_y * S::taps_x * S::padded;
-  return launch("pack_folded", pack_folded_kernel<S, From, To>,
+  constexpr int64_t count = int64_t{Layer::filters} * Layer::taps_y * Layer::taps_x * Layer::padded;
+  return launch("pack_folded", pack_folded_kernel<Layer, From, To>,
                 {static_cast<unsigned>((count + 255) / 256), 256}, stream, weight, packed, count);
 }
 

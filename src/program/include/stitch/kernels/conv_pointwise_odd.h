@@ -1,10 +1,9 @@
-// Convolutions with kernels of one pixel over images channels last, for channels that libraries pad: those
-// that aren't multiples of eight. Over all pixels of all samples
+// 1 x 1 convolutions of NHWC images whose channels aren't a multiple of eight, which libraries would pad.
+// Over all pixels of all samples
 //   out (pixels, filters) = x (pixels, channels) · weight (filters, channels)'
-// on tensor cores in fp16 or bf16 with FP32 sums. A warp makes 16 pixels of up to 64 filters, from memory to
-// registers and back, by itself: lanes read pairs of channels where the instruction wants them, zeros past
-// the last one, and weights come from L1, in the order in which lanes take them. Nothing is moved but x and
-// the result, and the epilogue happens on the way.
+// on tensor cores in fp16 or bf16 with FP32 sums. A warp computes 16 pixels of up to 64 filters from global
+// memory to registers and back: lanes read pairs of channels in operand order, zeros past the last one, and
+// weights come from L1 in lane order. Moves only x and the result, with the epilogue fused.
 //   struct ConvRows {
 //     static constexpr int64_t pixels = 12544, plane = 784;  // of all samples, and of one
 //     static constexpr int channels = 58, filters = 58;
@@ -19,29 +18,29 @@
 #include "stitch/runtime/vectors.h"
 
 namespace stitch {
-template <class G>
+template <class Shape>
 struct OddTile {
   static constexpr int pixels = 16, warps = 4, threads = warps * 32;
-  static constexpr int most_filter_tiles = 8;  // 32 sums a lane
+  static constexpr int most_filter_tiles = 8;  // 32 sums per lane
 
-  static constexpr int all_filter_tiles = (G::filters + 7) / 8;
+  static constexpr int all_filter_tiles = (Shape::filters + 7) / 8;
   static constexpr int slices = (all_filter_tiles + most_filter_tiles - 1) / most_filter_tiles;
   static constexpr int filter_tiles = (all_filter_tiles + slices - 1) / slices;
-  static constexpr int steps = (G::channels + 15) / 16;
+  static constexpr int steps = (Shape::channels + 15) / 16;
   static constexpr int rounds = (steps + 7) / 8;
-  static constexpr int held = (steps + rounds - 1) / rounds;  // steps whose loads are under way together
-  static constexpr int64_t units = (G::pixels + pixels - 1) / pixels;  // of a slice, a warp each
+  static constexpr int held = (steps + rounds - 1) / rounds;  // steps whose loads are in flight together
+  static constexpr int64_t units = (Shape::pixels + pixels - 1) / pixels;  // of a slice, one warp each
 
-  // Operands as lanes hold them: (slices, steps, filter tiles, lanes, 4).
+  // Operands in lane order: (slices, steps, filter tiles, lanes, 4).
   static constexpr int64_t packed = int64_t{slices} * steps * filter_tiles * 128;
 };
 
-template <class P, class G, class T>
+template <class Product, class Shape, class T>
 __global__ void __launch_bounds__(256)
-    pack_odd_kernel(const typename P::Left* __restrict__ weight, T* __restrict__ packed) {
+    pack_odd_kernel(const typename Product::Left* __restrict__ weight, T* __restrict__ packed) {
   wait_for_previous_kernel();
-  using Tile = OddTile<G>;
-  using Index = typename P::Index;
+  using Tile = OddTile<Shape>;
+  using Index = typename Product::Index;
   const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
   if (i >= Tile::packed) return;
   const int part = static_cast<int>(i / 2 % 2), lane = static_cast<int>(i / 4 % 32);  // as in MmaRight
@@ -51,19 +50,19 @@ __global__ void __launch_bounds__(256)
   const int filter =
                 (slice * Tile::filter_tiles + static_cast<int>(tile % Tile::filter_tiles)) * 8 + lane / 4,
             channel = step * 16 + part * 8 + lane % 4 * 2 + static_cast<int>(i % 2);
-  const bool inside = filter < G::filters && channel < G::channels;
-  packed[i] = inside
-                  ? T(static_cast<float>(
-                        weight[P::left(Index{0}, static_cast<Index>(filter), static_cast<Index>(channel))]))
-                  : T(0.0f);
+  const bool inside = filter < Shape::filters && channel < Shape::channels;
+  packed[i] =
+      inside ? T(static_cast<float>(
+                   weight[Product::left(Index{0}, static_cast<Index>(filter), static_cast<Index>(channel))]))
+             : T(0.0f);
 }
-template <class P, class G, class T>
-StitchStatus pack_odd(const typename P::Left* weight, T* packed, cudaStream_t stream) {
-  return launch("pack_odd", pack_odd_kernel<P, G, T>,
-                {static_cast<unsigned>(divide_up(OddTile<G>::packed, 256)), 256}, stream, weight, packed);
+template <class Product, class Shape, class T>
+StitchStatus pack_odd(const typename Product::Left* weight, T* packed, cudaStream_t stream) {
+  return launch("pack_odd", pack_odd_kernel<Product, Shape, T>,
+                {static_cast<unsigned>(divide_up(OddTile<Shape>::packed, 256)), 256}, stream, weight, packed);
 }
 
-// Two neighbouring channels of a pixel, of which the second may be past the last.
+// Two adjacent channels of a pixel; the second may be past the last.
 template <class T, bool pairs, class Stored>
 __device__ __forceinline__ uint32_t load_channels(const Stored* __restrict__ pixel, int channel,
                                                   int channels) {
@@ -77,14 +76,14 @@ __device__ __forceinline__ uint32_t load_channels(const Stored* __restrict__ pix
   }
 }
 
-// `pairs`: of channels and of filters lie at multiples of their size.
-template <class P, class G, class T, bool pairs, class Epilogue>
-__global__ void __launch_bounds__(OddTile<G>::threads)
-    odd_kernel(const typename P::Right* __restrict__ x, const T* __restrict__ packed,
-               typename P::Out* __restrict__ out, Epilogue epilogue) {
+// `pairs`: pairs of channels and filters are aligned.
+template <class Product, class Shape, class T, bool pairs, class Epilogue>
+__global__ void __launch_bounds__(OddTile<Shape>::threads)
+    odd_kernel(const typename Product::Right* __restrict__ x, const T* __restrict__ packed,
+               typename Product::Out* __restrict__ out, Epilogue epilogue) {
   wait_for_previous_kernel();
-  using Tile = OddTile<G>;
-  using Index = typename P::Index;
+  using Tile = OddTile<Shape>;
+  using Index = typename Product::Index;
   constexpr int filter_tiles = Tile::filter_tiles;
   const int lane = static_cast<int>(threadIdx.x % 32), row = lane / 4, pair = lane % 4;
   const int slice = static_cast<int>(blockIdx.x % Tile::slices);
@@ -92,9 +91,9 @@ __global__ void __launch_bounds__(OddTile<G>::threads)
       static_cast<int64_t>(blockIdx.x / Tile::slices) * Tile::warps + static_cast<int>(threadIdx.x / 32);
   if (unit >= Tile::units) return;
   const int64_t first = unit * Tile::pixels + row, second = first + 8;
-  // Rows past the last look at the last.
-  const auto* upper = x + (first < G::pixels ? first : G::pixels - 1) * G::channels;
-  const auto* lower = x + (second < G::pixels ? second : G::pixels - 1) * G::channels;
+  // Rows past the end repeat the last.
+  const auto* upper = x + (first < Shape::pixels ? first : Shape::pixels - 1) * Shape::channels;
+  const auto* lower = x + (second < Shape::pixels ? second : Shape::pixels - 1) * Shape::channels;
   const auto* weights = reinterpret_cast<const Pack<uint32_t, 2>*>(packed) +
                         int64_t{slice} * Tile::steps * filter_tiles * 32 + lane;
 
@@ -107,8 +106,8 @@ __global__ void __launch_bounds__(OddTile<G>::threads)
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int channel = (round * Tile::held + s) * 16 + half * 8 + pair * 2;
-        left[s].parts[2 * half] = load_channels<T, pairs>(upper, channel, G::channels);
-        left[s].parts[2 * half + 1] = load_channels<T, pairs>(lower, channel, G::channels);
+        left[s].parts[2 * half] = load_channels<T, pairs>(upper, channel, Shape::channels);
+        left[s].parts[2 * half + 1] = load_channels<T, pairs>(lower, channel, Shape::channels);
       }
 #pragma unroll
     for (int s = 0; s < Tile::held; ++s) {
@@ -129,40 +128,42 @@ __global__ void __launch_bounds__(OddTile<G>::threads)
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     const int64_t pixel = h == 0 ? first : second;
-    if (pixel >= G::pixels) break;
-    // Epilogues count as the graph does, channels first.
-    const int64_t sample = pixel / G::plane, within = pixel % G::plane;
+    if (pixel >= Shape::pixels) break;
+    // Epilogues use the graph's NCHW positions.
+    const int64_t sample = pixel / Shape::plane, within = pixel % Shape::plane;
 #pragma unroll
     for (int f = 0; f < filter_tiles; ++f) {
       const int filter = (slice * filter_tiles + f) * 8 + pair * 2;
-      Pack<typename P::Out, 2> made;
+      Pack<typename Product::Out, 2> made;
 #pragma unroll
       for (int e = 0; e < 2; ++e)
-        if (filter + e < G::filters)
-          made[e] = static_cast<typename P::Out>(
+        if (filter + e < Shape::filters)
+          made[e] = static_cast<typename Product::Out>(
               epilogue(sums[f][2 * h + e],
-                       static_cast<Index>((sample * G::filters + filter + e) * G::plane + within)));
-      auto* to = out + pixel * G::filters + filter;
+                       static_cast<Index>((sample * Shape::filters + filter + e) * Shape::plane + within)));
+      auto* to = out + pixel * Shape::filters + filter;
       if constexpr (pairs) {
-        if (filter < G::filters) *reinterpret_cast<Pack<typename P::Out, 2>*>(to) = made;
+        if (filter < Shape::filters) *reinterpret_cast<Pack<typename Product::Out, 2>*>(to) = made;
       } else {
-        if (filter < G::filters) to[0] = made[0];
-        if (filter + 1 < G::filters) to[1] = made[1];
+        if (filter < Shape::filters) to[0] = made[0];
+        if (filter + 1 < Shape::filters) to[1] = made[1];
       }
     }
   }
 }
 
-template <class P, class G, class T, class Epilogue>
-StitchStatus enqueue_odd(const char* name, const typename P::Right* x, const T* packed, typename P::Out* out,
-                         Epilogue epilogue, cudaStream_t stream) {
-  using Tile = OddTile<G>;
+template <class Product, class Shape, class T, class Epilogue>
+StitchStatus enqueue_odd(const char* name, const typename Product::Right* x, const T* packed,
+                         typename Product::Out* out, Epilogue epilogue, cudaStream_t stream) {
+  using Tile = OddTile<Shape>;
   const Geometry geometry{static_cast<unsigned>(divide_up(Tile::units, Tile::warps) * Tile::slices),
                           Tile::threads};
-  if constexpr (G::channels % 2 == 0 && G::filters % 2 == 0)
+  if constexpr (Shape::channels % 2 == 0 && Shape::filters % 2 == 0)
     if (is_aligned(x, 2 * sizeof(*x)) && is_aligned(out, 2 * sizeof(*out)))
-      return launch(name, odd_kernel<P, G, T, true, Epilogue>, geometry, stream, x, packed, out, epilogue);
-  return launch(name, odd_kernel<P, G, T, false, Epilogue>, geometry, stream, x, packed, out, epilogue);
+      return launch(name, odd_kernel<Product, Shape, T, true, Epilogue>, geometry, stream, x, packed, out,
+                    epilogue);
+  return launch(name, odd_kernel<Product, Shape, T, false, Epilogue>, geometry, stream, x, packed, out,
+                epilogue);
 }
 
 }  // namespace stitch

@@ -1,14 +1,13 @@
-// Convolutions over few channels at FP32's accuracy, on fp16 tensor cores. A block makes a tile of the
-// result: rows of 32 pixels by up to 64 filters. It reads the part of x under the tile once and keeps it in
-// shared memory, split: every four channels of a pixel lie together, 16 bytes of high and low parts. A step
-// of the product takes four such quads, each of some tap, and a lane's share of it is one quad: one load
-// brings a lane its high and low operand, wherever the tap points. So nothing is gathered twice, and the
-// depth is full however few channels there are.
+// Convolutions over few channels at FP32 accuracy on fp16 tensor cores. A block computes rows of 32 pixels by
+// up to 64 filters. It reads the part of x under the tile once and keeps it in shared memory, split: four
+// channels of a pixel together, 16 bytes of high and low parts (a quad). A step of the product takes four
+// quads of any taps, one per lane: one load brings a lane its high and low operand. So nothing is gathered
+// twice, and the depth is full however few channels there are.
 //   2048 w · x = (2048 w_high) · x_high + w_high · (2048 x_low) + (2048 w_low) · x_high
-// with w / 64 and x / 16 each the sum of two fp16 numbers: all terms meet in one FP32 sum. Weights up to 2047
-// and x up to a million fit. Not `exact`: the first of the three products alone, with TF32's accuracy.
-// Infinities and NaN of x stand in the low part alone, which meets w_high and nothing else: w_low may have
-// the other sign, and infinity less infinity is NaN.
+// with w / 64 and x / 16 each the sum of two fp16 numbers: all terms are added in one FP32 sum. Weights up to
+// 2047 and x up to a million fit. Not `exact`: only the first of the three products, with TF32's accuracy.
+// Infinities and NaN of x go only into the low part, which is multiplied by w_high alone: w_low may have the
+// other sign, and infinity minus infinity is NaN.
 //   struct ConvHalo {  // conv (128, 64, 126, 126) = x (128, 8, 128, 128) * weight (64, 8, 3, 3)
 //     static constexpr int samples = 128, channels = 8, filters = 64;
 //     static constexpr int size_in_z = 1, size_out_z = 1, kernel_z = 1;
@@ -24,39 +23,43 @@
 #include "stitch/runtime/vectors.h"
 
 namespace stitch {
-// G's tiles. Filters are taken in slices of at most 64.
-template <class G>
+// Tile sizes of Shape. Filters are taken in slices of at most 64.
+template <class Shape>
 struct HaloTile {
   static constexpr int threads = 256, warps = threads / 32, width = 32;
   static constexpr int round_up(int count, int by) { return (count + by - 1) / by * by; }
 
-  static constexpr int slices = (G::filters + 63) / 64;
-  static constexpr int filter_tiles = ((G::filters + slices - 1) / slices + 15) / 16;
+  static constexpr int slices = (Shape::filters + 63) / 64;
+  static constexpr int filter_tiles = ((Shape::filters + slices - 1) / slices + 15) / 16;
   static constexpr int slice = filter_tiles * 16;
-  static constexpr int rows_each = filter_tiles <= 2 ? 2 : 1;  // of 32 pixels, a warp's
+  static constexpr int rows_each = filter_tiles <= 2 ? 2 : 1;  // of 32 pixels, per warp
   static constexpr int rows = warps * rows_each;
-  static constexpr int size_z = G::size_out_z > 1 ? 2 : 1, size_y = rows / size_z, size_x = width;
+  static constexpr int size_z = Shape::size_out_z > 1 ? 2 : 1, size_y = rows / size_z, size_x = width;
 
-  static constexpr int quads = (G::channels + 3) / 4, taps = G::kernel_z * G::kernel_y * G::kernel_x;
+  static constexpr int quads = (Shape::channels + 3) / 4,
+                       taps = Shape::kernel_z * Shape::kernel_y * Shape::kernel_x;
   static constexpr int steps = (taps * quads + 3) / 4;
 
-  static constexpr int halo_z = (size_z - 1) * G::stride_z + (G::kernel_z - 1) * G::dilation_z + 1;
-  static constexpr int halo_y = (size_y - 1) * G::stride_y + (G::kernel_y - 1) * G::dilation_y + 1;
-  static constexpr int halo_x = (size_x - 1) * G::stride_x + (G::kernel_x - 1) * G::dilation_x + 1;
+  static constexpr int halo_z =
+      (size_z - 1) * Shape::stride_z + (Shape::kernel_z - 1) * Shape::dilation_z + 1;
+  static constexpr int halo_y =
+      (size_y - 1) * Shape::stride_y + (Shape::kernel_y - 1) * Shape::dilation_y + 1;
+  static constexpr int halo_x =
+      (size_x - 1) * Shape::stride_x + (Shape::kernel_x - 1) * Shape::dilation_x + 1;
   static constexpr int pixels = halo_z * halo_y * halo_x;
-  static constexpr int pitch = round_up(halo_x + 4, 8) - 4;  // rows that follow each other: different banks
+  static constexpr int pitch = round_up(halo_x + 4, 8) - 4;  // consecutive rows in different banks
   static constexpr int plane = halo_y * pitch;
 
-  static constexpr int tiles_z = (G::size_out_z + size_z - 1) / size_z;
-  static constexpr int tiles_y = (G::size_out_y + size_y - 1) / size_y;
-  static constexpr int tiles_x = (G::size_out_x + size_x - 1) / size_x;
-  static constexpr int64_t blocks = int64_t{G::samples} * tiles_z * tiles_y * tiles_x;
+  static constexpr int tiles_z = (Shape::size_out_z + size_z - 1) / size_z;
+  static constexpr int tiles_y = (Shape::size_out_y + size_y - 1) / size_y;
+  static constexpr int tiles_x = (Shape::size_out_x + size_x - 1) / size_x;
+  static constexpr int64_t blocks = int64_t{Shape::samples} * tiles_z * tiles_y * tiles_x;
 
   static constexpr int stage_pitch = width + 8;  // of floats: pairs of four rows in different banks
   static constexpr int halo_bytes = halo_z * plane * quads * 16, offset_bytes = round_up(steps * 16, 128);
   static constexpr int shared_bytes = halo_bytes + offset_bytes + warps * 16 * stage_pitch * 4;
 
-  // Operands as lanes hold them: (slices, steps, filter tiles, high and low, lanes, 8).
+  // Operands in lane order: (slices, steps, filter tiles, high and low, lanes, 8).
   static constexpr int64_t packed = int64_t{slices} * steps * filter_tiles * 2 * 32 * 8;
 };
 namespace halo_scale {
@@ -68,15 +71,15 @@ __device__ __forceinline__ uint32_t scaled_pair(uint32_t pair, float scale) {
   return *reinterpret_cast<const uint32_t*>(&scaled);
 }
 
-template <class P, class G>
+template <class Product, class Shape>
 __global__ void __launch_bounds__(256)
-    pack_split_halo_kernel(const typename P::Left* __restrict__ weight, __half* __restrict__ packed) {
+    pack_split_halo_kernel(const typename Product::Left* __restrict__ weight, __half* __restrict__ packed) {
   wait_for_previous_kernel();
-  using Tile = HaloTile<G>;
-  using Index = typename P::Index;
+  using Tile = HaloTile<Shape>;
+  using Index = typename Product::Index;
   const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
   if (i >= Tile::packed) return;
-  const int beside = static_cast<int>(i % 2), part = static_cast<int>(i / 2 % 4);  // as in MmaLeft
+  const int element = static_cast<int>(i % 2), part = static_cast<int>(i / 2 % 4);  // as in MmaLeft
   const int lane = static_cast<int>(i / 8 % 32);
   const bool low = i / 256 % 2;
   const int64_t tile = i / 512;
@@ -85,42 +88,44 @@ __global__ void __launch_bounds__(256)
       (tile / Tile::filter_tiles / Tile::steps * Tile::filter_tiles + tile % Tile::filter_tiles) * 16 +
       lane / 4 + part % 2 * 8;
   const int quad = step * 4 + lane % 4, tap = quad / Tile::quads;
-  const int channel = quad % Tile::quads * 4 + part / 2 * 2 + beside;
+  const int channel = quad % Tile::quads * 4 + part / 2 * 2 + element;
   float value = 0.0f;
-  if (row < G::filters && tap < Tile::taps && channel < G::channels) {
-    const int k = P::right_by_depth ? tap * G::channels + channel : channel * Tile::taps + tap;
-    value = static_cast<float>(weight[P::left(0, static_cast<Index>(row), static_cast<Index>(k))]);
+  if (row < Shape::filters && tap < Tile::taps && channel < Shape::channels) {
+    const int k = Product::right_by_depth ? tap * Shape::channels + channel : channel * Tile::taps + tap;
+    value = static_cast<float>(weight[Product::left(0, static_cast<Index>(row), static_cast<Index>(k))]);
   }
   value *= halo_scale::weight;
   const float high = __half2float(__float2half(value));
   packed[i] = __float2half((low ? value - high : high) * halo_scale::low);
 }
-template <class P, class G>
-StitchStatus pack_split_halo(const typename P::Left* weight, __half* packed, cudaStream_t stream) {
-  return launch("pack_split_halo", pack_split_halo_kernel<P, G>,
-                {static_cast<unsigned>(divide_up(HaloTile<G>::packed, 256)), 256}, stream, weight, packed);
+template <class Product, class Shape>
+StitchStatus pack_split_halo(const typename Product::Left* weight, __half* packed, cudaStream_t stream) {
+  return launch("pack_split_halo", pack_split_halo_kernel<Product, Shape>,
+                {static_cast<unsigned>(divide_up(HaloTile<Shape>::packed, 256)), 256}, stream, weight,
+                packed);
 }
 
 // Reads the part of x under the tile at `corner` of a sample and splits it: [pixel][quad] of 16 bytes.
-template <class G, bool exact, class Element>
+template <class Shape, bool exact, class Element>
 __device__ __forceinline__ void load_halo(const Element* __restrict__ from,
                                           Pack<uint32_t, 4>* __restrict__ halo, int3 corner) {
-  using Tile = HaloTile<G>;
+  using Tile = HaloTile<Shape>;
 #pragma unroll 2
   for (int i = static_cast<int>(threadIdx.x); i < Tile::pixels; i += Tile::threads) {
     const int at_z = i / (Tile::halo_y * Tile::halo_x), at_y = i / Tile::halo_x % Tile::halo_y,
               at_x = i % Tile::halo_x;
-    const int z = corner.z * G::stride_z - G::padding_z + at_z,
-              y = corner.y * G::stride_y - G::padding_y + at_y,
-              x = corner.x * G::stride_x - G::padding_x + at_x;
+    const int z = corner.z * Shape::stride_z - Shape::padding_z + at_z,
+              y = corner.y * Shape::stride_y - Shape::padding_y + at_y,
+              x = corner.x * Shape::stride_x - Shape::padding_x + at_x;
     const bool inside =
-        z >= 0 && z < G::size_in_z && y >= 0 && y < G::size_in_y && x >= 0 && x < G::size_in_x;
-    const Element* own = from + (z * G::x_stride_z + y * G::x_stride_y + x * G::x_stride_x);
+        z >= 0 && z < Shape::size_in_z && y >= 0 && y < Shape::size_in_y && x >= 0 && x < Shape::size_in_x;
+    const Element* own = from + (z * Shape::x_stride_z + y * Shape::x_stride_y + x * Shape::x_stride_x);
     float values[Tile::quads * 4];
 #pragma unroll
     for (int c = 0; c < Tile::quads * 4; ++c)
-      values[c] =
-          c < G::channels && inside ? static_cast<float>(own[c * G::x_stride_channel]) * halo_scale::x : 0.0f;
+      values[c] = c < Shape::channels && inside
+                      ? static_cast<float>(own[c * Shape::x_stride_channel]) * halo_scale::x
+                      : 0.0f;
     Pack<uint32_t, 4>* to = halo + (at_z * Tile::plane + at_y * Tile::pitch + at_x) * Tile::quads;
 #pragma unroll
     for (int q = 0; q < Tile::quads; ++q) {
@@ -147,13 +152,13 @@ __device__ __forceinline__ void load_halo(const Element* __restrict__ from,
   }
 }
 
-template <class P, class G, bool exact, class Epilogue>
-__global__ void __launch_bounds__(HaloTile<G>::threads, 2)
-    conv_split_halo_kernel(const typename P::Right* __restrict__ x, const __half* __restrict__ packed,
-                           typename P::Out* __restrict__ out, Epilogue epilogue) {
+template <class Product, class Shape, bool exact, class Epilogue>
+__global__ void __launch_bounds__(HaloTile<Shape>::threads, 2)
+    conv_split_halo_kernel(const typename Product::Right* __restrict__ x, const __half* __restrict__ packed,
+                           typename Product::Out* __restrict__ out, Epilogue epilogue) {
   wait_for_previous_kernel();
-  using Tile = HaloTile<G>;
-  using Index = typename P::Index;
+  using Tile = HaloTile<Shape>;
+  using Index = typename Product::Index;
   using Quad = Pack<uint32_t, 4>;
   constexpr int filter_tiles = Tile::filter_tiles, pixel_tiles = Tile::rows_each * 4;
   extern __shared__ __align__(128) char halo_shared[];
@@ -172,22 +177,23 @@ __global__ void __launch_bounds__(HaloTile<G>::threads, 2)
             slice = static_cast<int>(blockIdx.y);
 
   for (int q = thread; q < Tile::steps * 4; q += Tile::threads) {
-    const int tap = q / Tile::quads, tap_x = tap % G::kernel_x, tap_y = tap / G::kernel_x % G::kernel_y,
-              tap_z = tap / (G::kernel_x * G::kernel_y);
-    const int pixel =
-        tap_z * G::dilation_z * Tile::plane + tap_y * G::dilation_y * Tile::pitch + tap_x * G::dilation_x;
+    const int tap = q / Tile::quads, tap_x = tap % Shape::kernel_x,
+              tap_y = tap / Shape::kernel_x % Shape::kernel_y,
+              tap_z = tap / (Shape::kernel_x * Shape::kernel_y);
+    const int pixel = tap_z * Shape::dilation_z * Tile::plane + tap_y * Shape::dilation_y * Tile::pitch +
+                      tap_x * Shape::dilation_x;
     offsets[q] = tap < Tile::taps ? pixel * Tile::quads + q % Tile::quads : -1;
   }
-  load_halo<G, exact>(x + (G::x_offset + sample * G::x_stride_sample), halo, corner);
+  load_halo<Shape, exact>(x + (Shape::x_offset + sample * Shape::x_stride_sample), halo, corner);
   __syncthreads();
 
-  // A warp's rows of pixels; where each starts in the halo.
+  // A warp's rows of pixels: their starts in the halo.
   const Quad* starts[Tile::rows_each];
 #pragma unroll
   for (int r = 0; r < Tile::rows_each; ++r) {
     const int row = warp * Tile::rows_each + r;
-    starts[r] = halo + (row / Tile::size_y * G::stride_z * Tile::plane +
-                        row % Tile::size_y * G::stride_y * Tile::pitch + group * G::stride_x) *
+    starts[r] = halo + (row / Tile::size_y * Shape::stride_z * Tile::plane +
+                        row % Tile::size_y * Shape::stride_y * Tile::pitch + group * Shape::stride_x) *
                            Tile::quads;
   }
   const Quad* weights =
@@ -201,10 +207,10 @@ __global__ void __launch_bounds__(HaloTile<G>::threads, 2)
     MmaRight high[pixel_tiles], low[pixel_tiles];
 #pragma unroll
     for (int t = 0; t < pixel_tiles; ++t) {
-      // Beyond the last tap weights are 0, which an infinity would make NaN.
+      // Past the last tap weights are 0, which would make NaN of an infinity.
       Quad quad = {};
       if (!ragged || step + 1 < Tile::steps || offset >= 0)
-        quad = starts[t / 4][offset + t % 4 * 8 * G::stride_x * Tile::quads];
+        quad = starts[t / 4][offset + t % 4 * 8 * Shape::stride_x * Tile::quads];
       high[t] = {{quad[0], quad[1]}};
       low[t] = {{quad[2], quad[3]}};
     }
@@ -226,20 +232,21 @@ __global__ void __launch_bounds__(HaloTile<G>::threads, 2)
     }
   }
 
-  // Through shared memory, 16 filters of a row at a time, so that a warp stores neighbours: 32 pixels of a
-  // filter, or 16 filters of two pixels where filters lie beside each other.
-  constexpr bool full = G::filters % 16 == 0, last = G::out_stride_x != 1 && G::out_stride_channel == 1;
-  constexpr Index positions = Index{G::size_out_z} * G::size_out_y * G::size_out_x;
-  constexpr int together = 8;  // what epilogues read arrives at the same time
+  // Through shared memory, 16 filters of a row at a time, for coalesced stores: 32 pixels of a filter, or 16
+  // filters of two pixels if filters are contiguous.
+  constexpr bool full = Shape::filters % 16 == 0,
+                 last = Shape::out_stride_x != 1 && Shape::out_stride_channel == 1;
+  constexpr Index positions = Index{Shape::size_out_z} * Shape::size_out_y * Shape::size_out_x;
+  constexpr int together = 8;  // the epilogue's loads are issued together
 #pragma unroll
   for (int r = 0; r < Tile::rows_each; ++r) {
     const int row = warp * Tile::rows_each + r;
     const int out_z = corner.z + row / Tile::size_y, out_y = corner.y + row % Tile::size_y;
-    if (out_z >= G::size_out_z || out_y >= G::size_out_y) continue;
+    if (out_z >= Shape::size_out_z || out_y >= Shape::size_out_y) continue;
 #pragma unroll
     for (int f = 0; f < filter_tiles; ++f) {
       const int first = slice * Tile::slice + f * 16;
-      if (first >= G::filters) continue;
+      if (first >= Shape::filters) continue;
       __syncwarp();
 #pragma unroll
       for (int t = 0; t < 4; ++t) {
@@ -249,13 +256,13 @@ __global__ void __launch_bounds__(HaloTile<G>::threads, 2)
         *reinterpret_cast<Pack<float, 2>*>(to + 8 * Tile::stage_pitch) = {{sum[2], sum[3]}};
       }
       __syncwarp();
-      const int filters_there = full ? 16 : min(16, G::filters - first);
-      const int pixels_there = G::size_out_x - corner.x;
-      const Index position = (Index{sample} * G::filters + first) * positions +
-                             (Index{out_z} * G::size_out_y + out_y) * G::size_out_x + corner.x;
-      typename P::Out* to =
-          out + (G::out_offset + sample * G::out_stride_sample + first * G::out_stride_channel +
-                 out_z * G::out_stride_z + out_y * G::out_stride_y + corner.x * G::out_stride_x);
+      const int filters_there = full ? 16 : min(16, Shape::filters - first);
+      const int pixels_there = Shape::size_out_x - corner.x;
+      const Index position = (Index{sample} * Shape::filters + first) * positions +
+                             (Index{out_z} * Shape::size_out_y + out_y) * Shape::size_out_x + corner.x;
+      typename Product::Out* to =
+          out + (Shape::out_offset + sample * Shape::out_stride_sample + first * Shape::out_stride_channel +
+                 out_z * Shape::out_stride_z + out_y * Shape::out_stride_y + corner.x * Shape::out_stride_x);
       if (!last && lane >= pixels_there) continue;
 #pragma unroll
       for (int begin = 0; begin < 16; begin += together) {
@@ -271,18 +278,18 @@ __global__ void __launch_bounds__(HaloTile<G>::threads, 2)
         for (int i = 0; i < together; ++i) {
           const int filter = last ? lane % 16 : begin + i, pixel = last ? (begin + i) * 2 + lane / 16 : lane;
           if ((full || filter < filters_there) && (!last || pixel < pixels_there))
-            to[filter * G::out_stride_channel + pixel * G::out_stride_x] =
-                static_cast<typename P::Out>(values[i]);
+            to[filter * Shape::out_stride_channel + pixel * Shape::out_stride_x] =
+                static_cast<typename Product::Out>(values[i]);
         }
       }
     }
   }
 }
-template <class P, class G, bool exact, class Epilogue>
-StitchStatus enqueue_conv_split_halo(const char* name, const typename P::Right* x, const __half* packed,
-                                     typename P::Out* out, Epilogue epilogue, cudaStream_t stream) {
-  using Tile = HaloTile<G>;
-  return launch(name, conv_split_halo_kernel<P, G, exact, Epilogue>,
+template <class Product, class Shape, bool exact, class Epilogue>
+StitchStatus enqueue_conv_split_halo(const char* name, const typename Product::Right* x, const __half* packed,
+                                     typename Product::Out* out, Epilogue epilogue, cudaStream_t stream) {
+  using Tile = HaloTile<Shape>;
+  return launch(name, conv_split_halo_kernel<Product, Shape, exact, Epilogue>,
                 {dim3(static_cast<unsigned>(Tile::blocks), static_cast<unsigned>(Tile::slices)),
                  Tile::threads, Tile::shared_bytes},
                 stream, x, packed, out, epilogue);

@@ -1,6 +1,6 @@
-// Columns that the blocks of a cluster share: each block holds a part of every column in its registers, and
-// what the parts come to goes from block to block through shared memory. One read and one write for columns
-// that no block could hold, and nothing in device memory to wait for. Joined in a fixed order.
+// Columns shared by the blocks of a cluster: each block holds a part of every column in registers, and
+// partial results are exchanged through distributed shared memory. One read and one write for columns too
+// large for one block, without flags in device memory. Combined in a fixed order.
 #pragma once
 
 #include "stitch/kernels/loops_reduce.h"
@@ -8,7 +8,7 @@
 
 namespace stitch {
 #if STITCH_EMULATED
-// Clusters run one after the other there, each block on a thread of its own: where the blocks' memory is.
+// Emulated clusters run one after the other, each block on its own thread: the blocks' memory.
 inline void* cluster_memory[16];
 __device__ inline int block_of_cluster() { return static_cast<int>(stitch_emulated::block_of_cluster()); }
 __device__ inline void arrive_at_cluster() {}
@@ -27,11 +27,11 @@ __device__ __forceinline__ void wait_for_cluster() {
 }
 #endif
 
-// Writes `value` to where `to` lies in the shared memory of another block.
+// Writes `value` to the location of `to` in another block's shared memory.
 template <class T>
 __device__ __forceinline__ void store_in_cluster(T* to, int block, const T& value) {
 #if STITCH_EMULATED
-  // `to` counts from what the blocks said their memory is.
+  // `to` is relative to the registered memory of its block.
   *reinterpret_cast<T*>(
       static_cast<char*>(cluster_memory[block]) +
       (reinterpret_cast<char*>(to) - static_cast<char*>(cluster_memory[block_of_cluster()]))) = value;
@@ -49,9 +49,9 @@ __device__ __forceinline__ void store_in_cluster(T* to, int block, const T& valu
 #endif
 }
 
-// Thread t stands in column t % columns; `depth` threads of each of `blocks` blocks share a column. Every
-// thread gets the same bits. `turn`: the number of this reduction in the kernel, from 0 on; before the first,
-// each thread arrives at the cluster once, so that all its blocks run when their memory is written.
+// Thread t is in column t % columns; `depth` threads of each of `blocks` blocks share a column. Every thread
+// gets the same bits. `turn`: the index of this reduction in the kernel; before the first, each thread
+// arrives at the cluster barrier once, so that all blocks run when their memory is written.
 template <int columns, int depth, int blocks, int turn, class T, class Combine>
 __device__ __forceinline__ T reduce_cluster(T value, Combine combine) {
   constexpr int threads = columns * depth, warps = threads / 32;
@@ -84,7 +84,7 @@ __device__ __forceinline__ T reduce_cluster(T value, Combine combine) {
   return all;
 }
 
-// Neighbouring blocks, `cluster` of them, start together.
+// Launches with clusters of `cluster` consecutive blocks.
 template <class... Parameters, class... Arguments>
 StitchStatus launch_cluster(const char* name, void (*kernel)(Parameters...), const Geometry& geometry,
                             int cluster, cudaStream_t stream, Arguments&&... arguments) {

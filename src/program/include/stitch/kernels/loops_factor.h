@@ -1,4 +1,4 @@
-// Matrices taken apart, one by a block of threads, in memory that the block alone uses. Row-major.
+// Matrix factorisations, one matrix per block, in memory used by that block alone. Row-major.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,8 +8,8 @@
 
 namespace stitch {
 
-// The factors of a (n, n) in its place, with partial pivoting: row pivots[k] was swapped with row k, and
-// rows[i] is where row i came from.
+// LU factors of a (n, n) in place, with partial pivoting: row pivots[k] was swapped with row k, and rows[i]
+// is the origin of row i.
 template <class T>
 __device__ void lu_block(T* a, int64_t* pivots, int64_t* rows, int n) {
   const int lane = static_cast<int>(threadIdx.x), lanes = static_cast<int>(blockDim.x);
@@ -46,7 +46,7 @@ __device__ void lu_block(T* a, int64_t* pivots, int64_t* rows, int n) {
   __syncthreads();
 }
 
-// a (n, n) becomes L on and below its diagonal and 0 above; NaN where it is not positive definite.
+// a (n, n) becomes L, with 0 above its diagonal; NaN where it is not positive definite.
 template <class T>
 __device__ void cholesky_block(T* a, int n) {
   const int lane = static_cast<int>(threadIdx.x), lanes = static_cast<int>(blockDim.x);
@@ -69,14 +69,14 @@ __device__ void cholesky_block(T* a, int n) {
   __syncthreads();
 }
 
-// a (rows, columns) becomes R, q (rows, rows) the product of the reflections; v: a column of memory.
+// a (rows, columns) becomes R, q (rows, rows) the product of the reflections; v: memory for a column.
 template <class T>
 __device__ void qr_block(T* a, T* q, T* v, int rows, int columns) {
   const int lane = static_cast<int>(threadIdx.x), lanes = static_cast<int>(blockDim.x);
   for (int64_t e = lane; e < int64_t(rows) * rows; e += lanes) q[e] = e / rows == e % rows ? T(1) : T(0);
   for (int k = 0; k < rows && k < columns; ++k) {
     __syncthreads();
-    T below = T(0);  // every thread the same sum, in the same order
+    T below = T(0);  // the same sum in the same order in every thread
     for (int i = k + 1; i < rows; ++i) below = hypot(below, a[int64_t(i) * columns + k]);
     if (below == T(0)) continue;
     const T head = a[int64_t(k) * columns + k], size = hypot(head, below);
@@ -102,7 +102,7 @@ __device__ void qr_block(T* a, T* q, T* v, int rows, int columns) {
   __syncthreads();
 }
 
-// b (n, columns) becomes x with a x = b; a thread a column.
+// b (n, columns) becomes x with a x = b; one thread per column.
 template <class T>
 __device__ void triangular_block(const T* a, T* b, int n, int columns, bool upper, bool unit) {
   __syncthreads();

@@ -1,5 +1,5 @@
-// Several neighbouring elements at once. A vector of up to 16 bytes is one instruction when its address is a
-// multiple of its size, which the launcher finds out; otherwise its elements are moved one by one.
+// Vectorised loads and stores. A vector of up to 16 bytes is one instruction if its address is aligned, which
+// the launcher checks; otherwise its elements are moved one by one.
 #pragma once
 
 #include "stitch/runtime/vectors.h"

@@ -1,5 +1,5 @@
-// Pointwise functions at the accuracy of their type, float or double, as the graph defines them: NaN passes
-// through comparisons, integers wrap to the width they are stored with.
+// Pointwise functions at full accuracy in float or double, as the graph defines them: NaN propagates,
+// integers wrap to their stored width.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,7 +8,7 @@
 #include <cstdint>
 
 namespace stitch {
-// The standard functions of either type, under the name of the double one.
+// The standard functions, under the double's name for both types.
 #define STITCH_OF_BOTH(name)                                                 \
   __device__ __forceinline__ float name##_of(float x) { return name##f(x); } \
   __device__ __forceinline__ double name##_of(double x) { return name(x); }
@@ -36,7 +36,7 @@ template <class T>
 __device__ __forceinline__ bool has_sign_bit(T x) {
   return signbit(x) != 0;
 }
-// Written so that NaN passes: every comparison with it is false.
+// Written so that NaN propagates: every comparison with it is false.
 template <class T>
 __device__ __forceinline__ T relu(T x) {
   return x <= T(0) ? T(0) : x;
@@ -54,7 +54,7 @@ template <class T>
 __device__ __forceinline__ T maximum(T a, T b) {
   return a >= b ? a : b;
 }
-// NaN wins; of -0 and 0, 0 is the larger one.
+// NaN propagates; 0 is larger than -0.
 __device__ __forceinline__ double minimum(double a, double b) {
   if (a == b) return signbit(a) ? a : b;
   return a != a || a < b ? a : b;
@@ -71,7 +71,7 @@ __device__ __forceinline__ float maximum(float a, float b) {
   return static_cast<float>(maximum(static_cast<double>(a), static_cast<double>(b)));
 }
 #else
-// The same in one instruction.
+// In one instruction.
 __device__ __forceinline__ float minimum(float a, float b) {
   float out;
   asm("min.NaN.f32 %0, %1, %2;" : "=f"(out) : "f"(a), "f"(b));
@@ -90,8 +90,8 @@ __device__ __forceinline__ double clamp(double x, double low, double high) {
   return minimum(maximum(x, low), high);
 }
 
-// Quotients by numbers of at least 1, as 1 + e^x is: within 2 units of the last place, in a quarter of the
-// instructions of an exact division.
+// Division by numbers of at least 1, such as 1 + e^x: within 2 ulp, in a quarter of the instructions of an
+// exact division.
 __device__ __forceinline__ float share_of(float x, float whole) { return __fdividef(x, whole); }
 __device__ __forceinline__ double share_of(double x, double whole) { return x / whole; }
 
@@ -103,9 +103,9 @@ template <class T>
 __device__ __forceinline__ T silu(T x) {
   return share_of(x, T(1) + exp_of(-x));
 }
-// erfc keeps what 1 + erf loses for large negative x.
+// erfc avoids the cancellation of 1 + erf for large negative x.
 __device__ __forceinline__ double gelu(double x) { return 0.5 * x * erfc(x * -0.70710678118654752440); }
-// In float erfc alone would take longer than memory; what is lost is a rounding of x.
+// In float erfc alone would take longer than the memory traffic; the loss is one rounding of x.
 __device__ __forceinline__ float gelu(float x) {
   float half = 0.5f * x;
   return half + half * erff(x * 0.70710678118654752440f);
@@ -114,14 +114,14 @@ template <class T>
 __device__ __forceinline__ T gelu_tanh(T x) {
   return T(0.5) * x * (T(1) + tanh_of(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x)));
 }
-// x tanh(log(1 + n)) with n = e^x is x (n^2 + 2n) / (n^2 + 2n + 2): one exponential, no cancellation, and x
+// x tanh(log(1 + n)) with n = e^x is x (n^2 + 2n) / (n^2 + 2n + 2): one exponential, no cancellation; x
 // itself from 20 on.
 template <class T>
 __device__ __forceinline__ T mish(T x) {
   T n = exp_of(x < T(20) ? x : T(20)), m = n * (n + T(2));
   return x * share_of(m, m + T(2));
 }
-// log(1 + e) for 0 <= e <= 1. In float by 2 artanh(e / (2 + e)): a short series, exact to the last places.
+// log(1 + e) for 0 <= e <= 1. In float 2 artanh(e / (2 + e)) by a short series, exact to the last digits.
 __device__ __forceinline__ double log_of_one_and(double e) { return log1p(e); }
 __device__ __forceinline__ float log_of_one_and(float e) {
   float s = share_of(e, 2.0f + e), square = s * s;
@@ -153,7 +153,7 @@ __device__ __forceinline__ T hardswish(T x) {
   return x * clamp(x + T(3), T(0), T(6)) * T(1.0 / 6);
 }
 
-// Rounded down, exact where the quotient is.
+// Rounded down; exact if the quotient is.
 template <class T>
 __device__ __forceinline__ T floor_divide(T a, T b) {
   if (b == T(0)) return a / b;
@@ -163,7 +163,7 @@ __device__ __forceinline__ T floor_divide(T a, T b) {
   T rounded = floor_of(quotient);
   return quotient - rounded > T(0.5) ? rounded + T(1) : rounded;
 }
-// With the sign of b, as Python's %.
+// With the sign of b, like Python's %.
 template <class T>
 __device__ __forceinline__ T remainder(T a, T b) {
   T rest = fmod_of(a, b);
@@ -177,7 +177,7 @@ __device__ __forceinline__ T digamma(T given) {
   if (x == 0) return static_cast<T>(-1 / x);
   if (x < 0) {
     double part = x - trunc(x);
-    if (part != part || part == 0) return static_cast<T>(NAN);  // infinite, or a whole number
+    if (part != part || part == 0) return static_cast<T>(NAN);  // infinite or integer
     sum = -3.14159265358979323846 / tan(3.14159265358979323846 * part);
     x = 1 - x;
   }
@@ -192,7 +192,7 @@ __device__ __forceinline__ T digamma(T given) {
   return static_cast<T>(sum + log(x) - 0.5 / x - series * square);
 }
 
-// Integers, in 64 bits and then wrapped to S. Unsigned, because there overflow wraps.
+// Integers, in 64 bits and then wrapped to S; unsigned, so that overflow wraps.
 template <class S>
 __device__ __forceinline__ S wrapped(int64_t x) {
   return static_cast<S>(x);
@@ -231,7 +231,7 @@ __device__ __forceinline__ int64_t integer_power(int64_t base, int64_t exponent)
     if (exponent & 1) result *= square;
   return static_cast<int64_t>(result);
 }
-// What a shift by more than the width leaves is what one bit at a time would leave.
+// Shifts by more than the width give the result of shifting bit by bit.
 template <class S>
 __device__ __forceinline__ S shifted_left(int64_t a, int64_t b) {
   return b < 0 || b >= static_cast<int64_t>(8 * sizeof(S)) ? S(0)
@@ -242,7 +242,7 @@ __device__ __forceinline__ S shifted_right(int64_t a, int64_t b) {
   return static_cast<S>(a >> (b < 0 || b >= static_cast<int64_t>(8 * sizeof(S)) ? 63 : b));
 }
 
-// An index out of range ends the kernel with an error, as PyTorch's device asserts do: nothing is read there.
+// An index out of range traps, as PyTorch's device asserts do; nothing is read.
 __device__ __forceinline__ int64_t checked_index(int64_t index, int64_t size) {
   if (index < 0 || index >= size) __trap();
   return index;
@@ -250,7 +250,8 @@ __device__ __forceinline__ int64_t checked_index(int64_t index, int64_t size) {
 __device__ __forceinline__ int64_t index_from_start(int64_t index, int64_t size) {
   return checked_index(index < 0 ? index + size : index, size);
 }
-// The same for loops whose loads must not wait for a branch: an index out of range is noted, and is 0.
+// The same without a branch, for loops whose loads must not wait: an index out of range is noted and becomes
+// 0.
 __device__ __forceinline__ int64_t index_or_note(int64_t index, int64_t size, bool& outside) {
   const bool inside = index >= 0 && index < size;
   outside = outside || !inside;
@@ -260,7 +261,7 @@ __device__ __forceinline__ int64_t index_from_start_or_note(int64_t index, int64
   return index_or_note(index < 0 ? index + size : index, size, outside);
 }
 
-// Towards zero; NaN is 0, 64 and 32 bits saturate, narrower ones wrap.
+// Truncates; NaN becomes 0, 64 and 32 bits saturate, narrower types wrap.
 template <class S, class T>
 __device__ __forceinline__ S to_integer(T x) {
   if (x != x) return 0;

@@ -1,5 +1,5 @@
-// Random numbers as the graph defines them: Philox 4x32-10, a pure function of the seed, the op's stream and
-// the element's row-major number, so that every program draws the very same ones.
+// Random numbers as the graph defines them: Philox 4x32-10 of the seed, the op's stream and the element's
+// row-major index, so that every program draws the same ones.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -45,7 +45,7 @@ __device__ __forceinline__ float random_uniform(float low, float span, RandomBit
 __device__ __forceinline__ double random_uniform(double low, double span, RandomBits bits) {
   return low + span * uniform53(bits.a);
 }
-// Box-Muller. 1 - u is exact, and cospi keeps what a rounded 2 pi would lose.
+// Box-Muller. 1 - u is exact, and cospi avoids a rounded 2 pi.
 __device__ __forceinline__ float random_normal(float mean, float deviation, RandomBits bits) {
   return mean + deviation * sqrtf(-2.0f * logf(1.0f - uniform24(bits.a))) * cospif(2.0f * uniform24(bits.b));
 }

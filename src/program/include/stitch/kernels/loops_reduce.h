@@ -1,5 +1,5 @@
-// Reductions of any small struct over the lanes that share a row: some lanes of a warp, a whole block, or the
-// threads of a block that stand in one column. Every one of those threads gets the result.
+// Reductions of any small struct over the threads that share a row: lanes of a warp, a whole block, or the
+// threads of one column. Every thread gets the result.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -22,13 +22,13 @@ struct Multiply {
     return a * b;
   }
 };
-struct Maximum {  // NaN wins
+struct Maximum {  // NaN propagates
   template <class T>
   __device__ __forceinline__ T operator()(T a, T b) const {
     return maximum(a, b);
   }
 };
-struct Minimum {  // NaN wins
+struct Minimum {  // NaN propagates
   template <class T>
   __device__ __forceinline__ T operator()(T a, T b) const {
     return minimum(a, b);
@@ -41,7 +41,7 @@ struct Merged {
   }
 };
 
-// The extreme and where it stands: the first of equals, and the first NaN before everything.
+// The extreme and its index: the first of equals; the first NaN takes precedence.
 template <class T, bool largest>
 struct Extreme {
   T value;
@@ -53,7 +53,7 @@ struct Extreme {
     if (value == other) return other_position < position;
     return largest ? other > value : other < value;
   }
-  // A thread meets its elements in order: of equals the first is there already.
+  // A thread sees its elements in order, so the first of equals is kept.
   __device__ __forceinline__ void add(T other, int64_t other_position) {
     bool wins = largest ? !(other <= value) && value == value : !(other >= value) && value == value;
     wins |= position == INT64_MAX;  // the first may be no better than the start
@@ -65,14 +65,14 @@ struct Extreme {
   }
 };
 
-// Sum of e^(x - largest) in one pass. `largest` starts at the lowest finite number: differences with it are
-// numbers even when every x is -inf.
+// Sum of e^(x - maximum) in one pass. The maximum starts at the lowest finite number, so that differences
+// aren't NaN even if every x is -inf.
 template <class T>
 struct ExpSum {
   T largest, sum;
 
   __device__ __forceinline__ static T share(T x, T most) { return x == most ? T(1) : exp_of(x - most); }
-  // Without a branch, so that loads can run ahead of it.
+  // Branch-free, so that loads can be issued ahead.
   __device__ __forceinline__ void add(T x) {
     bool grows = x > largest;
     T ratio = x == largest ? T(1) : exp_of(grows ? largest - x : x - largest);
@@ -85,7 +85,7 @@ struct ExpSum {
   }
 };
 
-// The same of a few numbers, in float: their sums lose no more than the numbers themselves.
+// Partial moments of a few numbers, in float: their sums lose no more than the numbers themselves.
 struct FewMoments {
   float sum, squares;
 
@@ -95,7 +95,7 @@ struct FewMoments {
   }
 };
 
-// Mean and variance in one pass: in double, where the difference of squares loses nothing that float has.
+// Mean and variance in one pass, in double: the difference of squares is exact enough for float.
 struct Moments {
   double sum, squares;
 
@@ -118,7 +118,7 @@ struct Moments {
   }
 };
 
-// A value of another lane, word by word.
+// Shuffles a value from another lane, word by word.
 template <class T>
 __device__ __forceinline__ T value_of_lane(const T& value, int lane_mask) {
   constexpr int words = (sizeof(T) + 3) / 4;
@@ -131,7 +131,7 @@ __device__ __forceinline__ T value_of_lane(const T& value, int lane_mask) {
   return other;
 }
 
-// Over groups of `lanes` neighbouring lanes, a power of two. All 32 lanes of the warp take part.
+// Over groups of `lanes` adjacent lanes, a power of two. All 32 lanes of the warp must call it.
 template <int lanes, class T, class Combine>
 __device__ __forceinline__ T reduce_lanes(T value, Combine combine) {
   static_assert(lanes >= 1 && lanes <= 32 && (lanes & (lanes - 1)) == 0, "a power of two");
@@ -148,7 +148,7 @@ __device__ __forceinline__ T reduce_block(T value, Combine combine) {
   value = reduce_lanes<32>(value, combine);
   if constexpr (warps > 1) {
     __shared__ T of_warp[warps];
-    __syncthreads();  // a reduction before this one may still read them
+    __syncthreads();  // an earlier reduction may still read them
     if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = value;
     __syncthreads();
     value = reduce_lanes<warps>(of_warp[threadIdx.x % warps], combine);
@@ -156,7 +156,7 @@ __device__ __forceinline__ T reduce_block(T value, Combine combine) {
   return value;
 }
 
-// Thread t of the block stands in column t % columns; `depth` threads share a column, a power of two.
+// Thread t of the block is in column t % columns; `depth` threads share a column, a power of two.
 template <int columns, int depth, class T, class Combine>
 __device__ __forceinline__ T reduce_columns(T value, Combine combine) {
   if constexpr (depth > 1) {
@@ -176,7 +176,7 @@ __device__ __forceinline__ T reduce_columns(T value, Combine combine) {
   return value;
 }
 
-// The same of several values a thread, which wait for each other once.
+// The same for several values per thread, with shared barriers.
 template <int columns, int depth, int width, class T, class Combine>
 __device__ __forceinline__ void reduce_columns_of(T (&values)[width], Combine combine) {
   static_assert(depth > 1, "threads that share a column");

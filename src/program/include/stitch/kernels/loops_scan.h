@@ -1,4 +1,4 @@
-// Running reductions along a row by all threads of a block, and what the graph's scans combine.
+// Block-wide scans along a row, and the operators of the graph's scans.
 #pragma once
 
 #include "stitch/kernels/loops_reduce.h"
@@ -11,7 +11,7 @@ struct LogAddExp {
   }
 };
 
-// The extreme so far and where it stands: of equals the latest; NaN beats everything before it.
+// The running extreme and its index: the latest of equals; NaN beats everything before it.
 template <class T, bool largest>
 struct Latest {
   T value;
@@ -36,8 +36,8 @@ __device__ __forceinline__ T value_of_lane_before(const T& value, int distance) 
   return other;
 }
 
-// Each thread gets what all threads before it have, combined in order, starting with `carry`; `carry` becomes
-// what all of them have. Every thread of the block takes part.
+// Exclusive scan over the block's threads, starting with `carry`, which becomes the total. Every thread of
+// the block must call it.
 template <int threads, class T, class Combine>
 __device__ __forceinline__ T scan_block(T value, T& carry, Combine combine) {
   constexpr int warps = threads / 32;
@@ -50,7 +50,7 @@ __device__ __forceinline__ T scan_block(T value, T& carry, Combine combine) {
     if (lane >= distance) value = combine(before, value);
   }
   T exclusive = value_of_lane_before(value, 1);
-  __syncthreads();  // the scan before this one may still be read
+  __syncthreads();  // the previous scan may still be read
   if (lane == 31) of_warp[warp] = value;
   __syncthreads();
   T start = carry;

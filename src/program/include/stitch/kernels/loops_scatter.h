@@ -1,13 +1,12 @@
-// Sources of a scatter, grouped by the row of the result that each one names: a list a row, in the order of
-// the sources, so that whoever adds them up in that order gives equal outputs for equal inputs. Counting and
-// placing are atomic; which list lies where is chance, what stands in it is not. Moves some 30 bytes a source
-// and 12 a row.
+// Groups the sources of a scatter by target row: a list per row in source order, so that summing in that
+// order is deterministic. Counting and placing use atomics; where a list lies varies, its contents don't.
+// Moves about 30 bytes per source and 12 per row.
 #pragma once
 
 #include "stitch/runtime/launch.h"
 
 namespace stitch {
-// targets (sources): the row that each names, -1: none. order: its turn among those that name the same row.
+// targets (sources): the row of each source, -1: none. order: its index among the sources of that row.
 template <int threads>
 __global__ void __launch_bounds__(threads)
     count_sources(const int* __restrict__ targets, int* __restrict__ counts, int* __restrict__ order,
@@ -17,14 +16,14 @@ __global__ void __launch_bounds__(threads)
   if (source < sources && targets[source] >= 0) order[source] = atomicAdd(counts + targets[source], 1);
 }
 
-// counts (rows + 1): the last is the first free place of all lists.
+// counts (rows + 1): the last is the number of places in use.
 template <int threads>
 __global__ void __launch_bounds__(threads)
     place_lists(int* __restrict__ counts, int* __restrict__ starts, int rows) {
   wait_for_previous_kernel();
   const int row = static_cast<int>(blockIdx.x * threads + threadIdx.x),
             lane = static_cast<int>(threadIdx.x % 32), count = row < rows ? counts[row] : 0;
-  int upto = count;  // of this warp's lists
+  int upto = count;  // inclusive scan over the warp's lists
 #pragma unroll
   for (int step = 1; step < 32; step *= 2) {
     const int before = __shfl_up_sync(0xffffffffu, upto, step);
@@ -45,8 +44,7 @@ __global__ void __launch_bounds__(threads)
   if (source < sources && targets[source] >= 0) placed[starts[targets[source]] + order[source]] = source;
 }
 
-// A warp a list: each source finds out how many of the list stand before it. Long lists are made again from
-// all targets.
+// One warp per list: each source counts the sources before it. Long lists are rebuilt from all targets.
 template <int threads>
 __global__ void __launch_bounds__(threads)
     order_lists(const int* __restrict__ targets, const int* __restrict__ placed,
@@ -71,7 +69,7 @@ __global__ void __launch_bounds__(threads)
       order[start + rank] = mine;
     }
   } else {
-    constexpr int at_once = 8;  // loads under way
+    constexpr int at_once = 8;  // loads in flight
     int found = 0;
     for (int first = lane; first - lane < sources && found < count; first += 32 * at_once) {
       int target[at_once];
@@ -87,8 +85,7 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-// Over the threads of a warp that went through a list together, 32 / parts lanes from each other; the same in
-// all of them.
+// Over the threads of a warp that share a list, 32 / parts lanes apart; all get the result.
 template <int parts, class T>
 __device__ __forceinline__ T sum_parts(T value) {
 #pragma unroll
@@ -96,7 +93,7 @@ __device__ __forceinline__ T sum_parts(T value) {
   return value;
 }
 
-// Of row r: counts[r] sources from order[starts[r]] on.
+// Row r has counts[r] sources, from order[starts[r]] on.
 inline StitchStatus group_sources(const int* targets, int* placed, int* counts, int* starts, int* order,
                                   int sources, int rows, cudaStream_t stream) {
   constexpr int threads = 256;

@@ -1,5 +1,5 @@
-// Sorting rows of (value, position) pairs by Batcher's bitonic network: in shared memory where a row fits, in
-// device memory step by step where it doesn't. The position decides between equals, which makes it stable.
+// Sorts rows of (value, position) pairs by Batcher's bitonic network: in shared memory if a row fits,
+// otherwise step by step in device memory. Ties are broken by position, so it is stable.
 #pragma once
 
 #include <climits>
@@ -11,10 +11,10 @@ namespace stitch {
 template <class T>
 struct SortItem {
   T value;
-  int position;  // INT_MAX: filled up to a power of two, behind everything
+  int position;  // INT_MAX: padding, sorted last
 };
 
-// NaN counts as larger than everything.
+// NaN is larger than everything.
 template <bool descending>
 struct SortsBefore {
   template <class T>
@@ -40,7 +40,7 @@ __device__ __forceinline__ void sort_pair(Item* items, int i, int distance, int 
   }
 }
 
-// `count` items in shared memory, a power of two. Every thread of the block takes part.
+// `count` items in shared memory, a power of two. Every thread of the block must call it.
 template <int threads, class Item, class Before>
 __device__ __forceinline__ void sort_block(Item* items, int count, Before before) {
   for (int run = 2; run <= count; run *= 2)

@@ -1,13 +1,13 @@
-// Rows that several blocks hold in their shared memory together: one read and one write for rows that no
-// block could hold. Blocks take numbers in the order in which they start, so that a team's blocks, neighbours
-// by number, all run before anyone waits for them in vain. Partial results are joined in a fixed order.
+// Rows held in the shared memory of several blocks (a team): one read and one write for rows too large for
+// one block. Blocks are numbered in the order in which they start, so that all blocks of a team, which are
+// consecutive, are running before one waits. Partial results are combined in a fixed order.
 #pragma once
 
 #include "stitch/kernels/loops_reduce.h"
 #include "stitch/runtime/launch.h"
 
 namespace stitch {
-// This block's number among those that started; `tickets` was 0 before the launch.
+// This block's number in starting order; `tickets` must be 0 before the launch.
 __device__ __forceinline__ int take_ticket(unsigned* tickets) {
   __shared__ unsigned mine;
   if (threadIdx.x == 0) mine = atomicAdd(tickets, 1u);
@@ -22,8 +22,8 @@ __device__ __forceinline__ T* shared_row(int64_t offset) {
   return reinterpret_cast<T*>(row_memory + offset);
 }
 
-// A value that another block waits for: each word lies beside one that says it is there, and both are written
-// at once. So nobody has to wait for memory to have arrived before he may say that it has. All 0 at first.
+// A value for another block. Data and ready flag are one 64-bit store, so no fence is needed between them.
+// Zeroed before the launch.
 template <class T>
 struct Awaited {
   static_assert(sizeof(T) % 4 == 0, "whole words");
@@ -53,7 +53,7 @@ struct Awaited {
   }
 };
 
-// Over all threads of the `team` blocks that share a row; `parts`: one a block. Every thread gets the same
+// Over all threads of the `team` blocks that share a row; `parts`: one per block. Every thread gets the same
 // bits.
 template <int threads, int team, class T, class Combine>
 __device__ __forceinline__ T reduce_team(T value, Combine combine, T identity, int part, Awaited<T>* parts) {
@@ -77,7 +77,7 @@ StitchStatus launch_team(const char* name, void (*kernel)(Parameters...), const 
                          cudaStream_t stream, Arguments&&... arguments) {
   STITCH_OK_OR_RETURN(ask_for_shared(kernel, geometry.shared_bytes));
 #if STITCH_EMULATED
-  // Blocks that wait for each other have to run at the same time.
+  // On the emulated GPU all blocks must be resident.
   (void)team;
   std::tuple<Parameters...> converted(std::forward<Arguments>(arguments)...);
   cudaError_t error = std::apply(

@@ -1,4 +1,4 @@
-// The same as loops_load.h, and numbers of half precision, whose headers take a compiler as long as the rest.
+// loops_load.h for half precision too, in a header of its own because its includes double the compile time.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -7,7 +7,7 @@
 #include "stitch/kernels/loops_load.h"
 
 namespace stitch {
-// Stored numbers as they are computed with, and back (rounded to nearest).
+// Conversion from storage to arithmetic types and back (round to nearest).
 __device__ __forceinline__ float widened(__half x) { return __half2float(x); }
 __device__ __forceinline__ float widened(__nv_bfloat16 x) { return __bfloat162float(x); }
 

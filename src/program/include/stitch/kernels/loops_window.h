@@ -1,12 +1,12 @@
-// Windows along a strip of elements that a warp holds in registers: element i * 32 + lane is held[i] of that
-// lane. Partial results of 1, 2, 4, ... taps are made from each other, shifted from lane to lane: as many
-// steps as the number of taps has bits, and no shared memory.
+// Sliding windows over a strip of elements that a warp holds in registers: element i * 32 + lane is held[i]
+// of that lane. Results of 1, 2, 4, ... taps are combined by shuffles: as many steps as the number of taps
+// has bits, without shared memory.
 #pragma once
 
 #include "stitch/kernels/loops_reduce.h"
 
 namespace stitch {
-// What lies `by` elements behind element i * 32 + lane; anything behind the strip's end.
+// The element `by` after element i * 32 + lane; undefined past the strip's end.
 template <int by, int held_count, class T>
 __device__ __forceinline__ T shifted(const T (&held)[held_count], int i) {
   constexpr int lanes = by % 32, registers = by / 32;
@@ -15,26 +15,26 @@ __device__ __forceinline__ T shifted(const T (&held)[held_count], int i) {
   if constexpr (lanes == 0) {
     return of(i + registers);
   } else {
-    // A lane gives what the one `lanes` before it asks for, which may be in the next register.
+    // A lane supplies the element for the one `lanes` before it, which may be in the next register.
     const T given = lane < lanes ? of(i + registers + 1) : of(i + registers);
     return __shfl_sync(0xffffffffu, given, (lane + lanes) % 32);
   }
 }
 
-// held[i] of each element becomes that of `taps` elements, `dilation` apart, from it on.
+// held[i] becomes the result over `taps` elements, `dilation` apart, starting at that element.
 template <int taps, int dilation, int done = 1, int held_count, class T, class Combine>
 __device__ __forceinline__ void take_windows(T (&held)[held_count], Combine combine) {
   if constexpr (2 * done <= taps) {
-    T odd[held_count];  // one of `done` taps more, where the number has that bit
+    T odd[held_count];  // combines `done` more taps, if the number has that bit
     if constexpr (taps % (2 * done) >= done) {
 #pragma unroll
       for (int i = 0; i < held_count; ++i) odd[i] = held[i];
     }
-    // In place: nobody looks back.
+    // In place: only later elements are read.
 #pragma unroll
     for (int i = 0; i < held_count; ++i) held[i] = combine(held[i], shifted<done * dilation>(held, i));
     take_windows<taps, dilation, 2 * done>(held, combine);
-    // Those taps are the last ones of all that are made by now.
+    // These are the last of the taps so far.
     if constexpr (taps % (2 * done) >= done) {
       constexpr int before = taps - taps % (2 * done);
 #pragma unroll

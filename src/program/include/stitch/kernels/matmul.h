@@ -1,5 +1,5 @@
 // Products on the CUDA cores for any strides: Out[batch, row, column] = epilogue(Σ_k Left[batch, row, k] ·
-// Right[batch, k, column]). What is multiplied stands in a struct, so that every index is made of constants:
+// Right[batch, k, column]). Described by a struct, so that all indices are constant expressions:
 //   struct Fc1Product {  // linear (64, 100) = x (64, 256) · weight (100, 256)
 //     using Left = float; using Right = float; using Out = float; using Sum = float; using Index = int;
 //     static constexpr Index batches = 1, rows = 64, columns = 100, depth = 256;
@@ -28,7 +28,7 @@ struct NoEpilogue {
   }
 };
 
-// Integers wrap, which signed sums must not.
+// Integers wrap; signed overflow would be undefined.
 template <class Sum>
 struct Accumulator {
   using type = Sum;
@@ -40,67 +40,69 @@ struct Accumulator<int64_t> {
 template <class Sum>
 using accumulator_t = typename Accumulator<Sum>::type;
 
-// What counts `count` elements: 32 bits where they reach, because 64-bit divisions cost several times as
-// much.
+// The index type for `count` elements: 32 bits if possible, since 64-bit divisions are several times slower.
 template <int64_t count>
 using flat_index_t = std::conditional_t<(count < (int64_t{1} << 31)), uint32_t, int64_t>;
 
-// Where P is padded, an index of -1 stands for a zero: a convolution's border.
-template <class P, class Value>
-__device__ __forceinline__ Value load_right(const typename P::Right* __restrict__ right,
-                                            typename P::Index index) {
-  if constexpr (P::padded)
+// If Product is padded, index -1 is a zero: a convolution's border.
+template <class Product, class Value>
+__device__ __forceinline__ Value load_right(const typename Product::Right* __restrict__ right,
+                                            typename Product::Index index) {
+  if constexpr (Product::padded)
     return index < 0 ? Value{} : static_cast<Value>(right[index]);
   else
     return static_cast<Value>(right[index]);
 }
 
-// A tile of 64 x 64 a block, 4 x 4 of it a thread. Chosen where both sides fill a good part of a tile.
+// A block computes a tile of 64 x 64, a thread 4 x 4 of it. Chosen where both sides fill most of a tile.
 namespace matmul_tile {
 constexpr int rows = 64, columns = 64, depth = 16, threads = 256, each = 4;
-// Sums of this many tiles are added up by themselves first: long rows lose less to rounding.
+// This many tiles are summed separately first, to reduce rounding errors of long sums.
 constexpr int fold = 16;
 }  // namespace matmul_tile
 
-template <class P, class Epilogue>
+template <class Product, class Epilogue>
 __global__ void __launch_bounds__(matmul_tile::threads)
-    matmul_tiled(const typename P::Left* __restrict__ left, const typename P::Right* __restrict__ right,
-                 typename P::Out* __restrict__ out, Epilogue epilogue) {
+    matmul_tiled(const typename Product::Left* __restrict__ left,
+                 const typename Product::Right* __restrict__ right, typename Product::Out* __restrict__ out,
+                 Epilogue epilogue) {
   wait_for_previous_kernel();
   namespace tile = matmul_tile;
-  using Index = typename P::Index;
-  using Sum = typename P::Sum;
+  using Index = typename Product::Index;
+  using Sum = typename Product::Sum;
   using Value = accumulator_t<Sum>;
   __shared__ Value left_tile[tile::depth][tile::rows + 1];
   __shared__ Value right_tile[tile::depth][tile::columns + 1];
-  constexpr int64_t column_tiles = (int64_t{P::columns} + tile::columns - 1) / tile::columns;
-  constexpr int64_t row_tiles = (int64_t{P::rows} + tile::rows - 1) / tile::rows;
+  constexpr int64_t column_tiles = (int64_t{Product::columns} + tile::columns - 1) / tile::columns;
+  constexpr int64_t row_tiles = (int64_t{Product::rows} + tile::rows - 1) / tile::rows;
   const int64_t block = blockIdx.x;
   const Index column0 = static_cast<Index>(block % column_tiles) * tile::columns;
   const Index row0 = static_cast<Index>(block / column_tiles % row_tiles) * tile::rows;
   const Index batch = static_cast<Index>(block / column_tiles / row_tiles);
   const int thread = static_cast<int>(threadIdx.x);
-  const int thread_row = thread / 16, thread_column = thread % 16;  // and every 16th one after them
+  const int thread_row = thread / 16, thread_column = thread % 16;  // and every 16th after them
 
   Value totals[tile::each][tile::each] = {}, sums[tile::each][tile::each] = {};
   int folded = 0;
-  for (Index k0 = 0; k0 < P::depth; k0 += tile::depth) {
+  for (Index k0 = 0; k0 < Product::depth; k0 += tile::depth) {
 #pragma unroll
     for (int i = 0; i < tile::rows * tile::depth / tile::threads; ++i) {
       int at = i * tile::threads + thread;
-      int k = P::left_by_depth ? at % tile::depth : at / tile::rows;
-      int row = P::left_by_depth ? at / tile::depth : at % tile::rows;
-      bool inside = row0 + row < P::rows && k0 + k < P::depth;
-      left_tile[k][row] = inside ? static_cast<Value>(left[P::left(batch, row0 + row, k0 + k)]) : Value{};
+      int k = Product::left_by_depth ? at % tile::depth : at / tile::rows;
+      int row = Product::left_by_depth ? at / tile::depth : at % tile::rows;
+      bool inside = row0 + row < Product::rows && k0 + k < Product::depth;
+      left_tile[k][row] =
+          inside ? static_cast<Value>(left[Product::left(batch, row0 + row, k0 + k)]) : Value{};
     }
 #pragma unroll
     for (int i = 0; i < tile::columns * tile::depth / tile::threads; ++i) {
       int at = i * tile::threads + thread;
-      int k = P::right_by_depth ? at % tile::depth : at / tile::columns;
-      int column = P::right_by_depth ? at / tile::depth : at % tile::columns;
-      bool inside = column0 + column < P::columns && k0 + k < P::depth;
+      int k = Product::right_by_depth ? at % tile::depth : at / tile::columns;
+      int column = Product::right_by_depth ? at / tile::depth : at % tile::columns;
+      bool inside = column0 + column < Product::columns && k0 + k < Product::depth;
       right_tile[k][column] =
-          inside ? load_right<P, Value>(right, P::right(batch, k0 + k, column0 + column)) : Value{};
+          inside ? load_right<Product, Value>(right, Product::right(batch, k0 + k, column0 + column))
+                 : Value{};
     }
     __syncthreads();
 #pragma unroll
@@ -133,73 +135,77 @@ __global__ void __launch_bounds__(matmul_tile::threads)
 #pragma unroll
     for (int j = 0; j < tile::each; ++j) {
       Index row = row0 + thread_row + i * 16, column = column0 + thread_column + j * 16;
-      if (row >= P::rows || column >= P::columns) continue;
-      Sum value = epilogue(static_cast<Sum>(totals[i][j] + sums[i][j]), P::position(batch, row, column));
-      out[P::out(batch, row, column)] = static_cast<typename P::Out>(value);
+      if (row >= Product::rows || column >= Product::columns) continue;
+      Sum value =
+          epilogue(static_cast<Sum>(totals[i][j] + sums[i][j]), Product::position(batch, row, column));
+      out[Product::out(batch, row, column)] = static_cast<typename Product::Out>(value);
     }
 }
 
-// `lanes` threads an element of the result: 1 where the sums are short, a warp where they are long. Chosen
-// for vectors, thin matrices and sums over one operand.
-template <class P, int lanes, class Epilogue>
+// `lanes` threads per element of the result: 1 for short sums, a warp for long ones. Chosen for vectors, thin
+// matrices and sums over one operand.
+template <class Product, int lanes, class Epilogue>
 __global__ void __launch_bounds__(256)
-    matmul_direct(const typename P::Left* __restrict__ left, const typename P::Right* __restrict__ right,
-                  typename P::Out* __restrict__ out, Epilogue epilogue) {
+    matmul_direct(const typename Product::Left* __restrict__ left,
+                  const typename Product::Right* __restrict__ right, typename Product::Out* __restrict__ out,
+                  Epilogue epilogue) {
   wait_for_previous_kernel();
-  using Index = typename P::Index;
-  using Sum = typename P::Sum;
+  using Index = typename Product::Index;
+  using Sum = typename Product::Sum;
   using Value = accumulator_t<Sum>;
-  constexpr int64_t count = int64_t{P::batches} * P::rows * P::columns;
+  constexpr int64_t count = int64_t{Product::batches} * Product::rows * Product::columns;
   using Flat = flat_index_t<count>;
   const int64_t wide = (static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x) / lanes;
-  if (wide >= count) return;  // whole groups of lanes leave together
+  if (wide >= count) return;  // whole groups of lanes return together
   const Flat element = static_cast<Flat>(wide);
-  const Index column = static_cast<Index>(element % Flat{P::columns});
-  const Index row = static_cast<Index>(element / Flat{P::columns} % Flat{P::rows});
-  const Index batch = static_cast<Index>(element / Flat{P::columns} / Flat{P::rows});
+  const Index column = static_cast<Index>(element % Flat{Product::columns});
+  const Index row = static_cast<Index>(element / Flat{Product::columns} % Flat{Product::rows});
+  const Index batch = static_cast<Index>(element / Flat{Product::columns} / Flat{Product::rows});
   const Index lane = static_cast<Index>(threadIdx.x) % lanes;
   constexpr Index fold = 256 * lanes;
   Value total{};
-  for (Index k0 = lane; k0 < P::depth; k0 += fold) {
+  for (Index k0 = lane; k0 < Product::depth; k0 += fold) {
     Value sum{};
-    const Index end = P::depth - k0 < fold ? P::depth : k0 + fold;
+    const Index end = Product::depth - k0 < fold ? Product::depth : k0 + fold;
     for (Index k = k0; k < end; k += lanes) {
-      Value a = static_cast<Value>(left[P::left(batch, row, k)]);
-      if constexpr (P::has_right)
-        sum += a * load_right<P, Value>(right, P::right(batch, k, column));
+      Value a = static_cast<Value>(left[Product::left(batch, row, k)]);
+      if constexpr (Product::has_right)
+        sum += a * load_right<Product, Value>(right, Product::right(batch, k, column));
       else
         sum += a;
     }
     total += sum;
-    if (P::depth - k0 <= fold) break;  // the next k0 may not fit its type
+    if (Product::depth - k0 <= fold) break;  // the next k0 may overflow
   }
   if constexpr (lanes == 32) {
 #pragma unroll
     for (int mask = 16; mask > 0; mask /= 2) total += __shfl_xor_sync(0xffffffffu, total, mask);
     if (lane != 0) return;
   }
-  Sum value = epilogue(static_cast<Sum>(total), P::position(batch, row, column));
-  out[P::out(batch, row, column)] = static_cast<typename P::Out>(value);
+  Sum value = epilogue(static_cast<Sum>(total), Product::position(batch, row, column));
+  out[Product::out(batch, row, column)] = static_cast<typename Product::Out>(value);
 }
 
-template <class P, class Epilogue>
-StitchStatus enqueue_product(const char* name, const typename P::Left* left, const typename P::Right* right,
-                             typename P::Out* out, Epilogue epilogue, cudaStream_t stream) {
-  constexpr int64_t count = int64_t{P::batches} * P::rows * P::columns;
+template <class Product, class Epilogue>
+StitchStatus enqueue_product(const char* name, const typename Product::Left* left,
+                             const typename Product::Right* right, typename Product::Out* out,
+                             Epilogue epilogue, cudaStream_t stream) {
+  constexpr int64_t count = int64_t{Product::batches} * Product::rows * Product::columns;
   if constexpr (count == 0) {
     return STITCH_OK;
-  } else if constexpr (P::has_right && P::rows >= 16 && P::columns >= 16) {
-    constexpr int64_t tiles = (int64_t{P::columns} + matmul_tile::columns - 1) / matmul_tile::columns *
-                              ((int64_t{P::rows} + matmul_tile::rows - 1) / matmul_tile::rows) * P::batches;
+  } else if constexpr (Product::has_right && Product::rows >= 16 && Product::columns >= 16) {
+    constexpr int64_t tiles = (int64_t{Product::columns} + matmul_tile::columns - 1) / matmul_tile::columns *
+                              ((int64_t{Product::rows} + matmul_tile::rows - 1) / matmul_tile::rows) *
+                              Product::batches;
     static_assert(tiles < (int64_t{1} << 31), "more tiles than a grid has blocks");
-    return launch(name, matmul_tiled<P, Epilogue>, {static_cast<unsigned>(tiles), matmul_tile::threads},
+    return launch(name, matmul_tiled<Product, Epilogue>, {static_cast<unsigned>(tiles), matmul_tile::threads},
                   stream, left, right, out, epilogue);
   } else {
-    constexpr int lanes = P::depth >= 128 && (!P::padded || count < 32768) ? 32 : 1;
+    constexpr int lanes = Product::depth >= 128 && (!Product::padded || count < 32768) ? 32 : 1;
     constexpr int64_t blocks = (count * lanes + 255) / 256;
     static_assert(blocks < (int64_t{1} << 31), "more elements than a grid has threads");
-    return launch(name, matmul_direct<P, lanes, Epilogue>, {static_cast<unsigned>(blocks), 256}, stream, left,
-                  right, out, epilogue);
+    return launch(name, matmul_direct<Product, lanes, Epilogue>, {static_cast<unsigned>(blocks), 256}, stream,
+                  left, right, out, epilogue);
   }
 }
 

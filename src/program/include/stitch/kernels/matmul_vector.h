@@ -1,23 +1,22 @@
-// Products with a side of at most 12 rows or columns: matrix times vector, or times a few. The wide matrix is
-// read once, 16 bytes at a time, and that is all that counts. The depth is cut into segments, so that long
-// thin products fill the GPU: each block sums one segment for a few rows of the wide matrix, and a finishing
-// pass adds the segments up. Bytes: the wide matrix, once.
+// Products with a side of at most 12 rows or columns: matrix times one or a few vectors. Bound by reading the
+// wide matrix once, 16 bytes at a time. The depth is split into segments so that long thin products fill the
+// GPU: each block sums one segment for a few rows of the wide matrix, and a finishing pass adds the segments.
 #pragma once
 
 #include "stitch/kernels/matmul_arrange.h"
 
 namespace stitch {
-// The sides of P by their size.
-template <class P, bool thin_rows>
+// The sides of Product by size.
+template <class Product, bool thin_rows>
 struct VectorSides {
-  using Index = typename P::Index;
-  static constexpr int thin = static_cast<int>(thin_rows ? P::rows : P::columns);
-  static constexpr int64_t wide = thin_rows ? P::columns : P::rows;
+  using Index = typename Product::Index;
+  static constexpr int thin = static_cast<int>(thin_rows ? Product::rows : Product::columns);
+  static constexpr int64_t wide = thin_rows ? Product::columns : Product::rows;
   static __device__ __forceinline__ Index wide_at(Index batch, Index w, Index k) {
-    return thin_rows ? P::right(batch, k, w) : P::left(batch, w, k);
+    return thin_rows ? Product::right(batch, k, w) : Product::left(batch, w, k);
   }
   static __device__ __forceinline__ Index thin_at(Index batch, Index t, Index k) {
-    return thin_rows ? P::left(batch, t, k) : P::right(batch, k, t);
+    return thin_rows ? Product::left(batch, t, k) : Product::right(batch, k, t);
   }
   static __device__ __forceinline__ Index row(Index w, Index t) { return thin_rows ? t : w; }
   static __device__ __forceinline__ Index column(Index w, Index t) { return thin_rows ? w : t; }
@@ -25,25 +24,27 @@ struct VectorSides {
 
 constexpr int vector_threads = 256;
 
-// 16 bytes of a matrix's numbers.
+// 16 bytes of elements.
 template <class Number>
 constexpr int vector_width = 16 / static_cast<int>(sizeof(Number));
 
-// Where a sum goes: into the result if there is one segment, else beside the other segments' sums.
-template <class P, bool whole, class To, class Epilogue>
+// Where a sum goes: the result if there is one segment, otherwise the partial sums.
+template <class Product, bool whole, class To, class Epilogue>
 struct VectorStore {
   To* out;
   Epilogue epilogue;
-  __device__ __forceinline__ void operator()(int64_t segment, typename P::Index batch, typename P::Index row,
-                                             typename P::Index column, float sum) const {
+  __device__ __forceinline__ void operator()(int64_t segment, typename Product::Index batch,
+                                             typename Product::Index row, typename Product::Index column,
+                                             float sum) const {
     if constexpr (whole)
-      out[P::out(batch, row, column)] = static_cast<To>(epilogue(sum, P::position(batch, row, column)));
+      out[Product::out(batch, row, column)] =
+          static_cast<To>(epilogue(sum, Product::position(batch, row, column)));
     else
-      out[((segment * P::batches + batch) * P::rows + row) * P::columns + column] = sum;
+      out[((segment * Product::batches + batch) * Product::rows + row) * Product::columns + column] = sum;
   }
 };
 
-// 16 bytes of neighbours; zeros behind the end.
+// 16 bytes of adjacent elements; zeros past the end.
 template <bool quads, class Number, class At>
 __device__ __forceinline__ Pack<Number, vector_width<Number>> vector_along(const Number* __restrict__ from,
                                                                            int64_t k, int64_t end, At at) {
@@ -56,24 +57,24 @@ __device__ __forceinline__ Pack<Number, vector_width<Number>> vector_along(const
   return values;
 }
 
-// The wide matrix with its depth inside: each of a block's teams of threads takes `each` of its rows.
-template <class P, bool thin_rows, int64_t segment_depth, int teams, bool quads, class Store>
+// Wide matrix with contiguous depth: each team of a block's threads takes `each` of its rows.
+template <class Product, bool thin_rows, int64_t segment_depth, int teams, bool quads, class Store>
 __global__ void __launch_bounds__(vector_threads)
-    vector_by_depth(const typename P::Left* __restrict__ wide, const typename P::Left* __restrict__ thin,
-                    Store store) {
+    vector_by_depth(const typename Product::Left* __restrict__ wide,
+                    const typename Product::Left* __restrict__ thin, Store store) {
   wait_for_previous_kernel();
-  using Sides = VectorSides<P, thin_rows>;
-  using Index = typename P::Index;
-  using Number = typename P::Left;
+  using Sides = VectorSides<Product, thin_rows>;
+  using Index = typename Product::Index;
+  using Number = typename Product::Left;
   constexpr int count = Sides::thin, each = count <= 4 ? 4 : 2, width = vector_width<Number>;
   constexpr int team_threads = vector_threads / teams;
   constexpr int64_t groups = (Sides::wide + each * teams - 1) / (each * teams);
   const int team = static_cast<int>(threadIdx.x) / team_threads;
   const Index block0 = static_cast<Index>(blockIdx.x % groups * (each * teams)), w0 = block0 + team * each;
-  const Index batch = static_cast<Index>(blockIdx.x / groups % P::batches);
-  const int64_t segment = blockIdx.x / groups / P::batches;
+  const Index batch = static_cast<Index>(blockIdx.x / groups % Product::batches);
+  const int64_t segment = blockIdx.x / groups / Product::batches;
   const int64_t first = segment * segment_depth;
-  const int64_t end = first + segment_depth < P::depth ? first + segment_depth : P::depth;
+  const int64_t end = first + segment_depth < Product::depth ? first + segment_depth : Product::depth;
   auto row_of = [&](int e) { return w0 + e < Sides::wide ? w0 + e : static_cast<Index>(Sides::wide - 1); };
 
   float sums[each][count] = {};
@@ -118,25 +119,25 @@ __global__ void __launch_bounds__(vector_threads)
   store(segment, batch, Sides::row(w, t), Sides::column(w, t), sum);
 }
 
-// The wide matrix with its other side inside: a block takes 32 vectors of its columns, and each of its warps
-// every eighth step of the depth.
-template <class P, bool thin_rows, int64_t segment_depth, bool quads, class Store>
+// Wide matrix with its other side contiguous: a block takes 32 vectors of columns, and each warp every eighth
+// step of the depth.
+template <class Product, bool thin_rows, int64_t segment_depth, bool quads, class Store>
 __global__ void __launch_bounds__(vector_threads)
-    vector_by_side(const typename P::Left* __restrict__ wide, const typename P::Left* __restrict__ thin,
-                   Store store) {
+    vector_by_side(const typename Product::Left* __restrict__ wide,
+                   const typename Product::Left* __restrict__ thin, Store store) {
   wait_for_previous_kernel();
-  using Sides = VectorSides<P, thin_rows>;
-  using Index = typename P::Index;
-  using Number = typename P::Left;
+  using Sides = VectorSides<Product, thin_rows>;
+  using Index = typename Product::Index;
+  using Number = typename Product::Left;
   constexpr int count = Sides::thin, warps = vector_threads / 32, width = vector_width<Number>,
                 across = 32 * width;
   constexpr int64_t groups = (Sides::wide + across - 1) / across;
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const int64_t w0 = blockIdx.x % groups * across;
-  const Index batch = static_cast<Index>(blockIdx.x / groups % P::batches);
-  const int64_t segment = blockIdx.x / groups / P::batches;
+  const Index batch = static_cast<Index>(blockIdx.x / groups % Product::batches);
+  const int64_t segment = blockIdx.x / groups / Product::batches;
   const int64_t first = segment * segment_depth;
-  const int64_t end = first + segment_depth < P::depth ? first + segment_depth : P::depth;
+  const int64_t end = first + segment_depth < Product::depth ? first + segment_depth : Product::depth;
 
   float sums[count][width] = {};
   const int64_t w = w0 + lane * width;
@@ -173,19 +174,19 @@ __global__ void __launch_bounds__(vector_threads)
   }
 }
 
-// `partial`: (segments, batches, rows, columns), where there is more than one segment. `quads`: the 16 bytes
-// of neighbours that one thread reads lie side by side, at 16 bytes if their tensor does.
-template <class P, bool thin_rows, bool depth_inside, int64_t segment_depth, int teams, bool quads,
+// `partial`: (segments, batches, rows, columns), if there is more than one segment. `quads`: a thread's 16
+// bytes are contiguous, and aligned if the tensor is.
+template <class Product, bool thin_rows, bool depth_inside, int64_t segment_depth, int teams, bool quads,
           class Epilogue>
-StitchStatus enqueue_vector_product(const char* name, const typename P::Left* left,
-                                    const typename P::Right* right, float* partial, typename P::Out* out,
-                                    Epilogue epilogue, cudaStream_t stream) {
-  using Sides = VectorSides<P, thin_rows>;
-  using Number = typename P::Left;
-  static_assert(std::is_same_v<Number, typename P::Right>, "operands of one type");
-  constexpr int64_t segments = (P::depth + segment_depth - 1) / segment_depth;
+StitchStatus enqueue_vector_product(const char* name, const typename Product::Left* left,
+                                    const typename Product::Right* right, float* partial,
+                                    typename Product::Out* out, Epilogue epilogue, cudaStream_t stream) {
+  using Sides = VectorSides<Product, thin_rows>;
+  using Number = typename Product::Left;
+  static_assert(std::is_same_v<Number, typename Product::Right>, "operands of one type");
+  constexpr int64_t segments = (Product::depth + segment_depth - 1) / segment_depth;
   constexpr int64_t together = !depth_inside ? 32 * vector_width<Number> : teams * (Sides::thin <= 4 ? 4 : 2);
-  constexpr int64_t blocks = (Sides::wide + together - 1) / together * P::batches * segments;
+  constexpr int64_t blocks = (Sides::wide + together - 1) / together * Product::batches * segments;
   static_assert(blocks < (int64_t{1} << 31), "more blocks than a grid has");
   const Geometry geometry{static_cast<unsigned>(blocks), vector_threads};
   const Number *wide = thin_rows ? right : left, *thin = thin_rows ? left : right;
@@ -196,25 +197,25 @@ StitchStatus enqueue_vector_product(const char* name, const typename P::Left* le
     if constexpr (depth_inside) {
       if constexpr (quads)
         if (aligned)
-          return launch(name, vector_by_depth<P, thin_rows, segment_depth, teams, true, Store>, geometry,
-                        stream, wide, thin, store);
-      return launch(name, vector_by_depth<P, thin_rows, segment_depth, teams, false, Store>, geometry, stream,
-                    wide, thin, store);
+          return launch(name, vector_by_depth<Product, thin_rows, segment_depth, teams, true, Store>,
+                        geometry, stream, wide, thin, store);
+      return launch(name, vector_by_depth<Product, thin_rows, segment_depth, teams, false, Store>, geometry,
+                    stream, wide, thin, store);
     } else {
       if constexpr (quads)
         if (aligned)
-          return launch(name, vector_by_side<P, thin_rows, segment_depth, true, Store>, geometry, stream,
-                        wide, thin, store);
-      return launch(name, vector_by_side<P, thin_rows, segment_depth, false, Store>, geometry, stream, wide,
-                    thin, store);
+          return launch(name, vector_by_side<Product, thin_rows, segment_depth, true, Store>, geometry,
+                        stream, wide, thin, store);
+      return launch(name, vector_by_side<Product, thin_rows, segment_depth, false, Store>, geometry, stream,
+                    wide, thin, store);
     }
   };
   if constexpr (segments == 1) {
-    return run(VectorStore<P, true, typename P::Out, Epilogue>{out, epilogue});
+    return run(VectorStore<Product, true, typename Product::Out, Epilogue>{out, epilogue});
   } else {
-    STITCH_OK_OR_RETURN(run(VectorStore<P, false, float, NoEpilogue>{partial, {}}));
-    return finish_product<P, static_cast<int>(segments), P::columns, false>(name, partial, out, epilogue,
-                                                                            stream);
+    STITCH_OK_OR_RETURN(run(VectorStore<Product, false, float, NoEpilogue>{partial, {}}));
+    return finish_product<Product, static_cast<int>(segments), Product::columns, false>(name, partial, out,
+                                                                                        epilogue, stream);
   }
 }
 

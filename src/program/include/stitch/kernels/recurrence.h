@@ -1,6 +1,6 @@
-// One step of a recurrence in one direction: the state's share of the gates and the cell in one kernel. A
-// warp makes one hidden unit for up to 8 samples, so that its rows of the weight are read once for all of
-// them. The input's share of all steps was one product before. A step reads the weight (gates · hidden,
+// One step of a recurrence in one direction: the state's part of the gates and the cell in one kernel. A warp
+// computes one hidden unit for up to 8 samples, so that its rows of the weight are read once for all of them.
+// The input's part of all steps is computed by one product before. A step reads the weight (gates · hidden,
 // output) from L2 and costs one launch.
 #pragma once
 
@@ -22,7 +22,7 @@ struct RecurrenceWeights {
   const float* hidden_bias;  // (gates, hidden), or null
 };
 
-// 2^x and 1 / x within 2 units of the last place, in one instruction each.
+// 2^x and 1 / x within 2 ulp, in one instruction each.
 __device__ __forceinline__ float quick_exp2(float x) {
 #if STITCH_EMULATED
   return exp2f(x);
@@ -41,8 +41,8 @@ __device__ __forceinline__ float quick_reciprocal(float x) {
   return out;
 #endif
 }
-// `below` where x is less than `limit`. Written out, because a compiler makes a branch of it, and a step
-// waits for both ways then.
+// `below` where x is less than `limit`. In PTX, since the compiler would branch, and a step would wait for
+// both paths.
 __device__ __forceinline__ float select_below(float x, float limit, float below, float otherwise) {
 #if STITCH_EMULATED
   return x < limit ? below : otherwise;
@@ -54,7 +54,7 @@ __device__ __forceinline__ float select_below(float x, float limit, float below,
   return out;
 #endif
 }
-// Both within a few units of the last place.
+// Both within a few ulp.
 __device__ __forceinline__ float gate_sigmoid(float x) {
   return quick_reciprocal(1.0f + quick_exp2(-1.44269504f * x));
 }
@@ -67,8 +67,8 @@ __device__ __forceinline__ float gate_tanh(float x) {
   return select_below(magnitude, 0.55f, fmaf(small, x, x), copysignf(large, x));
 }
 
-// What a thread keeps of one unit and sample between two steps. Sums: of each gate; a gru's last one is the
-// share of the input, then that of the state.
+// A thread's state of one unit and sample between two steps. Sums: of each gate; a gru's last one is the
+// input's part, then the state's.
 template <RecurrenceKind kind>
 struct RecurrenceCell {
   float before;  // an lstm's cell, a gru's state
@@ -92,17 +92,17 @@ struct RecurrenceCell {
 template <class T>
 struct RecurrenceStep {
   int batch = 0, hidden = 0,
-      output = 0;                 // output: of the state, which a projection makes smaller than hidden
+      output = 0;                 // output: size of the state, which a projection makes smaller than hidden
   const T* from_input = nullptr;  // (batch, gates, hidden), its bias added
   const T* weight = nullptr;      // (gates, hidden, output)
-  const T* bias = nullptr;        // (gates, hidden) of the state's share, or null
+  const T* bias = nullptr;        // (gates, hidden) of the state's part, or null
   const T* state = nullptr;       // (batch, output), rows `state_stride` apart
   int64_t state_stride = 0;
   const T* cell_before = nullptr;  // (batch, hidden): an lstm's
   T* cell = nullptr;               // (batch, hidden), may be cell_before
   T* result = nullptr;             // (batch, hidden), rows `result_stride` apart
   int64_t result_stride = 0;
-  T* last = nullptr;  // (batch, hidden) where the state goes too, or null
+  T* last = nullptr;  // (batch, hidden): another destination of the state, or null
 };
 
 constexpr int recurrence_samples = 8, recurrence_warps = 4;
@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(recurrence_warps * 32) recurrence_step_kernel(
 #pragma unroll
   for (int b = 0; b < recurrence_samples; ++b) {
     const int sample = first + b;
-    if (lane != b || sample >= s.batch) continue;  // a lane a sample
+    if (lane != b || sample >= s.batch) continue;  // one lane per sample
     T x[gates], h[gates];
 #pragma unroll
     for (int g = 0; g < gates; ++g) {
@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(recurrence_warps * 32) recurrence_step_kernel(
       s.cell[at] = cell;
       value = sigmoid(x[3] + h[3]) * tanh(cell);
     } else if constexpr (kind == RecurrenceKind::gru) {
-      // PyTorch's: the reset gate acts on the state's share after its product and bias.
+      // As in PyTorch: the reset gate is applied after the state's product and bias.
       T reset = sigmoid(x[0] + h[0]), update = sigmoid(x[1] + h[1]);
       T fresh = tanh(x[2] + reset * h[2]);
       value = (T{1} - update) * fresh + update * s.state[sample * s.state_stride + unit];
@@ -173,8 +173,8 @@ StitchStatus enqueue_recurrence_step(const RecurrenceStep<T>& step, cudaStream_t
                 step);
 }
 
-// result (batch, output) = hidden (batch, hidden) · weightᵀ (output, hidden): an lstm's projection. A warp an
-// element.
+// result (batch, output) = hidden (batch, hidden) · weightᵀ (output, hidden): an lstm's projection. One warp
+// per element.
 template <class T>
 __global__ void __launch_bounds__(128)
     project_state_kernel(const T* __restrict__ hidden_state, const T* __restrict__ weight,

@@ -1,5 +1,5 @@
-// A recurrence whose states stay inside clusters of blocks (recurrence_cluster_steps.h), all layers of it: as
-// one wavefront behind the first layer's product, or layer by layer, each behind a product of all its inputs.
+// A recurrence whose states stay inside clusters of blocks (recurrence_cluster_steps.h), for all layers: as
+// one wavefront after the first layer's product, or layer by layer, each after a product of all its inputs.
 #pragma once
 
 #include "stitch/kernels/matmul_tensor_core.h"
@@ -7,8 +7,8 @@
 #include "stitch/kernels/recurrence_product.h"
 
 namespace stitch {
-// The input's share of the gates in one direction: (steps · batch, features) times (gates, hidden,
-// features)ᵀ, a unit's gates side by side.
+// The input's part of the gates in one direction: (steps · batch, features) times (gates, hidden, features)ᵀ,
+// a unit's gates contiguous.
 template <class Of, int feature_count, int64_t step, int64_t sample, int64_t feature>
 struct GatesFromInput {
   using Left = float;
@@ -37,14 +37,14 @@ struct GatesFromInput {
   };
 };
 
-// All layers. `Of` also has the first one's features and how its input lies: input, layers, x_step, x_sample,
-// x_feature.
+// All layers. `Of` also has the first layer's features and the strides of its input: input, layers, x_step,
+// x_sample, x_feature.
 template <class Of, int slots>
 struct ClusterRecurrence {
   RecurrenceWeights weights[slots];  // by layer, then direction
   const float* x;                    // (steps, batch, input)
   const float *h0, *c0;              // (layers · directions, batch, hidden)
-  float* workspace;                  // the gates' shares of all directions, then a layer's states
+  float* workspace;                  // the gates' parts of all directions, then a layer's states
   float* y;                          // (steps, batch, directions · hidden) or null, strides:
   int64_t y_step, y_sample;
   float *hn, *cn;  // (layers · directions, batch, hidden) or null
@@ -60,7 +60,7 @@ StitchStatus enqueue_layer_by_layer(const ClusterRecurrence<Of, slots>& r, cudaS
   using First = GatesFromInput<Of, Of::input, Of::x_step, Of::x_sample, Of::x_feature>;
   using Other = GatesFromInput<Of, width, int64_t{S::batch} * width, width, 1>;
   float* below = r.workspace + S::directions * share;  // (steps, batch, width)
-  // What weights, and first states, are scaled with.
+  // Scales of weights and first states.
   constexpr bool splits = Of::layers > 1 && width % 4 == 0;
   auto* largest = reinterpret_cast<unsigned*>(below + (splits ? int64_t{S::steps} * S::batch * width : 0));
   if constexpr (splits) {
@@ -110,7 +110,7 @@ StitchStatus enqueue_layer_by_layer(const ClusterRecurrence<Of, slots>& r, cudaS
   return STITCH_OK;
 }
 
-// Layers of one direction at once.
+// Layers of one direction, all at once.
 template <class Of, int slots>
 StitchStatus enqueue_wavefront(const ClusterRecurrence<Of, slots>& r, cudaStream_t stream) {
   using S = ClusterSizes<Of>;
@@ -141,7 +141,7 @@ StitchStatus enqueue_cluster_recurrence(const ClusterRecurrence<Of, slots>& r, c
     return enqueue_layer_by_layer(r, stream);
 }
 
-// What a program keeps of such a recurrence: that the GPU has clusters.
+// Checks at create that the GPU has clusters.
 struct ClusterBlocks {
   static StitchStatus create() {
     int device = 0, clusters = 1;

@@ -1,5 +1,4 @@
-// What the kernel of recurrence_cluster_steps.h is made of: sizes, who owns what, and weights as operands of
-// tensor cores.
+// Parts of recurrence_cluster_steps.h: sizes, work distribution, and weights as tensor-core operands.
 #pragma once
 
 #include "stitch/kernels/recurrence.h"
@@ -7,7 +6,7 @@
 #include "stitch/runtime/mma.h"
 
 namespace stitch {
-// What generated code says of a layer: `Of` has its sizes, and how many blocks and samples a cluster has.
+// A layer as described by generated code: `Of` has its sizes, and how many blocks and samples a cluster has.
 template <class Of>
 struct ClusterSizes : Of {
   using Of::batch, Of::cluster, Of::directions, Of::hidden, Of::kind, Of::layers_at_once, Of::samples,
@@ -16,8 +15,8 @@ struct ClusterSizes : Of {
 
   static constexpr int gates = gates_of(kind);
   static constexpr int quads = up(hidden, 4);           // of units, 16 bytes of the state each
-  static constexpr int units = up(quads, cluster) * 4;  // of a block
-  // Who sends nothing is not waited for, and would be overtaken.
+  static constexpr int units = up(quads, cluster) * 4;  // per block
+  // Every block must have units: others don't wait for a block that sends nothing, and could overtake it.
   static_assert(up(quads, units / 4) == cluster, "every block owns units");
   static constexpr bool wavefront = layers_at_once > 1;
   static constexpr int warps = units / 4, step_threads = warps * 32;
@@ -25,24 +24,23 @@ struct ClusterSizes : Of {
   static constexpr int depth_tiles = up(hidden, 16), sample_tiles = up(samples, 4);
   static constexpr int chunks = up(batch, samples);
   static constexpr int slots = layers_at_once * directions, blocks = slots * chunks * cluster;
-  // Shared memory: the state of two steps, 16 bytes for four units of a sample, samples of a tile side by
-  // side.
+  // Shared memory: the state of two steps, 16 bytes for four units of a sample, samples of a tile adjacent.
   static constexpr int state = sample_tiles * 4 * depth_tiles * 4;
-  static constexpr int states = wavefront ? 4 : 2;  // two of the layer below
-  // Then the input's share of so many steps, where each lane has its own 8 bytes a tile of samples.
+  static constexpr int states = wavefront ? 4 : 2;  // two for the layer below
+  // Then the input's part of as many steps, 8 bytes per lane and tile of samples.
   static constexpr int stages = wavefront ? 2 : 4, given = warps * sample_tiles * 32;
   static constexpr int scales_at = states * state * 16 + stages * given * 8;
-  static constexpr int barriers_at = scales_at + 2 * 4 * sample_tiles * 4;  // scales of the layer below, too
+  static constexpr int barriers_at = scales_at + 2 * 4 * sample_tiles * 4;  // also scales of the layer below
   static constexpr int shared_bytes = barriers_at + 2 * 8;
   static constexpr int arriving_bytes = samples * quads * 16;
 
-  // Which gate a warp's rows are for, of the weights and of the input's share. A gru's last one needs both
-  // apart. -1: none.
+  // Which gate a warp's rows belong to, of the weights and of the input's part. A gru's last gate needs both
+  // separately. -1: none.
   __host__ __device__ static constexpr int hidden_gate(int slot) {
     return kind == RecurrenceKind::gru ? (slot == 3 ? 2 : slot == 2 ? -1 : slot) : slot < gates ? slot : -1;
   }
   __host__ __device__ static constexpr int input_gate(int slot) { return slot < gates ? slot : -1; }
-  // Where four units of a sample lie.
+  // Offset of four units of a sample.
   __host__ __device__ static constexpr int place(int quad, int sample) {
     return (sample / 4 * (4 * depth_tiles) + quad) * 4 + sample % 4;
   }
@@ -52,8 +50,8 @@ struct ClusterSizes : Of {
 template <class Of>
 struct ClusterLayers {
   struct Slot {
-    const float* given;        // (steps, batch, hidden, gates): the input's share of the gates, or null:
-    const float* input;        // (gates, hidden, hidden): of a layer above another
+    const float* given;        // (steps, batch, hidden, gates): the input's part of the gates, or null
+    const float* input;        // (gates, hidden, hidden): for layers above another
     const float* hidden;       // (gates, hidden, hidden)
     const float* input_bias;   // (gates, hidden), or null
     const float* hidden_bias;  // (gates, hidden), or null
@@ -67,28 +65,28 @@ struct ClusterLayers {
 
 namespace cluster_steps {
 
-constexpr float usual_scale = 16384.0f;  // of states that are at most 1
-// Two each, of even and odd steps, and one of those that multiply the layer below.
+constexpr float usual_scale = 16384.0f;  // for states of at most 1
+// Two each, for even and odd steps, and one for the warps that multiply the layer below.
 enum Barrier : int { given_full = 1, given_empty = 3, received = 5 };
 
-// Where a block stands.
+// A block's layer, direction, samples and units.
 struct Role {
   int layer, slot, direction, chunk, first_sample, first_quad;
 };
-template <class S>
+template <class Sizes>
 __device__ __forceinline__ Role role_of_block() {
-  const int rank = static_cast<int>(blockIdx.x) % S::cluster,
-            team = static_cast<int>(blockIdx.x) / S::cluster;
+  const int rank = static_cast<int>(blockIdx.x) % Sizes::cluster,
+            team = static_cast<int>(blockIdx.x) / Sizes::cluster;
   Role role{};
-  role.chunk = team % S::chunks;
-  role.slot = team / S::chunks;
-  role.layer = role.slot / S::directions;
-  role.direction = role.slot % S::directions;
-  role.first_sample = role.chunk * S::samples;
-  role.first_quad = rank * (S::units / 4);
+  role.chunk = team % Sizes::chunks;
+  role.slot = team / Sizes::chunks;
+  role.layer = role.slot / Sizes::directions;
+  role.direction = role.slot % Sizes::directions;
+  role.first_sample = role.chunk * Sizes::samples;
+  role.first_quad = rank * (Sizes::units / 4);
   return role;
 }
-// What a lane is left with of a product's rows and columns.
+// A lane's rows and columns of a product's result.
 struct Lane {
   int lane, warp, group, pair, odd, quad, unit, in_tile;
   __device__ __forceinline__ Lane(const Role& role, int thread)
@@ -99,20 +97,20 @@ struct Lane {
         odd(group % 2),
         quad(role.first_quad + warp),
         unit(4 * quad + group / 2),
-        in_tile(pair % 2 * 2 + pair / 2) {}  // its sample of each tile
+        in_tile(pair % 2 * 2 + pair / 2) {}  // its sample in each tile
 };
 
-// Small parts are kept 2048 times as large, away from fp16's denormals.
+// Low parts are kept times 2048, above fp16's denormals.
 constexpr float small_scale = 2048.0f;
 
-// A number, scaled into fp16's range, as its large and its small part.
+// A number, scaled into fp16's range, as its high and low part.
 __device__ __forceinline__ uint32_t split_word(float x) {
   const float large = __half2float(__float2half_rn(x));
   return half_pair(large, (x - large) * small_scale);
 }
 
-// Four units of a sample: large parts, small parts; every other two quads the other way round, which lets
-// lanes that read 8 bytes each meet all banks.
+// Four units of a sample: high parts, low parts; swapped in every other two quads, so that 8-byte reads are
+// free of bank conflicts.
 __device__ __forceinline__ uint4 quad_of(const uint32_t (&words)[4], int quad) {
   constexpr uint32_t large = 0x5410, small = 0x7632;
   const uint32_t first = quad & 2 ? small : large, second = quad & 2 ? large : small;
@@ -120,36 +118,38 @@ __device__ __forceinline__ uint4 quad_of(const uint32_t (&words)[4], int quad) {
           __byte_perm(words[0], words[1], second), __byte_perm(words[2], words[3], second)};
 }
 
-// 16 rows of weights: of lane's row group, gate group % 2 of unit group / 2; eight rows further two gates
-// further. A row has a scale of its own. Depths are in the order in which lanes have them in a quad.
-template <class S>
+// 16 rows of weights: gate group % 2 of unit group / 2 in a lane's row group; eight rows further are two
+// gates further. Each row has its own scale. Depths are in the lane order of a quad.
+template <class Sizes>
 struct Rows {
-  MmaLeft large[S::depth_tiles], small[S::depth_tiles];
+  MmaLeft large[Sizes::depth_tiles], small[Sizes::depth_tiles];
   float undo[2];
 
-  // `of_input`: weights of the layer below, else of the state.
+  // `of_input`: weights for the layer below, otherwise for the state.
   template <bool of_input>
   __device__ __forceinline__ void load(const float* weights, int unit, int group, int pair) {
-    constexpr bool vectors = S::hidden % 4 == 0;
-    float values[2][S::depth_tiles][4];
+    constexpr bool vectors = Sizes::hidden % 4 == 0;
+    float values[2][Sizes::depth_tiles][4];
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const int slot = group % 2 + 2 * r, gate = of_input ? S::input_gate(slot) : S::hidden_gate(slot);
-      const bool there = gate >= 0 && unit < S::hidden;
+      const int slot = group % 2 + 2 * r,
+                gate = of_input ? Sizes::input_gate(slot) : Sizes::hidden_gate(slot);
+      const bool there = gate >= 0 && unit < Sizes::hidden;
       const float* from =
-          weights + (static_cast<int64_t>(there ? gate : 0) * S::hidden + (there ? unit : 0)) * S::hidden;
+          weights +
+          (static_cast<int64_t>(there ? gate : 0) * Sizes::hidden + (there ? unit : 0)) * Sizes::hidden;
 #pragma unroll
-      for (int j = 0; j < S::depth_tiles; ++j) {
+      for (int j = 0; j < Sizes::depth_tiles; ++j) {
         const int k = 16 * j + 4 * pair;
         if constexpr (vectors) {
           const float4 four =
-              there && k < S::hidden ? __ldg(reinterpret_cast<const float4*>(from + k)) : float4{};
+              there && k < Sizes::hidden ? __ldg(reinterpret_cast<const float4*>(from + k)) : float4{};
           values[r][j][0] = four.x, values[r][j][1] = four.y, values[r][j][2] = four.z,
           values[r][j][3] = four.w;
         } else {
 #pragma unroll
           for (int e = 0; e < 4; ++e)
-            values[r][j][e] = there && k + e < S::hidden ? __ldg(from + k + e) : 0.0f;
+            values[r][j][e] = there && k + e < Sizes::hidden ? __ldg(from + k + e) : 0.0f;
         }
       }
     }
@@ -157,7 +157,7 @@ struct Rows {
     for (int r = 0; r < 2; ++r) {
       unsigned most = 0;
 #pragma unroll
-      for (int j = 0; j < S::depth_tiles; ++j)
+      for (int j = 0; j < Sizes::depth_tiles; ++j)
 #pragma unroll
         for (int e = 0; e < 4; ++e) most = max(most, __float_as_uint(fabsf(values[r][j][e])));
       most = max(most, __shfl_xor_sync(0xffffffffu, most, 1));
@@ -165,7 +165,7 @@ struct Rows {
       const float scale = half_range_scale(most);
       undo[r] = 1.0f / scale;
 #pragma unroll
-      for (int j = 0; j < S::depth_tiles; ++j)
+      for (int j = 0; j < Sizes::depth_tiles; ++j)
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
           const float x = values[r][j][2 * half] * scale, y = values[r][j][2 * half + 1] * scale;
@@ -178,31 +178,31 @@ struct Rows {
     }
   }
 
-  // `state`: where it begins. Lanes with pair < 2 are left with the sums of a tile's sample 2 · pair, the
-  // others with those of sample 2 · pair - 3: of rows group and group + 8.
+  // `state`: its start. Lanes with pair < 2 get the sums of a tile's sample 2 · pair, the others those of
+  // sample 2 · pair - 3: rows group and group + 8.
   __device__ __forceinline__ void multiply(const uint4* state, int group, int pair,
-                                           float (&sums)[S::sample_tiles][2]) const {
-    // Column `group` of a product, at four units for each pair.
+                                           float (&sums)[Sizes::sample_tiles][2]) const {
+    // Column `group` of a product, four units per pair.
     const uint2* at =
         reinterpret_cast<const uint2*>(state) + pair * 8 + group % 4 * 2 + (group / 4 ^ pair / 2);
-    // Several sums side by side: each waits for the one before it.
-    constexpr int chains = S::sample_tiles > 2 ? 1 : 4 / S::sample_tiles;
-    float by_large[S::sample_tiles][chains][4] = {}, by_small[S::sample_tiles][chains][4] = {};
+    // Independent accumulators, to hide mma latency.
+    constexpr int chains = Sizes::sample_tiles > 2 ? 1 : 4 / Sizes::sample_tiles;
+    float by_large[Sizes::sample_tiles][chains][4] = {}, by_small[Sizes::sample_tiles][chains][4] = {};
 #pragma unroll
-    for (int j = 0; j < S::depth_tiles; ++j)
+    for (int j = 0; j < Sizes::depth_tiles; ++j)
 #pragma unroll
-      for (int t = 0; t < S::sample_tiles; ++t) {
-        const uint2 parts = at[(t * S::depth_tiles + j) * 32];
+      for (int t = 0; t < Sizes::sample_tiles; ++t) {
+        const uint2 parts = at[(t * Sizes::depth_tiles + j) * 32];
         const MmaRight both{{parts.x, parts.y}};
         mma(by_large[t][j % chains], large[j], both);
         mma(by_small[t][j % chains], small[j], both);
       }
-    const bool of_small = pair >= 2;  // columns of small parts
-    // Factors, where conditions would be branches. Small parts times small ones are left out.
+    const bool of_small = pair >= 2;  // columns of low parts
+    // Factors instead of branches. Low times low is dropped.
     const float of_first = of_small ? 1.0f / small_scale : 1.0f,
                 of_second = of_small ? 0.0f : 1.0f / small_scale;
 #pragma unroll
-    for (int t = 0; t < S::sample_tiles; ++t) {
+    for (int t = 0; t < Sizes::sample_tiles; ++t) {
       float all[4];
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
@@ -220,35 +220,35 @@ struct Rows {
   }
 };
 
-// The scale of a sample's states: they are at most 1, or as large as the first one. A whole warp.
-template <class S>
+// The scale of a sample's states, which are at most 1 or as large as the first one. Called by a whole warp.
+template <class Sizes>
 __device__ __forceinline__ float state_scale(const float* h0, int lane) {
   unsigned most = __float_as_uint(1.0f);
-  for (int k = lane; k < S::hidden; k += 32) most = max(most, __float_as_uint(fabsf(h0[k])));
+  for (int k = lane; k < Sizes::hidden; k += 32) most = max(most, __float_as_uint(fabsf(h0[k])));
   return half_range_scale(__reduce_max_sync(0xffffffffu, most));
 }
 
 // The first state into shared memory, and each sample's scale, then those of the layer below.
-template <class S>
+template <class Sizes>
 __device__ __forceinline__ void begin_states(const float* h0, const Role& role, uint4* state, float* scales,
                                              int warp, int lane) {
-  const float* own = h0 + static_cast<int64_t>(role.slot) * S::batch * S::hidden;
-  for (int sample = warp; sample < S::samples; sample += S::threads / 32) {
-    if (role.first_sample + sample >= S::batch) continue;
-    const float* from = own + static_cast<int64_t>(role.first_sample + sample) * S::hidden;
-    const float scale = state_scale<S>(from, lane);
+  const float* own = h0 + static_cast<int64_t>(role.slot) * Sizes::batch * Sizes::hidden;
+  for (int sample = warp; sample < Sizes::samples; sample += Sizes::threads / 32) {
+    if (role.first_sample + sample >= Sizes::batch) continue;
+    const float* from = own + static_cast<int64_t>(role.first_sample + sample) * Sizes::hidden;
+    const float scale = state_scale<Sizes>(from, lane);
     if (lane == 0) scales[sample] = scale;
-    for (int quad = lane; quad < S::quads; quad += 32) {
+    for (int quad = lane; quad < Sizes::quads; quad += 32) {
       uint32_t words[4];
 #pragma unroll
       for (int e = 0; e < 4; ++e)
-        words[e] = split_word(4 * quad + e < S::hidden ? from[4 * quad + e] * scale : 0.0f);
-      state[S::place(quad, sample)] = quad_of(words, quad);
+        words[e] = split_word(4 * quad + e < Sizes::hidden ? from[4 * quad + e] * scale : 0.0f);
+      state[Sizes::place(quad, sample)] = quad_of(words, quad);
     }
-    if (S::wavefront && S::kind == RecurrenceKind::gru && role.layer > 0) {
-      const float below =
-          state_scale<S>(from - static_cast<int64_t>(S::directions) * S::batch * S::hidden, lane);
-      if (lane == 0) scales[4 * S::sample_tiles + sample] = below;
+    if (Sizes::wavefront && Sizes::kind == RecurrenceKind::gru && role.layer > 0) {
+      const float below = state_scale<Sizes>(
+          from - static_cast<int64_t>(Sizes::directions) * Sizes::batch * Sizes::hidden, lane);
+      if (lane == 0) scales[4 * Sizes::sample_tiles + sample] = below;
     }
   }
 }

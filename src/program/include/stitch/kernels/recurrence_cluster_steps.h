@@ -1,17 +1,17 @@
-// The steps of a recurrence, a layer's state never leaving a cluster of blocks. A cluster owns a few samples
-// of one layer and direction; a block of it owns hidden units, whose weights lie in registers for all steps.
-// Every step multiplies them with the state on tensor cores at FP32's accuracy, each number as two of fp16
-// (split_half.h has the idea), and sends the new state to all blocks of the cluster, straight into their
-// shared memory: nothing waits for L2.
+// The steps of a recurrence, with a layer's state held in a cluster of blocks. A cluster owns a few samples
+// of one layer and direction; a block owns hidden units, whose weights stay in registers for all steps. Every
+// step multiplies them with the state on tensor cores at FP32 accuracy, each number as two of fp16 (as in
+// split_half.h), and sends the new state to all blocks of the cluster through distributed shared memory:
+// nothing waits for L2.
 //
-// The first layer's share of the gates from its input, of all steps, was a product before. Layers of one
-// direction run as a wavefront: as many warps again multiply the states of the layer below, which come
-// through L2 some steps ahead. All clusters must be resident then. Otherwise a launch is a layer, and every
-// layer's share a product.
+// The first layer's part of the gates from its input, for all steps, is computed by a product before. Layers
+// of one direction run as a wavefront: a second set of warps multiplies the states of the layer below, which
+// come through L2 some steps ahead. All clusters must be resident then. Otherwise each layer is a launch
+// after its own product.
 //
-// A warp owns four units, 16 rows of weights. The eight columns of a product are four samples, their large
-// parts and then their small ones, so that two products do what takes three otherwise. Shuffles bring the
-// parts of a sum together, then the gates of a unit and sample, then 16 bytes of the new state.
+// A warp owns four units, 16 rows of weights. The eight columns of a product are four samples, their high
+// parts and then their low ones, so that two products do the work of three. Shuffles combine the parts of a
+// sum, then the gates of a unit and sample, then 16 bytes of the new state.
 #pragma once
 
 #include "stitch/kernels/recurrence_cluster_input.h"
@@ -21,27 +21,27 @@
 namespace stitch {
 namespace cluster_steps {
 
-template <class S, class Arguments>
+template <class Sizes, class Arguments>
 __device__ __forceinline__ void take_steps(const Arguments& a, const Role& role, const Lane& l, uint4* memory,
                                            const float* scales, float2* given, ArrivalBarrier* barriers) {
-  constexpr int tiles = S::sample_tiles;
+  constexpr int tiles = Sizes::sample_tiles;
   const auto& own = a.of[role.slot];
-  // Outside a wavefront a lane fetches its share of the gates itself, some steps ahead.
+  // Without a wavefront a lane prefetches its part of the gates itself.
   const float* from[tiles];
 #pragma unroll
-  for (int t = 0; t < tiles; ++t) from[t] = given_to<S>(own, role, l, t);
-  const int64_t stride = from_step_to_step<S>(role);
+  for (int t = 0; t < tiles; ++t) from[t] = given_to<Sizes>(own, role, l, t);
+  const int64_t stride = from_step_to_step<Sizes>(role);
   auto given_at = [&](int i, int t) {
-    return given + ((i % S::stages * S::warps + l.warp) * tiles + t) * 32 + l.lane;
+    return given + ((i % Sizes::stages * Sizes::warps + l.warp) * tiles + t) * 32 + l.lane;
   };
   auto fetch_given = [&](int i) {
-    if (S::wavefront) return;
-    if (i < S::steps) {
+    if (Sizes::wavefront) return;
+    if (i < Sizes::steps) {
 #pragma unroll
       for (int t = 0; t < tiles; ++t)
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
-          const int gate = S::input_gate(l.odd + 2 * r);
+          const int gate = Sizes::input_gate(l.odd + 2 * r);
           if (gate >= 0 && from[t])
             copy_4_bytes(reinterpret_cast<float*>(given_at(i, t)) + r, from[t] + i * stride + gate, true);
         }
@@ -49,66 +49,68 @@ __device__ __forceinline__ void take_steps(const Arguments& a, const Role& role,
     close_copies();
   };
 #pragma unroll
-  for (int i = 0; i < S::stages; ++i) fetch_given(i);
+  for (int i = 0; i < Sizes::stages; ++i) fetch_given(i);
 
-  Rows<S> rows;
+  Rows<Sizes> rows;
   rows.template load<false>(own.hidden, l.unit, l.group, l.pair);
   float bias[2] = {};
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    const int slot = l.odd + 2 * r, from_input = S::input_gate(slot), from_hidden = S::hidden_gate(slot);
-    if (l.unit >= S::hidden) continue;
-    if (own.input_bias && from_input >= 0) bias[r] += own.input_bias[from_input * S::hidden + l.unit];
-    if (own.hidden_bias && from_hidden >= 0) bias[r] += own.hidden_bias[from_hidden * S::hidden + l.unit];
+    const int slot = l.odd + 2 * r, from_input = Sizes::input_gate(slot),
+              from_hidden = Sizes::hidden_gate(slot);
+    if (l.unit >= Sizes::hidden) continue;
+    if (own.input_bias && from_input >= 0) bias[r] += own.input_bias[from_input * Sizes::hidden + l.unit];
+    if (own.hidden_bias && from_hidden >= 0) bias[r] += own.hidden_bias[from_hidden * Sizes::hidden + l.unit];
   }
-  RecurrenceCell<S::kind> cells[tiles] = {};
+  RecurrenceCell<Sizes::kind> cells[tiles] = {};
   float undo_state[tiles], scale[tiles];
   bool there[tiles];
 #pragma unroll
   for (int t = 0; t < tiles; ++t) {
     const int own_sample = 4 * t + l.in_tile, sample = role.first_sample + own_sample;
-    there[t] = l.unit < S::hidden && own_sample < S::samples && sample < S::batch;
+    there[t] = l.unit < Sizes::hidden && own_sample < Sizes::samples && sample < Sizes::batch;
     undo_state[t] = 1.0f / scales[own_sample];
-    scale[t] = S::kind == RecurrenceKind::gru ? scales[own_sample] : usual_scale;
-    const float* before = S::kind == RecurrenceKind::lstm ? a.c0 : a.h0;
+    scale[t] = Sizes::kind == RecurrenceKind::gru ? scales[own_sample] : usual_scale;
+    const float* before = Sizes::kind == RecurrenceKind::lstm ? a.c0 : a.h0;
     if (there[t])
-      cells[t].before = before[(static_cast<int64_t>(role.slot) * S::batch + sample) * S::hidden + l.unit];
+      cells[t].before =
+          before[(static_cast<int64_t>(role.slot) * Sizes::batch + sample) * Sizes::hidden + l.unit];
   }
   // A lane sends to every eighth block.
-  constexpr int peers_each = S::up(S::cluster, 8);
+  constexpr int peers_each = Sizes::up(Sizes::cluster, 8);
   PeerAddress peers[peers_each];
 #pragma unroll
   for (int p = 0; p < peers_each; ++p)
-    peers[p] = peer_memory<S::cluster>(memory, l.group + 8 * p < S::cluster ? l.group + 8 * p : 0);
-  const bool is_last_layer = role.layer + 1 == S::layers_at_once;
-  uint4* published =
-      a.published + (static_cast<int64_t>(role.layer) * S::chunks + role.chunk) * S::steps * S::state;
+    peers[p] = peer_memory<Sizes::cluster>(memory, l.group + 8 * p < Sizes::cluster ? l.group + 8 * p : 0);
+  const bool is_last_layer = role.layer + 1 == Sizes::layers_at_once;
+  uint4* published = a.published + (static_cast<int64_t>(role.layer) * Sizes::chunks + role.chunk) *
+                                       Sizes::steps * Sizes::state;
 
 #pragma unroll 1
-  for (int i = 0; i < S::steps; ++i) {
-    if constexpr (S::wavefront)
-      wait_at(given_full + (i & 1), S::threads);
+  for (int i = 0; i < Sizes::steps; ++i) {
+    if constexpr (Sizes::wavefront)
+      wait_at(given_full + (i & 1), Sizes::threads);
     else
-      wait_for_copies<S::stages - 1>();
+      wait_for_copies<Sizes::stages - 1>();
     float2 input[tiles];
 #pragma unroll
     for (int t = 0; t < tiles; ++t) {
       input[t] = *given_at(i, t);
       input[t].x += bias[0], input[t].y += bias[1];
     }
-    if constexpr (S::wavefront) {
+    if constexpr (Sizes::wavefront) {
       __syncwarp();
-      if (i + 2 < S::steps) arrive_at(given_empty + (i & 1), S::threads);
+      if (i + 2 < Sizes::steps) arrive_at(given_empty + (i & 1), Sizes::threads);
     }
-    if (l.quad >= S::quads) continue;  // a whole warp
+    if (l.quad >= Sizes::quads) continue;  // a whole warp
     if (i > 0) barriers[i & 1].wait(static_cast<unsigned>((i - 1) / 2 & 1));
     float sums[tiles][2], values[tiles];
-    rows.multiply(memory + (i & 1) * S::state, l.group, l.pair, sums);
-    // Tile by tile each of these would wait for the one before it.
+    rows.multiply(memory + (i & 1) * Sizes::state, l.group, l.pair, sums);
+    // Phase by phase over all tiles, to overlap latencies.
     float gates[tiles][4];
 #pragma unroll
     for (int t = 0; t < tiles; ++t) {
-      // Even groups have gates 0 and 2, odd ones gates 1 and 3.
+      // Even groups have gates 0 and 2, odd ones 1 and 3.
       const float first = fmaf(sums[t][0], undo_state[t], input[t].x),
                   second = fmaf(sums[t][1], undo_state[t], input[t].y);
       const float other_first = __shfl_xor_sync(0xffffffffu, first, 4),
@@ -130,38 +132,40 @@ __device__ __forceinline__ void take_steps(const Arguments& a, const Role& role,
       for (int u = 0; u < 4; ++u) of_units[u] = __shfl_sync(0xffffffffu, words[t], 8 * u + l.lane % 8);
       fours[t] = quad_of(of_units, l.quad);
     }
-    if (i + 1 < S::steps) {
+    if (i + 1 < Sizes::steps) {
       const int buffer = (i + 1) & 1;
 #pragma unroll
       for (int t = 0; t < tiles; ++t)
 #pragma unroll
         for (int p = 0; p < peers_each; ++p)
-          if (4 * t + l.in_tile < S::samples && l.group + 8 * p < S::cluster)
-            send_16_bytes(peers[p] + (buffer * S::state + S::place(l.quad, 4 * t + l.in_tile)) * 16, fours[t],
-                          peers[p] + S::barriers_at + buffer * 8);
+          if (4 * t + l.in_tile < Sizes::samples && l.group + 8 * p < Sizes::cluster)
+            send_16_bytes(peers[p] + (buffer * Sizes::state + Sizes::place(l.quad, 4 * t + l.in_tile)) * 16,
+                          fours[t], peers[p] + Sizes::barriers_at + buffer * 8);
     }
 
-    // Nobody waits for the rest. What arrives before it is expected counts, too.
-    if (i > 0 && i + 2 < S::steps && l.warp == 0 && l.lane == 0) barriers[i & 1].expect(S::arriving_bytes);
-    if constexpr (S::wavefront)
+    // Nothing waits for the last steps. Bytes that arrive before they are expected count, too.
+    if (i > 0 && i + 2 < Sizes::steps && l.warp == 0 && l.lane == 0)
+      barriers[i & 1].expect(Sizes::arriving_bytes);
+    if constexpr (Sizes::wavefront)
 #pragma unroll
       for (int t = 0; t < tiles; ++t)
-        if (4 * t + l.in_tile < S::samples && l.group == 0 && !is_last_layer)
+        if (4 * t + l.in_tile < Sizes::samples && l.group == 0 && !is_last_layer)
           publish_16_bytes(
-              published + static_cast<int64_t>(i) * S::state + S::place(l.quad, 4 * t + l.in_tile), fours[t]);
-    if (S::kind != RecurrenceKind::gru && i == 0)
+              published + static_cast<int64_t>(i) * Sizes::state + Sizes::place(l.quad, 4 * t + l.in_tile),
+              fours[t]);
+    if (Sizes::kind != RecurrenceKind::gru && i == 0)
 #pragma unroll
       for (int t = 0; t < tiles; ++t) undo_state[t] = 1.0f / usual_scale;
-    fetch_given(i + S::stages);
-    const int step = role.direction ? S::steps - 1 - i : i;
+    fetch_given(i + Sizes::stages);
+    const int step = role.direction ? Sizes::steps - 1 - i : i;
 #pragma unroll
     for (int t = 0; t < tiles; ++t) {
       if (!there[t] || l.odd) continue;
       const int sample = role.first_sample + 4 * t + l.in_tile;
       if (a.y && is_last_layer)
-        a.y[step * a.y_step + sample * a.y_sample + role.direction * S::hidden + l.unit] = values[t];
-      if (i + 1 < S::steps) continue;
-      const int64_t at = (static_cast<int64_t>(role.slot) * S::batch + sample) * S::hidden + l.unit;
+        a.y[step * a.y_step + sample * a.y_sample + role.direction * Sizes::hidden + l.unit] = values[t];
+      if (i + 1 < Sizes::steps) continue;
+      const int64_t at = (static_cast<int64_t>(role.slot) * Sizes::batch + sample) * Sizes::hidden + l.unit;
       if (a.hn) a.hn[at] = values[t];
       if (a.cn) a.cn[at] = cells[t].before;
     }
@@ -172,35 +176,35 @@ template <class Of>
 __global__ void __launch_bounds__(ClusterSizes<Of>::threads, 1)
     kernel(const __grid_constant__ ClusterLayers<Of> a) {
   wait_for_previous_kernel();
-  using S = ClusterSizes<Of>;
+  using Sizes = ClusterSizes<Of>;
   extern __shared__ uint4 cluster_memory[];  // (states, state)
   char* bytes = reinterpret_cast<char*>(cluster_memory);
-  float2* given =
-      reinterpret_cast<float2*>(cluster_memory + S::states * S::state);  // (stages, warps, tiles, lanes)
-  float* scales = reinterpret_cast<float*>(bytes + S::scales_at);
-  ArrivalBarrier* barriers = reinterpret_cast<ArrivalBarrier*>(bytes + S::barriers_at);
+  float2* given = reinterpret_cast<float2*>(cluster_memory +
+                                            Sizes::states * Sizes::state);  // (stages, warps, tiles, lanes)
+  float* scales = reinterpret_cast<float*>(bytes + Sizes::scales_at);
+  ArrivalBarrier* barriers = reinterpret_cast<ArrivalBarrier*>(bytes + Sizes::barriers_at);
   const int thread = static_cast<int>(threadIdx.x);
-  const Role role = role_of_block<S>();
+  const Role role = role_of_block<Sizes>();
 
-  for (int i = thread; i < S::scales_at / 16; i += S::threads) cluster_memory[i] = uint4{};
-  for (int i = thread; i < 2 * 4 * S::sample_tiles; i += S::threads) scales[i] = 1.0f;
+  for (int i = thread; i < Sizes::scales_at / 16; i += Sizes::threads) cluster_memory[i] = uint4{};
+  for (int i = thread; i < 2 * 4 * Sizes::sample_tiles; i += Sizes::threads) scales[i] = 1.0f;
   if (thread == 0)
     for (int b = 0; b < 2; ++b) {
       barriers[b].begin();
-      barriers[b].expect(S::arriving_bytes);
+      barriers[b].expect(Sizes::arriving_bytes);
     }
   __syncthreads();
-  begin_states<S>(a.h0, role, cluster_memory, scales, thread / 32, thread % 32);
+  begin_states<Sizes>(a.h0, role, cluster_memory, scales, thread / 32, thread % 32);
   __syncthreads();
   enter_cluster(cluster_memory);
-  const Lane lane(role, thread % S::step_threads);
-  if (thread < S::step_threads) {
-    take_steps<S>(a, role, lane, cluster_memory, scales, given, barriers);
-  } else if constexpr (S::wavefront) {
+  const Lane lane(role, thread % Sizes::step_threads);
+  if (thread < Sizes::step_threads) {
+    take_steps<Sizes>(a, role, lane, cluster_memory, scales, given, barriers);
+  } else if constexpr (Sizes::wavefront) {
     if (role.layer == 0)
-      copy_given<S>(a, role, lane, given);
+      copy_given<Sizes>(a, role, lane, given);
     else
-      multiply_below<S>(a, role, lane, cluster_memory + 2 * S::state, scales, given);
+      multiply_below<Sizes>(a, role, lane, cluster_memory + 2 * Sizes::state, scales, given);
   }
   __syncwarp();
   leave_cluster();
@@ -210,9 +214,10 @@ __global__ void __launch_bounds__(ClusterSizes<Of>::threads, 1)
 
 template <class Of>
 StitchStatus enqueue_cluster_layers(const ClusterLayers<Of>& layers, cudaStream_t stream) {
-  using S = ClusterSizes<Of>;
+  using Sizes = ClusterSizes<Of>;
   return launch_clusters("cluster_recurrence", cluster_steps::kernel<Of>,
-                         {S::blocks, S::threads, S::shared_bytes, S::wavefront}, S::cluster, stream, layers);
+                         {Sizes::blocks, Sizes::threads, Sizes::shared_bytes, Sizes::wavefront},
+                         Sizes::cluster, stream, layers);
 }
 
 }  // namespace stitch

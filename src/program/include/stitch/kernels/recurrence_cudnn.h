@@ -1,5 +1,5 @@
-// A recurrence by cuDNN: all steps, layers and directions in one call, which replays as many small kernels or
-// as a persistent one, as cuDNN sees fit. Weights are copied into its own order once.
+// A recurrence by cuDNN: all steps, layers and directions in one call. Weights are copied into its layout
+// once.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ struct RecurrenceSpec {
   cudnnRNNMode_t kind;
   int steps, batch, input, hidden, layers, directions;
   bool batch_first = false, biases = true;
-  cudnnMathType_t math = CUDNN_FMA_MATH;  // CUDNN_DEFAULT_MATH: TF32 where the class allows it
+  cudnnMathType_t math = CUDNN_FMA_MATH;  // CUDNN_DEFAULT_MATH: TF32 if the numerics class allows it
   cudnnRNNAlgo_t algorithm = CUDNN_RNN_ALGO_STANDARD;
 };
 
@@ -29,8 +29,7 @@ class CudnnRecurrence {
     if (dropout_) (void)cudnnDestroyDropoutDescriptor(dropout_);
   }
 
-  // `weights`, layer after layer and direction after direction: input, hidden, and the two biases if there
-  // are any.
+  // `weights` by layer, then direction: input, hidden, and the two biases if there are any.
   StitchStatus create(Cudnn& library, const RecurrenceSpec& spec, const float* const* weights) {
     library_ = &library;
     STITCH_CUDNN(cudnnCreateDropoutDescriptor(&dropout_));
@@ -42,8 +41,7 @@ class CudnnRecurrence {
         CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT, spec.math, spec.input, spec.hidden, spec.hidden, spec.layers,
         dropout_, spec.batch_first ? CUDNN_RNN_PADDED_IO_ENABLED : CUDNN_RNN_PADDED_IO_DISABLED));
 
-    // Sequences are all of one length: packed and unpacked are the same memory, and packed has more
-    // algorithms.
+    // All sequences have one length, so packed and unpacked are the same memory; packed has more algorithms.
     std::vector<int> lengths(static_cast<size_t>(spec.batch), spec.steps);
     float fill = 0.0f;
     auto layout = spec.batch_first ? CUDNN_RNN_DATA_LAYOUT_BATCH_MAJOR_UNPACKED
@@ -92,7 +90,7 @@ class CudnnRecurrence {
     for (int slot = 0; slot < spec.layers * spec.directions && status == STITCH_OK; ++slot) {
       const int64_t features = slot < spec.directions ? spec.input : int64_t{spec.hidden} * spec.directions;
       const float* const* own = weights + slot * (spec.biases ? 4 : 2);
-      // cuDNN counts the gates of the input first, then those of the state; both in PyTorch's order.
+      // cuDNN counts the input's gates first, then the state's; both in PyTorch's order.
       for (int i = 0; i < 2 * gates && status == STITCH_OK; ++i)
         status = copy_gate(slot, i, own[i / gates], spec.biases ? own[2 + i / gates] : nullptr, i % gates,
                            i < gates ? features : spec.hidden, spec.hidden, matrix, bias);

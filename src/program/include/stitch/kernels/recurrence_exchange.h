@@ -1,6 +1,5 @@
-// What kernels share that pass states on through L2: numbers that are their own flag, and barriers between
-// some warps of a block. Memory is filled with a NaN that no computation makes; what is anything else is
-// there.
+// For kernels that exchange states through L2: values that are their own ready flags (memory is filled with a
+// NaN that no computation produces), and barriers between some warps of a block.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,7 +7,7 @@
 #include <cstdint>
 
 namespace stitch {
-// All bits set: a NaN that arithmetic on a GPU never gives.
+// All bits set: a NaN that GPU arithmetic never produces.
 constexpr uint32_t unpublished = 0xffffffffu;
 
 __device__ __forceinline__ void wait_at(int barrier, int threads) {
@@ -29,8 +28,8 @@ __device__ __forceinline__ void arrive_at(int barrier, int threads) {
 __device__ __forceinline__ bool is_missing(const uint4& value) {
   return value.x == unpublished || value.y == unpublished || value.z == unpublished || value.w == unpublished;
 }
-// Reads again where something was missing. Each word is its own flag, so no order between them is needed; and
-// no branch, so that a lane's reads are all under way at once.
+// Reads again where a word was missing. Each word is its own flag, so no ordering is needed; branch-free, so
+// that a lane's reads are all in flight.
 __device__ __forceinline__ void read_exchange(const uint4* at, bool wanted, uint4& value) {
 #if STITCH_EMULATED
   const volatile uint32_t* words = reinterpret_cast<const volatile uint32_t*>(at);

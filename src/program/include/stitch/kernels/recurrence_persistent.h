@@ -1,11 +1,11 @@
-// A recurrence whose weights never leave the registers. Every block owns a few hidden units of one layer and
-// direction for all steps; layers run as a wavefront, each a step behind the one below. Blocks exchange the
-// state through L2: memory is filled with a NaN that no computation makes, so a number that is there is its
-// own flag, and a step costs one trip to L2 and no barrier between blocks. All arithmetic in FP32.
+// A persistent recurrence: weights stay in registers. Every block owns a few hidden units of one layer and
+// direction for all steps; layers run as a wavefront, each one step behind the one below. Blocks exchange the
+// state through L2: memory is filled with a NaN that no computation produces, so a value is its own ready
+// flag, and a step costs one trip to L2 and no grid barrier. All arithmetic in FP32.
 //
-// A block's warps: some fetch the next input, some wait for the state, the others multiply. The input's share
-// of the gates is computed while the state is on its way. A unit's sum over its features is split over
-// `slices` lanes, each with its weights in registers; all blocks must be resident at once.
+// Some of a block's warps prefetch the next input, some wait for the state, the others multiply. The input's
+// part of the gates is computed while the state is in flight. A unit's sum over its features is split over
+// `slices` lanes, each with its weights in registers; all blocks must be resident.
 #pragma once
 
 #include "stitch/kernels/recurrence.h"
@@ -13,7 +13,7 @@
 #include "stitch/kernels/shared_memory.h"
 
 namespace stitch {
-// What generated code says of a recurrence: `Of` has its sizes, and how it is spread over the machine.
+// A recurrence as described by generated code: `Of` has its sizes and its distribution over the GPU.
 template <class Of>
 struct PersistentSizes : Of {
   using Of::batch, Of::directions, Of::hidden, Of::input, Of::input_warps, Of::kind, Of::layers,
@@ -21,14 +21,14 @@ struct PersistentSizes : Of {
   __host__ __device__ static constexpr int up(int count, int by) { return (count + by - 1) / by; }
 
   static constexpr int gates = gates_of(kind);
-  // A gru's last gate needs the shares of input and state apart.
+  // A gru's last gate needs the parts of input and state separately.
   static constexpr int sums = kind == RecurrenceKind::gru ? 4 : gates;
   static constexpr int width = directions * hidden;
   static constexpr int chunks = up(batch, samples);  // of the batch
   static constexpr int parts = up(hidden, units);    // of a layer's units
   static constexpr int blocks = layers_at_once * directions * chunks * parts;
   static constexpr int quads = up(samples, 4);  // of samples, 16 bytes each
-  // Rows of shared memory, one a feature: an odd number of quads, so that 8 lanes meet 8 groups of banks.
+  // Rows of shared memory, one per feature: an odd number of quads, so that 8 lanes use 8 groups of banks.
   static constexpr int row = (quads % 2 ? quads : quads + 1) * 4;
   static constexpr int state_rows = up(hidden, slices) * slices;
   static constexpr int input_rows = up(input > width ? input : width, slices) * slices;
@@ -40,7 +40,7 @@ struct PersistentSizes : Of {
   static constexpr int state_threads = state_warps * 32, input_threads = input_warps * 32;
   static constexpr int threads = compute_threads + state_threads + input_threads;
 
-  // How many samples a lane is left with after the slices were added up.
+  // Samples per lane after the slices are summed.
   __host__ __device__ static constexpr int kept() {
     int count = samples;
     for (int mask = 1; mask < slices; mask *= 2) count = up(count, 2);
@@ -71,7 +71,7 @@ struct PersistentRecurrence {
   float *hn, *cn;  // (layers · directions, batch, hidden) or null
 };
 
-// What a program keeps of a persistent recurrence: that the machine it was planned for is there.
+// Checks at create that all blocks are resident on this GPU.
 struct ResidentBlocks {
   static StitchStatus create(int blocks) {
     int device = 0, processors = 0;
@@ -87,7 +87,7 @@ struct ResidentBlocks {
 
 namespace persistent {
 
-// Two each, of even and odd steps, but the last.
+// Named barriers, two each for even and odd steps, except the last.
 enum Barrier : int { state_full = 1, input_full = 3, input_empty = 5, published = 7 };
 
 __device__ __forceinline__ void publish(float* at, float value) {
@@ -100,10 +100,11 @@ __device__ __forceinline__ void publish(float* at, float value) {
 #endif
 }
 
-// Published rows into shared memory, as soon as they are all there.
-template <class S, int rows, int threads>
+// Copies published rows into shared memory as soon as all have arrived.
+template <class Sizes, int rows, int threads>
 __device__ __forceinline__ void receive(const float* exchange, float* shared, int thread) {
-  constexpr int count = rows * S::quads, each = S::up(count, threads), at_once = each < 24 ? each : 24;
+  constexpr int count = rows * Sizes::quads, each = Sizes::up(count, threads),
+                at_once = each < 24 ? each : 24;
   constexpr bool even = count % (at_once * threads) == 0;
   const uint4* from = reinterpret_cast<const uint4*>(exchange);
 #pragma unroll 1
@@ -123,23 +124,24 @@ __device__ __forceinline__ void receive(const float* exchange, float* shared, in
         waiting |= missing;
       }
 #if STITCH_EMULATED
-      if (waiting) __nanosleep(0);  // lets other blocks run
+      if (waiting) __nanosleep(0);  // emulated: runs other blocks
 #endif
     }
 #pragma unroll
     for (int j = 0; j < at_once; ++j) {
       const int at = first + j * threads;
-      const int to = S::row == S::quads * 4 ? at * 4 : at / S::quads * S::row + at % S::quads * 4;
+      const int to =
+          Sizes::row == Sizes::quads * 4 ? at * 4 : at / Sizes::quads * Sizes::row + at % Sizes::quads * 4;
       if (even || at < count) *reinterpret_cast<uint4*>(shared + to) = values[j];
     }
   }
 }
 
-// Waits for one of a lane's quads before it asks for all: a step of the layer below may be far off, and
-// reading everything over and over would slow down those who are in a hurry.
-template <class S, int rows, int threads>
+// Polls one of a lane's quads first: a step of the layer below may be far off, and polling all words would
+// take bandwidth from blocks that are still computing.
+template <class Sizes, int rows, int threads>
 __device__ __forceinline__ void await(const float* exchange, int thread) {
-  if (thread >= rows * S::quads) return;
+  if (thread >= rows * Sizes::quads) return;
   uint4 value{};
   do {
     read_exchange(reinterpret_cast<const uint4*>(exchange) + thread, true, value);
@@ -149,87 +151,90 @@ __device__ __forceinline__ void await(const float* exchange, int thread) {
   } while (is_missing(value));
 }
 
-// The model's own input of one step, features into rows.
-template <class S, int threads, class Arguments>
+// The model's input of one step, features to rows.
+template <class Sizes, int threads, class Arguments>
 __device__ __forceinline__ void receive_x(const Arguments& a, int step, int first_sample, float* shared,
                                           int thread) {
   const float* x = a.x + step * a.x_step + first_sample * a.x_sample;
-  const int samples = S::batch - first_sample < S::samples ? S::batch - first_sample : S::samples;
-  const bool by_quads = S::input % 4 == 0 && a.x_feature == 1 && a.x_step % 4 == 0 && a.x_sample % 4 == 0 &&
-                        reinterpret_cast<uintptr_t>(a.x) % 16 == 0;
+  const int samples =
+      Sizes::batch - first_sample < Sizes::samples ? Sizes::batch - first_sample : Sizes::samples;
+  const bool by_quads = Sizes::input % 4 == 0 && a.x_feature == 1 && a.x_step % 4 == 0 &&
+                        a.x_sample % 4 == 0 && reinterpret_cast<uintptr_t>(a.x) % 16 == 0;
   if (by_quads) {
-    constexpr int count = S::samples * (S::input / 4), all = S::up(count, threads),
+    constexpr int count = Sizes::samples * (Sizes::input / 4), all = Sizes::up(count, threads),
                   each = all < 16 ? all : 16;
 #pragma unroll 1
     for (int first = thread; first < count; first += each * threads) {
       float4 values[each];
 #pragma unroll
       for (int j = 0; j < each; ++j) {
-        const int at = first + j * threads, sample = at % S::samples;
-        values[j] = at < count && sample < samples
-                        ? __ldg(reinterpret_cast<const float4*>(x + sample * a.x_sample) + at / S::samples)
-                        : float4{};
+        const int at = first + j * threads, sample = at % Sizes::samples;
+        values[j] =
+            at < count && sample < samples
+                ? __ldg(reinterpret_cast<const float4*>(x + sample * a.x_sample) + at / Sizes::samples)
+                : float4{};
       }
 #pragma unroll
       for (int j = 0; j < each; ++j) {
         const int at = first + j * threads;
         if (at >= count) continue;
-        float* to = shared + at / S::samples * 4 * S::row + at % S::samples;
+        float* to = shared + at / Sizes::samples * 4 * Sizes::row + at % Sizes::samples;
         to[0] = values[j].x;
-        to[S::row] = values[j].y;
-        to[2 * S::row] = values[j].z;
-        to[3 * S::row] = values[j].w;
+        to[Sizes::row] = values[j].y;
+        to[2 * Sizes::row] = values[j].z;
+        to[3 * Sizes::row] = values[j].w;
       }
     }
     return;
   }
 #pragma unroll 4
-  for (int at = thread; at < S::samples * S::input; at += threads) {
-    const int sample = at / S::input, feature = at % S::input;
-    shared[feature * S::row + sample] =
+  for (int at = thread; at < Sizes::samples * Sizes::input; at += threads) {
+    const int sample = at / Sizes::input, feature = at % Sizes::input;
+    shared[feature * Sizes::row + sample] =
         sample < samples ? x[sample * a.x_sample + feature * a.x_feature] : 0.0f;
   }
 }
 
-// A lane's features: slice, slice + slices, …; weights beyond the last one are zero.
-template <class S, int features>
+// A lane's features: slice, slice + slices, …; weights past the last are zero.
+template <class Sizes, int features>
 struct Slice {
-  static constexpr int count = S::up(features, S::slices);
-  float weights[S::units_each][S::gates][count];
+  static constexpr int count = Sizes::up(features, Sizes::slices);
+  float weights[Sizes::units_each][Sizes::gates][count];
 
   __device__ __forceinline__ void load(const float* matrix, int first_unit, int slice) {
 #pragma unroll
-    for (int u = 0; u < S::units_each; ++u)
+    for (int u = 0; u < Sizes::units_each; ++u)
 #pragma unroll
-      for (int g = 0; g < S::gates; ++g)
+      for (int g = 0; g < Sizes::gates; ++g)
 #pragma unroll
         for (int i = 0; i < count; ++i) {
-          const int unit = first_unit + u, feature = slice + i * S::slices;
-          weights[u][g][i] = unit < S::hidden && feature < features
-                                 ? matrix[(static_cast<int64_t>(g) * S::hidden + unit) * features + feature]
-                                 : 0.0f;
+          const int unit = first_unit + u, feature = slice + i * Sizes::slices;
+          weights[u][g][i] =
+              unit < Sizes::hidden && feature < features
+                  ? matrix[(static_cast<int64_t>(g) * Sizes::hidden + unit) * features + feature]
+                  : 0.0f;
         }
   }
 
-  // `shift`: where a gru's last gate is added up.
+  // `shift`: which sum a gru's last gate is added to.
   template <int shift>
-  __device__ __forceinline__ void multiply(const float* rows, int slice,
-                                           float (&sums)[S::units_each][S::sums][S::samples]) const {
+  __device__ __forceinline__ void multiply(
+      const float* rows, int slice, float (&sums)[Sizes::units_each][Sizes::sums][Sizes::samples]) const {
 #pragma unroll
     for (int i = 0; i < count; ++i) {
-      const float* row = rows + (slice + i * S::slices) * S::row;
+      const float* row = rows + (slice + i * Sizes::slices) * Sizes::row;
 #pragma unroll
-      for (int q = 0; q < S::quads; ++q) {
+      for (int q = 0; q < Sizes::quads; ++q) {
         const float4 quad = *reinterpret_cast<const float4*>(row + 4 * q);
         const float values[4] = {quad.x, quad.y, quad.z, quad.w};
 #pragma unroll
         for (int c = 0; c < 4; ++c) {
-          if (4 * q + c >= S::samples) continue;
+          if (4 * q + c >= Sizes::samples) continue;
 #pragma unroll
-          for (int u = 0; u < S::units_each; ++u)
+          for (int u = 0; u < Sizes::units_each; ++u)
 #pragma unroll
-            for (int g = 0; g < S::gates; ++g) {
-              constexpr int last = S::gates - 1;
+            for (int g = 0; g < Sizes::gates; ++g) {
+              constexpr int last = Sizes::gates - 1;
               float& sum = sums[u][g == last ? g + shift : g][4 * q + c];
               sum = fmaf(weights[u][g][i], values[c], sum);
             }
@@ -239,8 +244,8 @@ struct Slice {
   }
 };
 
-// Adds up over the lanes of a unit. At each level two lanes share out their samples, so that the work halves
-// too; an odd one stays with both.
+// Sums over the lanes of a unit. At each level two lanes divide their samples, which halves the work; both
+// keep an odd one.
 template <int count, int mask, int slices, int samples>
 __device__ __forceinline__ void add_slices(float (&values)[samples], int slice) {
   if constexpr (mask < slices) {
@@ -256,7 +261,7 @@ __device__ __forceinline__ void add_slices(float (&values)[samples], int slice) 
     add_slices<(count + 1) / 2, mask * 2, slices>(values, slice);
   }
 }
-// The sample that the lane of `slice` then has at `kept`, or -1 where another lane has it too.
+// The sample that lane `slice` holds at `kept`, or -1 if another lane has it too.
 template <int samples, int slices>
 __device__ __forceinline__ int sample_of(int slice, int kept) {
   int counts[6] = {samples}, levels = 0;
@@ -274,92 +279,96 @@ __device__ __forceinline__ int sample_of(int slice, int kept) {
   return at;
 }
 
-// Where a block stands: its layer, direction, samples and units.
+// A block's layer, direction, samples and units.
 struct Role {
   int slot, layer, direction, chunk, first_unit;
 };
 
-template <class S, int features, class Arguments>
+template <class Sizes, int features, class Arguments>
 __device__ __forceinline__ void compute(const Arguments& a, const Role& role, const float* state,
                                         const float* input, int thread) {
-  const int slice = thread % S::slices;
+  const int slice = thread % Sizes::slices;
   // Lanes beyond the block's units multiply by zero.
-  const int first_unit = thread / S::slices * S::units_each < S::units
-                             ? role.first_unit + thread / S::slices * S::units_each
-                             : S::hidden;
+  const int first_unit = thread / Sizes::slices * Sizes::units_each < Sizes::units
+                             ? role.first_unit + thread / Sizes::slices * Sizes::units_each
+                             : Sizes::hidden;
   const RecurrenceWeights& own = a.weights[role.slot];
-  Slice<S, features> from_input;
-  Slice<S, S::hidden> from_state;
+  Slice<Sizes, features> from_input;
+  Slice<Sizes, Sizes::hidden> from_state;
   from_input.load(own.input, first_unit, slice);
   from_state.load(own.hidden, first_unit, slice);
 
-  constexpr int kept = S::kept();
-  float bias[S::units_each][S::sums] = {};
-  RecurrenceCell<S::kind> cells[S::units_each][kept] = {};
+  constexpr int kept = Sizes::kept();
+  float bias[Sizes::units_each][Sizes::sums] = {};
+  RecurrenceCell<Sizes::kind> cells[Sizes::units_each][kept] = {};
   int samples[kept];
 #pragma unroll
-  for (int k = 0; k < kept; ++k) samples[k] = sample_of<S::samples, S::slices>(slice, k);
+  for (int k = 0; k < kept; ++k) samples[k] = sample_of<Sizes::samples, Sizes::slices>(slice, k);
 #pragma unroll
-  for (int u = 0; u < S::units_each; ++u) {
+  for (int u = 0; u < Sizes::units_each; ++u) {
     const int unit = first_unit + u;
-    if (unit >= S::hidden) continue;
+    if (unit >= Sizes::hidden) continue;
 #pragma unroll
-    for (int g = 0; g < S::gates; ++g) {
-      constexpr int last = S::gates - 1;
-      if (own.input_bias) bias[u][g] += own.input_bias[g * S::hidden + unit];
-      if (own.hidden_bias) bias[u][g == last ? S::sums - 1 : g] += own.hidden_bias[g * S::hidden + unit];
+    for (int g = 0; g < Sizes::gates; ++g) {
+      constexpr int last = Sizes::gates - 1;
+      if (own.input_bias) bias[u][g] += own.input_bias[g * Sizes::hidden + unit];
+      if (own.hidden_bias)
+        bias[u][g == last ? Sizes::sums - 1 : g] += own.hidden_bias[g * Sizes::hidden + unit];
     }
-    const float* before = S::kind == RecurrenceKind::lstm ? a.c0 : a.h0;
+    const float* before = Sizes::kind == RecurrenceKind::lstm ? a.c0 : a.h0;
 #pragma unroll
     for (int k = 0; k < kept; ++k) {
-      const int sample = role.chunk * S::samples + samples[k];
-      if (samples[k] >= 0 && sample < S::batch)
-        cells[u][k].before = before[(static_cast<int64_t>(role.slot) * S::batch + sample) * S::hidden + unit];
+      const int sample = role.chunk * Sizes::samples + samples[k];
+      if (samples[k] >= 0 && sample < Sizes::batch)
+        cells[u][k].before =
+            before[(static_cast<int64_t>(role.slot) * Sizes::batch + sample) * Sizes::hidden + unit];
     }
   }
 
-  float* exchange = a.exchange + S::exchange_at(role.layer, role.chunk, 0);
+  float* exchange = a.exchange + Sizes::exchange_at(role.layer, role.chunk, 0);
 #pragma unroll 1
-  for (int i = 0; i < S::steps; ++i) {
-    const int step = role.direction ? S::steps - 1 - i : i, odd = i & 1;
-    float sums[S::units_each][S::sums][S::samples] = {};
-    wait_at(input_full + odd, S::compute_threads + S::input_threads);
-    from_input.template multiply<0>(input + odd * S::input_rows * S::row, slice, sums);
-    if (i + 2 < S::steps) arrive_at(input_empty + odd, S::compute_threads + S::input_threads);
-    wait_at(state_full + odd, S::compute_threads + S::state_threads);
-    from_state.template multiply<S::sums - S::gates>(state + odd * S::state_rows * S::row, slice, sums);
+  for (int i = 0; i < Sizes::steps; ++i) {
+    const int step = role.direction ? Sizes::steps - 1 - i : i, odd = i & 1;
+    float sums[Sizes::units_each][Sizes::sums][Sizes::samples] = {};
+    wait_at(input_full + odd, Sizes::compute_threads + Sizes::input_threads);
+    from_input.template multiply<0>(input + odd * Sizes::input_rows * Sizes::row, slice, sums);
+    if (i + 2 < Sizes::steps) arrive_at(input_empty + odd, Sizes::compute_threads + Sizes::input_threads);
+    wait_at(state_full + odd, Sizes::compute_threads + Sizes::state_threads);
+    from_state.template multiply<Sizes::sums - Sizes::gates>(state + odd * Sizes::state_rows * Sizes::row,
+                                                             slice, sums);
 #pragma unroll
-    for (int u = 0; u < S::units_each; ++u)
+    for (int u = 0; u < Sizes::units_each; ++u)
 #pragma unroll
-      for (int g = 0; g < S::sums; ++g) add_slices<S::samples, 1, S::slices>(sums[u][g], slice);
-    float values[S::units_each][kept] = {};
+      for (int g = 0; g < Sizes::sums; ++g) add_slices<Sizes::samples, 1, Sizes::slices>(sums[u][g], slice);
+    float values[Sizes::units_each][kept] = {};
 #pragma unroll
-    for (int u = 0; u < S::units_each; ++u)
+    for (int u = 0; u < Sizes::units_each; ++u)
 #pragma unroll
       for (int k = 0; k < kept; ++k) {
         const int unit = first_unit + u;
-        if (unit >= S::hidden || samples[k] < 0) continue;
-        float total[S::sums];
+        if (unit >= Sizes::hidden || samples[k] < 0) continue;
+        float total[Sizes::sums];
 #pragma unroll
-        for (int g = 0; g < S::sums; ++g) total[g] = sums[u][g][k] + bias[u][g];
+        for (int g = 0; g < Sizes::sums; ++g) total[g] = sums[u][g][k] + bias[u][g];
         values[u][k] = cells[u][k].next(total);
-        const int column = role.direction * S::hidden + unit;
-        publish(exchange + step * S::floats_a_step + column * (S::quads * 4) + samples[k], values[u][k]);
+        const int column = role.direction * Sizes::hidden + unit;
+        publish(exchange + step * Sizes::floats_a_step + column * (Sizes::quads * 4) + samples[k],
+                values[u][k]);
       }
     __syncwarp();
-    if (i + 1 < S::steps) arrive_at(published, S::compute_threads + S::state_threads);
+    if (i + 1 < Sizes::steps) arrive_at(published, Sizes::compute_threads + Sizes::state_threads);
 
-      // Nobody waits for the rest.
+      // Nothing waits for the rest.
 #pragma unroll
-    for (int u = 0; u < S::units_each; ++u)
+    for (int u = 0; u < Sizes::units_each; ++u)
 #pragma unroll
       for (int k = 0; k < kept; ++k) {
-        const int unit = first_unit + u, sample = role.chunk * S::samples + samples[k];
-        if (unit >= S::hidden || samples[k] < 0 || sample >= S::batch) continue;
-        if (a.y && role.layer == S::layers - 1)
-          a.y[step * a.y_step + sample * a.y_sample + role.direction * S::hidden + unit] = values[u][k];
-        if (i + 1 < S::steps) continue;
-        const int64_t at = (static_cast<int64_t>(role.slot) * S::batch + sample) * S::hidden + unit;
+        const int unit = first_unit + u, sample = role.chunk * Sizes::samples + samples[k];
+        if (unit >= Sizes::hidden || samples[k] < 0 || sample >= Sizes::batch) continue;
+        if (a.y && role.layer == Sizes::layers - 1)
+          a.y[step * a.y_step + sample * a.y_sample + role.direction * Sizes::hidden + unit] = values[u][k];
+        if (i + 1 < Sizes::steps) continue;
+        const int64_t at = (static_cast<int64_t>(role.slot) * Sizes::batch + sample) * Sizes::hidden + unit;
         if (a.hn) a.hn[at] = values[u][k];
         if (a.cn) a.cn[at] = cells[u][k].before;
       }
@@ -367,48 +376,50 @@ __device__ __forceinline__ void compute(const Arguments& a, const Role& role, co
   }
 }
 
-template <class S, class Arguments>
+template <class Sizes, class Arguments>
 __device__ __forceinline__ void fetch_inputs(const Arguments& a, const Role& role, float* input, int thread) {
 #pragma unroll 1
-  for (int i = 0; i < S::steps; ++i) {
-    const int step = role.direction ? S::steps - 1 - i : i, odd = i & 1;
-    if (i >= 2) wait_at(input_empty + odd, S::compute_threads + S::input_threads);
-    float* rows = input + odd * S::input_rows * S::row;
+  for (int i = 0; i < Sizes::steps; ++i) {
+    const int step = role.direction ? Sizes::steps - 1 - i : i, odd = i & 1;
+    if (i >= 2) wait_at(input_empty + odd, Sizes::compute_threads + Sizes::input_threads);
+    float* rows = input + odd * Sizes::input_rows * Sizes::row;
     if (role.layer == 0) {
-      receive_x<S, S::input_threads>(a, step, role.chunk * S::samples, rows, thread);
+      receive_x<Sizes, Sizes::input_threads>(a, step, role.chunk * Sizes::samples, rows, thread);
     } else {
-      const float* below = a.exchange + S::exchange_at(role.layer - 1, role.chunk, step);
-      await<S, S::width, S::input_threads>(below, thread);
-      receive<S, S::width, S::input_threads>(below, rows, thread);
+      const float* below = a.exchange + Sizes::exchange_at(role.layer - 1, role.chunk, step);
+      await<Sizes, Sizes::width, Sizes::input_threads>(below, thread);
+      receive<Sizes, Sizes::width, Sizes::input_threads>(below, rows, thread);
     }
     __syncwarp();
-    arrive_at(input_full + odd, S::compute_threads + S::input_threads);
+    arrive_at(input_full + odd, Sizes::compute_threads + Sizes::input_threads);
   }
 }
 
-// Starts to ask for a step's state when this block has published its own part: the others' are due at about
-// the same time. So two buffers need no sign that they are empty, either.
-template <class S, class Arguments>
+// Starts polling for a step's state once this block has published its own part: the others' arrive at about
+// the same time. Therefore two buffers need no empty signal.
+template <class Sizes, class Arguments>
 __device__ __forceinline__ void fetch_states(const Arguments& a, const Role& role, float* state, int thread) {
 #pragma unroll 1
-  for (int i = 0; i < S::steps; ++i) {
-    float* rows = state + (i & 1) * S::state_rows * S::row;
+  for (int i = 0; i < Sizes::steps; ++i) {
+    float* rows = state + (i & 1) * Sizes::state_rows * Sizes::row;
     if (i == 0) {
-      for (int at = thread; at < S::samples * S::hidden; at += S::state_threads) {
-        const int sample = role.chunk * S::samples + at / S::hidden, unit = at % S::hidden;
-        rows[unit * S::row + at / S::hidden] =
-            sample < S::batch ? a.h0[(static_cast<int64_t>(role.slot) * S::batch + sample) * S::hidden + unit]
-                              : 0.0f;
+      for (int at = thread; at < Sizes::samples * Sizes::hidden; at += Sizes::state_threads) {
+        const int sample = role.chunk * Sizes::samples + at / Sizes::hidden, unit = at % Sizes::hidden;
+        rows[unit * Sizes::row + at / Sizes::hidden] =
+            sample < Sizes::batch
+                ? a.h0[(static_cast<int64_t>(role.slot) * Sizes::batch + sample) * Sizes::hidden + unit]
+                : 0.0f;
       }
     } else {
-      const int before = role.direction ? S::steps - i : i - 1;
-      wait_at(published, S::compute_threads + S::state_threads);
-      receive<S, S::hidden, S::state_threads>(a.exchange + S::exchange_at(role.layer, role.chunk, before) +
-                                                  role.direction * S::hidden * (S::quads * 4),
-                                              rows, thread);
+      const int before = role.direction ? Sizes::steps - i : i - 1;
+      wait_at(published, Sizes::compute_threads + Sizes::state_threads);
+      receive<Sizes, Sizes::hidden, Sizes::state_threads>(
+          a.exchange + Sizes::exchange_at(role.layer, role.chunk, before) +
+              role.direction * Sizes::hidden * (Sizes::quads * 4),
+          rows, thread);
     }
     __syncwarp();
-    arrive_at(state_full + (i & 1), S::compute_threads + S::state_threads);
+    arrive_at(state_full + (i & 1), Sizes::compute_threads + Sizes::state_threads);
   }
 }
 
@@ -416,44 +427,44 @@ template <class Of, int slots>
 __global__ void __launch_bounds__(PersistentSizes<Of>::threads, 1)
     kernel(const __grid_constant__ PersistentRecurrence<Of, slots> a) {
   wait_for_previous_kernel();
-  using S = PersistentSizes<Of>;
+  using Sizes = PersistentSizes<Of>;
   extern __shared__ float4 memory[];
-  float* state = reinterpret_cast<float*>(memory);    // (2, state_rows, row)
-  float* input = state + 2 * S::state_rows * S::row;  // (2, input_rows, row)
+  float* state = reinterpret_cast<float*>(memory);            // (2, state_rows, row)
+  float* input = state + 2 * Sizes::state_rows * Sizes::row;  // (2, input_rows, row)
   int thread = static_cast<int>(threadIdx.x);
-  for (int i = thread; i < S::shared_bytes / 16; i += S::threads) memory[i] = float4{};
+  for (int i = thread; i < Sizes::shared_bytes / 16; i += Sizes::threads) memory[i] = float4{};
   __syncthreads();
 
   int rest = static_cast<int>(blockIdx.x);
   Role role{};
-  role.first_unit = rest % S::parts * S::units;
-  rest /= S::parts;
-  role.direction = rest % S::directions;
-  rest /= S::directions;
-  role.chunk = rest % S::chunks;
-  role.layer = a.first_layer + rest / S::chunks;
-  role.slot = role.layer * S::directions + role.direction;
+  role.first_unit = rest % Sizes::parts * Sizes::units;
+  rest /= Sizes::parts;
+  role.direction = rest % Sizes::directions;
+  rest /= Sizes::directions;
+  role.chunk = rest % Sizes::chunks;
+  role.layer = a.first_layer + rest / Sizes::chunks;
+  role.slot = role.layer * Sizes::directions + role.direction;
 
-  // A row's last quad may have room for samples that are not there.
-  constexpr int spare = S::quads * 4 - S::samples;
+  // A row's last quad may have unused samples.
+  constexpr int spare = Sizes::quads * 4 - Sizes::samples;
   if constexpr (spare > 0)
-    for (int i = thread; i < S::steps * S::units * spare; i += S::threads) {
-      const int unit = role.first_unit + i / spare % S::units, step = i / spare / S::units;
-      if (unit < S::hidden)
-        publish(a.exchange + S::exchange_at(role.layer, role.chunk, step) +
-                    ((role.direction * S::hidden + unit + 1) * S::quads * 4 - 1 - i % spare),
+    for (int i = thread; i < Sizes::steps * Sizes::units * spare; i += Sizes::threads) {
+      const int unit = role.first_unit + i / spare % Sizes::units, step = i / spare / Sizes::units;
+      if (unit < Sizes::hidden)
+        publish(a.exchange + Sizes::exchange_at(role.layer, role.chunk, step) +
+                    ((role.direction * Sizes::hidden + unit + 1) * Sizes::quads * 4 - 1 - i % spare),
                 0.0f);
     }
 
-  if (thread < S::compute_threads) {
+  if (thread < Sizes::compute_threads) {
     if (role.layer == 0)
-      compute<S, S::input>(a, role, state, input, thread);
-    else if constexpr (S::layers > 1)
-      compute<S, S::width>(a, role, state, input, thread);
-  } else if (thread < S::compute_threads + S::state_threads) {
-    fetch_states<S>(a, role, state, thread - S::compute_threads);
+      compute<Sizes, Sizes::input>(a, role, state, input, thread);
+    else if constexpr (Sizes::layers > 1)
+      compute<Sizes, Sizes::width>(a, role, state, input, thread);
+  } else if (thread < Sizes::compute_threads + Sizes::state_threads) {
+    fetch_states<Sizes>(a, role, state, thread - Sizes::compute_threads);
   } else {
-    fetch_inputs<S>(a, role, input, thread - S::compute_threads - S::state_threads);
+    fetch_inputs<Sizes>(a, role, input, thread - Sizes::compute_threads - Sizes::state_threads);
   }
 }
 
@@ -462,15 +473,16 @@ __global__ void __launch_bounds__(PersistentSizes<Of>::threads, 1)
 // All layers, `layers_at_once` a launch.
 template <class Of, int slots>
 StitchStatus enqueue_persistent_recurrence(PersistentRecurrence<Of, slots> recurrence, cudaStream_t stream) {
-  using S = PersistentSizes<Of>;
-  static_assert(S::layers % S::layers_at_once == 0 && slots == S::layers * S::directions);
-  for (int first = 0; first < S::layers; first += S::layers_at_once) {
-    for (int layer = first; layer < first + S::layers_at_once; ++layer)
-      STITCH_CUDA(cudaMemsetAsync(recurrence.exchange + S::exchange_at(layer, 0, 0), 0xff,
-                                  S::floats_a_layer * sizeof(float), stream));
+  using Sizes = PersistentSizes<Of>;
+  static_assert(Sizes::layers % Sizes::layers_at_once == 0 && slots == Sizes::layers * Sizes::directions);
+  for (int first = 0; first < Sizes::layers; first += Sizes::layers_at_once) {
+    for (int layer = first; layer < first + Sizes::layers_at_once; ++layer)
+      STITCH_CUDA(cudaMemsetAsync(recurrence.exchange + Sizes::exchange_at(layer, 0, 0), 0xff,
+                                  Sizes::floats_a_layer * sizeof(float), stream));
     recurrence.first_layer = first;
     STITCH_OK_OR_RETURN(launch("persistent_recurrence", persistent::kernel<Of, slots>,
-                               {S::blocks, S::threads, S::shared_bytes, true}, stream, recurrence));
+                               {Sizes::blocks, Sizes::threads, Sizes::shared_bytes, true}, stream,
+                               recurrence));
   }
   return STITCH_OK;
 }

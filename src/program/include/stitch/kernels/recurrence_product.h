@@ -1,8 +1,8 @@
-// The input's share of a layer's gates, of all steps: (rows, features) times (gates, hidden, features)ᵀ for
-// each direction, a unit's gates side by side in the result. FP32's accuracy on fp16 tensor cores, each
-// number split in two on its way from shared memory into registers (split_half.h has the idea): what it is
-// scaled with is known before, since states are bounded and weights are looked through once. Rows and weights
-// are read once for every 128 of the other; features are a multiple of four.
+// The input's part of a layer's gates, for all steps: (rows, features) times (gates, hidden, features)ᵀ per
+// direction, a unit's gates contiguous in the result. FP32 accuracy on fp16 tensor cores; numbers are split
+// in two between shared memory and registers (as in split_half.h). The scales are known before, since states
+// are bounded and weights are scanned once. Rows and weights are read once per 128 of the other; features are
+// a multiple of four.
 #pragma once
 
 #include "stitch/kernels/recurrence.h"
@@ -12,7 +12,7 @@
 #include "stitch/runtime/mma.h"
 
 namespace stitch {
-// The largest magnitude of each of `count` arrays, as bits, which were 0 before.
+// The largest magnitude of each of `count` arrays, as bits; zeroed before.
 template <int count>
 struct Arrays {
   const float* from[count];
@@ -36,7 +36,7 @@ constexpr int rows = 128, columns = 128, depth = 16, stages = 4, threads = 128;
 constexpr int row_tiles = 4, column_tiles = 8;  // of a warp, 2 x 2 of them
 constexpr int stage = (rows + columns) * depth, shared_bytes = stages * stage * 4;
 
-// Four numbers beside each other along the depth, as two parts of each.
+// Four adjacent numbers along the depth, as two parts each.
 struct SplitFour {
   uint32_t large[2], small[2];
 };
@@ -59,8 +59,8 @@ struct GatesProduct {
   const float* from;                 // (rows, features)
   const float* weights[directions];  // (gates, hidden, features)
   float* to[directions];             // (rows, hidden, gates)
-  const unsigned* largest_weight;    // of each direction
-  const unsigned* largest_state;     // null: 1; else 1 if it is less
+  const unsigned* largest_weight;    // per direction
+  const unsigned* largest_state;     // null: 1; otherwise at least 1
 };
 
 template <int row_count, int hidden, int gates, int features, int directions>
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(gates_product::threads, 2)
   float sums[row_tiles][column_tiles][4] = {};
   for (int step = 0; step < steps; ++step) {
     wait_for_copies<stages - 2>();
-    __syncthreads();  // this tile is there, and nobody reads the one before it any more
+    __syncthreads();  // this tile has arrived, and the previous one is no longer read
     fetch(step + stages - 1);
     const float* left = tiles + step % stages * stage + pair * 4;
     const float* right = left + (rows + warp_column + group) * depth;
@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(gates_product::threads, 2)
       }
 }
 
-// Pointers at 16 bytes.
+// Pointers are aligned to 16 bytes.
 template <int row_count, int hidden, int gates, int features, int directions>
 StitchStatus enqueue_gates_product(const GatesProduct<directions>& product, cudaStream_t stream) {
   static_assert(features % 4 == 0);

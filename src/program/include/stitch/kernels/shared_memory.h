@@ -1,28 +1,28 @@
-// Bytes of shared memory that the hungriest kernels ask for, by their sizes. Plain C++: who chooses a kernel
-// for a GPU reads the same numbers as the kernel. GPUs have 227 KiB a block (sm_90, sm_100, sm_103), 163
-// (sm_80) or 99 (sm_86, sm_89, sm_120). The others stay below 64.
+// Shared memory of the kernels that need most, in bytes. Plain C++: the planner uses the same numbers as the
+// kernels. GPUs have 227 KiB per block (sm_90, sm_100, sm_103), 163 (sm_80) or 99 (sm_86, sm_89, sm_120). All
+// other kernels need less than 64.
 #pragma once
 
 #include <cstdint>
 
 namespace stitch {
 namespace shared_memory {
-// What a kernel declares besides, at most: flags, sums of its warps.
+// Static shared memory of a kernel besides, at most: flags, sums of its warps.
 constexpr int64_t declared = 3 * 1024;
 
 constexpr int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
 constexpr int64_t rounded_up(int64_t count, int64_t by) { return divided_up(count, by) * by; }
 
-// attention_tensor_core.h: tiles of q, k and v, each number as `parts` numbers of fp16; rows: 16 · warps ·
-// row_tiles. Pitches are odd numbers of 16 bytes.
+// attention_tensor_core.h: tiles of q, k and v, each number as `parts` of fp16; rows: 16 · warps · row_tiles.
+// Pitches are odd multiples of 16 bytes.
 constexpr int64_t tensor_core_attention(int64_t width, int64_t value_width, int64_t rows, int64_t key_tile,
                                         int64_t parts) {
   const int64_t pitch = rounded_up(width, 16) + 8, value_pitch = rounded_up(value_width, 16) + 8;
   return 2 * parts * ((rows + key_tile) * pitch + key_tile * value_pitch);
 }
 
-// attention_half_mask.h: bits of as many rows as the mask tells apart, a word for each tile of keys, and a
-// flag for each tile. Tiles beyond the window wait. An odd pitch has fewer bank conflicts.
+// attention_half_mask.h: bits of as many rows as the mask distinguishes, a word per tile of keys, and a flag
+// per tile. Tiles beyond the window are read later. An odd pitch has fewer bank conflicts.
 struct KeptTiles {
   int64_t rows, tiles;
   constexpr int64_t window() const {
@@ -33,26 +33,26 @@ struct KeptTiles {
   constexpr int64_t bytes() const { return rows == 0 ? 0 : 8 * rows * pitch() + 4 * rounded_up(window(), 4); }
 };
 
-// attention_half.h: stages of tiles of k and v, and q: where it is held in registers it is there before the
-// last stage is, in the same place. Sizes and places in numbers of fp16.
+// attention_half.h: stages of tiles of k and v, and q. If q is held in registers it shares the last stage's
+// place. Sizes and offsets in fp16 elements.
 struct HalfTiles {
   int64_t width, value_width, row_tiles, rows, key_tile, tiles, mask_rows, most_stages;
   constexpr int64_t wide() const { return rounded_up(width, 16); }
   constexpr int64_t value_wide() const { return rounded_up(value_width, 16); }
   constexpr KeptTiles kept() const { return {mask_rows, tiles}; }
-  // Of a thread, for sums and scores, and for q where there is room.
+  // Registers per thread for sums and scores, and for q if there is room.
   constexpr int64_t sums() const { return row_tiles * (value_wide() / 2 + key_tile / 2); }
   constexpr bool holds_q() const { return sums() + row_tiles * wide() / 4 <= 176; }
   constexpr int64_t registers() const { return sums() + (holds_q() ? row_tiles * wide() / 4 : 0); }
-  // Blocks that the registers should hold at once, 16,384 for each quarter of a multiprocessor. What isn't
-  // held over tiles takes about 40 a thread (compiled for sm_90a); without the bound the compiler takes a few
-  // more, and a block less fits.
+  // Blocks that the registers should hold at once, 16,384 per quarter of a multiprocessor. Temporaries take
+  // about 40 per thread (compiled for sm_90a); without the bound the compiler uses a few more, and one block
+  // less fits.
   constexpr int64_t resident() const {
     const int64_t warps = rows / row_tiles / 16, in_quarter = 16384 / (32 * rounded_up(registers() + 40, 8));
     return 4 * in_quarter > warps ? 4 * in_quarter / warps : 1;
   }
   constexpr int64_t stage() const { return key_tile * (wide() + 8 + value_wide() + 8); }
-  // Bits of a mask are there for one window: copies don't run ahead into the next.
+  // A mask's bits cover one window, so copies don't run ahead into the next.
   constexpr int64_t stages() const {
     const int64_t most = mask_rows > 0 && kept().window() < tiles && most_stages > 2 ? 2 : most_stages;
     return most < tiles ? most : tiles;
@@ -66,7 +66,7 @@ struct HalfTiles {
   constexpr int64_t bytes() const { return 2 * kept_at() + kept().bytes(); }
 };
 
-// matmul_tensor_core.h: from one row of a tile to the next, and stages of both sides' tiles.
+// matmul_tensor_core.h: a tile's pitch, and stages of both sides' tiles.
 constexpr int64_t product_pitch(int64_t inner, bool depth_inside) {
   return depth_inside ? inner + 4 : inner % 16 == 8 ? inner : inner + 8;
 }
@@ -78,7 +78,7 @@ constexpr int64_t tensor_core_product(int64_t rows, int64_t columns, int64_t dep
   return 4 * stages * (side(rows, left_by_depth) + side(columns, right_by_depth));
 }
 
-// attention_few.h: rounds of keys on their way, 16 bytes a lane for every chunk of k and of v.
+// attention_few.h: prefetched rounds of keys, 16 bytes per lane for every chunk of k and v.
 constexpr int64_t few_attention(int64_t warps, int64_t stages, int64_t ahead, int64_t chunks) {
   return stages > 1 ? warps * stages * ahead * 2 * chunks * 32 * 16 : 0;
 }
@@ -101,8 +101,8 @@ constexpr int64_t flash_attention(int64_t width, int64_t value_width) {
   return 4 * (2 * width * (tile + 1) + tile * rounded_up(value_width, 16) + tile * (tile + 1));
 }
 
-// recurrence_persistent.h: two steps of the state and of the input, a row of samples a feature; input: of the
-// widest layer.
+// recurrence_persistent.h: two steps of the state and of the input, one row of samples per feature; input: of
+// the widest layer.
 constexpr int64_t persistent_recurrence(int64_t hidden, int64_t input, int64_t samples, int64_t slices) {
   const int64_t quads = divided_up(samples, 4), row = (quads % 2 ? quads : quads + 1) * 16;
   return 2 * (rounded_up(hidden, slices) + rounded_up(input, slices)) * row;

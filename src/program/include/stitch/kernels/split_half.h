@@ -1,24 +1,22 @@
-// FP32 matrices as pairs of fp16: x · scale = high + low, so that tensor cores multiply them at FP32's
+// FP32 matrices as pairs of fp16, x · scale = high + low, so that tensor cores multiply them at FP32
 // accuracy:
-//   left · right = high · low' + low · high' + high · high', small terms first, sums in FP32.
-// Low parts are kept 2048 times as large, away from fp16's smallest numbers. There are three forms:
-//   large on small  [high | 2048 low] · [2048 low' ; high'] for the small terms, 2048 times as large, then
-//                   high · high' on top of them: two parts, as many bytes as FP32 has
-//   small beside    the left parts' rows side by side, [high ; 2048 low] · high', then high · 2048 low' on
-//   top
-//                   of the low rows: each part on the right is read once. The finishing pass adds the two.
-//   deep            one product, [high | 2048 low | high] · [low' ; high' / 2048 ; high']: three parts, and
-//   the
-//                   result is written once less. high' / 2048 is exact where it matters.
+//   left · right = high · low' + low · high' + high · high', low terms first, sums in FP32.
+// Low parts are kept times 2048, above fp16's denormals. Three forms:
+//   accumulated  [high | 2048 low] · [2048 low' ; high'] for the low terms, times 2048, then high · high'
+//                accumulated onto them: two parts, as many bytes as FP32
+//   stacked      high and low rows stacked, [high ; 2048 low] · high', then high · 2048 low' accumulated onto
+//                the low rows: each right part is read once; the finishing pass adds the two
+//   deep         one GEMM with K tripled, [high | 2048 low | high] · [low' ; high' / 2048 ; high']: three
+//                parts, and one write of the result less. high' / 2048 is exact where it matters
 //
-// Tensor cores cut their sums off instead of rounding them: every 16 steps of depth lose half a unit in the
-// last place, always towards zero (9.7e-6 of the result at depth 8192 on an H200). So the depth is cut into
-// chunks whose products are added with rounding: three parts stand behind each other in every chunk; without
-// the third, only high · high' needs that, small terms are too small to show it.
+// Tensor cores truncate sums instead of rounding them: every 16 steps of depth lose half an ulp, always
+// towards zero (9.7e-6 of the result at depth 8192 on an H200). So the depth is split into chunks whose
+// products are added with rounding: three parts are consecutive in every chunk; with two, only high · high'
+// needs it, since the low terms are too small.
 //
-// Scales are powers of two. What comes in with a run is split by a usual one in the same pass that looks for
-// its largest magnitude; only if that magnitude doesn't suit it is split again, by the scale that brings it
-// just below 2^15. Weights always have that one. 4 bytes read and 4 or 6 written an element.
+// Scales are powers of two. Activations are split by a usual scale in the pass that finds the largest
+// magnitude; only if that doesn't suit are they split again, by the scale that brings it just below 2^15.
+// Weights always use that one. 4 bytes read and 4 or 6 written per element.
 #pragma once
 
 #include <type_traits>
@@ -27,29 +25,29 @@
 #include "stitch/runtime/vectors.h"
 
 namespace stitch {
-// Six blocks for each of an H200's 132 SMs: 48 KB of loads in flight on each. A run may take others, up to
+// Six blocks for each of an H200's 132 SMs: 48 KB of loads in flight on each. A run may use others, up to
 // `most_split_blocks`.
 constexpr int split_blocks = 792, most_split_blocks = 1056;
 
-// One operand of P, stored with depth or with its other side inside, its 2 or 3 parts behind each other in
-// every chunk.
-template <class P, bool is_left, bool depth_inside, int part_count, int64_t chunk_depth, bool is_weight>
+// One operand of Product, with its depth or its other side contiguous, its 2 or 3 parts consecutive in every
+// chunk.
+template <class Product, bool is_left, bool depth_inside, int part_count, int64_t chunk_depth, bool is_weight>
 struct SplitOperand {
   static constexpr bool left = is_left, weight = is_weight;
   static constexpr int parts = part_count, width = 8;
   static constexpr int64_t round_up(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
-  static constexpr int64_t side = is_left ? P::rows : P::columns;
-  static constexpr int64_t depth = round_up(P::depth, chunk_depth);  // padded with zeros
-  static constexpr int64_t inner = depth_inside ? P::depth : side, outer = depth_inside ? side : depth;
+  static constexpr int64_t side = is_left ? Product::rows : Product::columns;
+  static constexpr int64_t depth = round_up(Product::depth, chunk_depth);  // zero-padded
+  static constexpr int64_t inner = depth_inside ? Product::depth : side, outer = depth_inside ? side : depth;
   static constexpr int64_t padded_inner = depth_inside ? depth : round_up(side, width);
-  static constexpr int64_t packs = P::batches * outer * (padded_inner / width);
+  static constexpr int64_t packs = Product::batches * outer * (padded_inner / width);
   static constexpr int blocks(int most) {
     return static_cast<int>(packs < int64_t{256} * most ? (packs + 255) / 256 : most);
   }
   static_assert(chunk_depth % width == 0, "tensor cores take 8 at a time");
 
-  // The scale of an operand whose largest magnitude lies in the usual range: high stays below 65504, and
-  // numbers 500 times smaller than the largest still keep 22 bits.
+  // The scale for an operand in the usual range of magnitudes: high stays below 65504, and numbers 500 times
+  // smaller than the largest still keep 22 bits.
   static constexpr float usual_scale = is_left ? 64.0f : 256.0f;
   static constexpr float usual_least = is_left ? 1.0f / 4096 : 1.0f / 16, usual_most = is_left ? 1000 : 250;
   static __device__ __forceinline__ float scale(float largest) {
@@ -61,25 +59,25 @@ struct SplitOperand {
   }
 
   struct Position {
-    typename P::Index batch, outer, inner;
+    typename Product::Index batch, outer, inner;
   };
   static __device__ __forceinline__ Position position(int64_t pack) {
     using Flat = flat_index_t<packs>;
     constexpr Flat wide = static_cast<Flat>(padded_inner / width), high = static_cast<Flat>(outer);
     const Flat at = static_cast<Flat>(pack);
-    return {static_cast<typename P::Index>(at / wide / high),
-            static_cast<typename P::Index>(at / wide % high),
-            static_cast<typename P::Index>(at % wide * width)};
+    return {static_cast<typename Product::Index>(at / wide / high),
+            static_cast<typename Product::Index>(at / wide % high),
+            static_cast<typename Product::Index>(at % wide * width)};
   }
-  static __device__ __forceinline__ typename P::Index source(const Position& at, int i) {
+  static __device__ __forceinline__ typename Product::Index source(const Position& at, int i) {
     if constexpr (is_left)
-      return depth_inside ? P::left(at.batch, at.outer, at.inner + i)
-                          : P::left(at.batch, at.inner + i, at.outer);
+      return depth_inside ? Product::left(at.batch, at.outer, at.inner + i)
+                          : Product::left(at.batch, at.inner + i, at.outer);
     else
-      return depth_inside ? P::right(at.batch, at.inner + i, at.outer)
-                          : P::right(at.batch, at.outer, at.inner + i);
+      return depth_inside ? Product::right(at.batch, at.inner + i, at.outer)
+                          : Product::right(at.batch, at.outer, at.inner + i);
   }
-  // Where the first part of a pack goes, and how far behind it the next one.
+  // Offset of a pack's first part, and the stride to the next.
   static constexpr int64_t part_stride = chunk_depth * (depth_inside ? 1 : padded_inner);
   static __device__ __forceinline__ int64_t place(const Position& at) {
     if constexpr (depth_inside)
@@ -95,7 +93,7 @@ struct SplitOperand {
   static __device__ __forceinline__ Pack<float, width> load_pack(const float* __restrict__ from,
                                                                  const Position& at) {
     Pack<float, width> values = {};
-    if (!depth_inside && at.outer >= P::depth) return values;
+    if (!depth_inside && at.outer >= Product::depth) return values;
     if constexpr (quads) {
 #pragma unroll
       for (int i = 0; i < width; i += 4) {
@@ -113,16 +111,16 @@ struct SplitOperand {
   }
 };
 
-// What the products of a run are multiplied with, alpha and beta: of the small terms alone, of the first
-// product, and of those that add to it. `scale`: of the operand that is split first, if it isn't a weight.
+// Alpha and beta of a run's products: of the low terms alone, of the first product, and of those accumulated
+// onto it. `scale`: of the operand that is split first, if it isn't a weight.
 struct SplitFactors {
   float scale;
   float small_terms[2], first[2], second[2];
 };
 
-// Behind a packed weight's `elements` numbers stands its scale, then what was found of it while it was
-// packed: it depends on no run, so all products of this weight share it.
-constexpr int64_t weight_tail = 2 * (8 + most_split_blocks);  // in numbers of fp16
+// A packed weight's `elements` numbers are followed by its scale, then by what packing found out: independent
+// of runs, so all products of the weight share it.
+constexpr int64_t weight_tail = 2 * (8 + most_split_blocks);  // in fp16 elements
 inline float* weight_scale(__half* packed, int64_t elements) {
   return reinterpret_cast<float*>(packed + elements);
 }
@@ -130,16 +128,16 @@ inline const float* weight_scale(const __half* packed, int64_t elements) {
   return reinterpret_cast<const float*>(packed + elements);
 }
 
-// Bits of floats without sign are in the floats' order.
+// Magnitudes compare like their bits.
 __device__ __forceinline__ float larger_magnitude(float a, float b) {
   return __int_as_float(max(__float_as_int(fabsf(a)), __float_as_int(fabsf(b))));
 }
 
-template <class S>
+template <class Operand>
 __device__ __forceinline__ void split_pack(const Pack<float, 8>& values, float scale,
                                            __half* __restrict__ to) {
-  // `once`: high, but for infinities, which stand in one product alone: times the other side's small parts
-  // they would be NaN. Where high stands in memory once, there is no such choice.
+  // `once`: high, except for infinities, which go into one product only: times the other side's low parts
+  // they would be NaN. Where high is stored once, there is no such choice.
   Pack<__half, 8> high, low, once;
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
@@ -147,23 +145,24 @@ __device__ __forceinline__ void split_pack(const Pack<float, 8>& values, float s
     high[i] = __float2half_rn(x);
     const float rounded = __half2float(high[i]);
     const bool infinite = fabsf(rounded) == INFINITY;
-    low[i] = __float2half_rn(infinite ? 0.0f : (x - rounded) * (S::left || S::parts == 2 ? 2048.0f : 1.0f));
-    once[i] = __float2half_rn(infinite ? 0.0f : S::left ? rounded : rounded * (1.0f / 2048.0f));
+    low[i] = __float2half_rn(
+        infinite ? 0.0f : (x - rounded) * (Operand::left || Operand::parts == 2 ? 2048.0f : 1.0f));
+    once[i] = __float2half_rn(infinite ? 0.0f : Operand::left ? rounded : rounded * (1.0f / 2048.0f));
   }
   auto put = [&](int part, const Pack<__half, 8>& pack) {
-    *reinterpret_cast<Pack<__half, 8>*>(to + part * S::part_stride) = pack;
+    *reinterpret_cast<Pack<__half, 8>*>(to + part * Operand::part_stride) = pack;
   };
-  if constexpr (S::parts == 2) {
-    put(0, S::left ? high : low);
-    put(1, S::left ? low : high);
+  if constexpr (Operand::parts == 2) {
+    put(0, Operand::left ? high : low);
+    put(1, Operand::left ? low : high);
   } else {
-    put(0, S::left ? once : low);
-    put(1, S::left ? low : once);
+    put(0, Operand::left ? once : low);
+    put(1, Operand::left ? low : once);
     put(2, high);
   }
 }
 
-// The largest of 256 threads' magnitudes, in all of them.
+// The largest of 256 threads' magnitudes, returned to all.
 __device__ __forceinline__ float largest_of_block(float most) {
   __shared__ float of_warps[8];
 #pragma unroll
@@ -176,30 +175,30 @@ __device__ __forceinline__ float largest_of_block(float most) {
   return most;
 }
 
-// The whole operand by its usual scale, and each block's largest magnitude.
-template <class S, bool quads>
+// Splits the whole operand by its usual scale and finds each block's largest magnitude.
+template <class Operand, bool quads>
 __global__ void __launch_bounds__(256)
     split_kernel(const float* __restrict__ from, __half* __restrict__ to, float* largest) {
   wait_for_previous_kernel();
   float most = 0.0f;
-  for (int64_t pack = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x; pack < S::packs;
+  for (int64_t pack = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x; pack < Operand::packs;
        pack += static_cast<int64_t>(gridDim.x) * 256) {
-    const typename S::Position at = S::position(pack);
-    const Pack<float, 8> values = S::template load_pack<quads>(from, at);
+    const typename Operand::Position at = Operand::position(pack);
+    const Pack<float, 8> values = Operand::template load_pack<quads>(from, at);
 #pragma unroll
     for (int i = 0; i < 8; ++i)
       if (isfinite(values[i])) most = larger_magnitude(most, values[i]);
-    split_pack<S>(values, S::usual_scale, to + S::place(at));
+    split_pack<Operand>(values, Operand::usual_scale, to + Operand::place(at));
   }
   most = largest_of_block(most);
   if (threadIdx.x == 0) largest[blockIdx.x] = most;
 }
 
-// Once more where the usual scale doesn't suit. The first operand to be split leaves its scale; the `last`
-// reads it and sets what the products are multiplied with, which makes the result `factor` times as large.
+// Splits again if the usual scale doesn't suit. The first operand to be split stores its scale; the `last`
+// reads it and sets the products' factors, which make the result `factor` times as large.
 template <bool last>
 using ScaleOfFirst = std::conditional_t<last, const float, float>;
-template <class S, bool last, bool quads>
+template <class Operand, bool last, bool quads>
 __global__ void __launch_bounds__(256)
     split_again_kernel(const float* __restrict__ from, __half* __restrict__ to, const float* largest,
                        int found, ScaleOfFirst<last>* first_scale, SplitFactors* factors, float factor) {
@@ -207,7 +206,7 @@ __global__ void __launch_bounds__(256)
   float most = 0.0f;
   for (int block = static_cast<int>(threadIdx.x); block < found; block += 256)
     most = larger_magnitude(most, largest[block]);
-  const float scale = S::scale(largest_of_block(most));
+  const float scale = Operand::scale(largest_of_block(most));
   if (blockIdx.x == 0 && threadIdx.x == 0) {
     if constexpr (last) {
       factors->first[0] = factors->second[0] = factor / scale / *first_scale;
@@ -218,22 +217,22 @@ __global__ void __launch_bounds__(256)
       *first_scale = scale;
     }
   }
-  if (scale == S::usual_scale) return;
-  for (int64_t pack = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x; pack < S::packs;
+  if (scale == Operand::usual_scale) return;
+  for (int64_t pack = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x; pack < Operand::packs;
        pack += static_cast<int64_t>(gridDim.x) * 256) {
-    const typename S::Position at = S::position(pack);
-    split_pack<S>(S::template load_pack<quads>(from, at), scale, to + S::place(at));
+    const typename Operand::Position at = Operand::position(pack);
+    split_pack<Operand>(Operand::template load_pack<quads>(from, at), scale, to + Operand::place(at));
   }
 }
 
-// Splits an operand. `largest`: most_split_blocks floats. `quads`: every four neighbours lie side by side in
-// memory, at 16 bytes if `from` does. `factors`: for the last operand only.
-template <class S, bool last, bool quads>
+// Splits an operand. `largest`: most_split_blocks floats. `quads`: every four elements are contiguous,
+// 16-byte aligned if `from` is. `factors`: for the last operand only.
+template <class Operand, bool last, bool quads>
 StitchStatus split_operand(const float* from, __half* to, float* largest, ScaleOfFirst<last>* first_scale,
                            SplitFactors* factors, float factor, cudaStream_t stream,
                            int most_blocks = split_blocks) {
-  const Geometry geometry{static_cast<unsigned>(S::blocks(most_blocks)), 256};
-  // Mostly there is nothing to do again, and few blocks find that out sooner.
+  const Geometry geometry{static_cast<unsigned>(Operand::blocks(most_blocks)), 256};
+  // Usually there is nothing to do, and few blocks find that out sooner.
   constexpr unsigned few_blocks = 132;
   const int blocks = static_cast<int>(geometry.grid.x);
   const Geometry few{geometry.grid.x < few_blocks ? geometry.grid.x : few_blocks, 256};
@@ -243,16 +242,16 @@ StitchStatus split_operand(const float* from, __half* to, float* largest, ScaleO
   };
   if constexpr (quads) {
     if (reinterpret_cast<uintptr_t>(from) % 16 == 0)
-      return both(split_kernel<S, true>, split_again_kernel<S, last, true>);
+      return both(split_kernel<Operand, true>, split_again_kernel<Operand, last, true>);
   }
-  return both(split_kernel<S, false>, split_again_kernel<S, last, false>);
+  return both(split_kernel<Operand, false>, split_again_kernel<Operand, last, false>);
 }
 
-// A weight, once and for all products: `elements` numbers, and its tail.
-template <class S, bool quads>
+// Packs a weight for all products: `elements` numbers, and its tail.
+template <class Operand, bool quads>
 StitchStatus split_weight(const float* from, __half* packed, int64_t elements, cudaStream_t stream) {
   float* scale = weight_scale(packed, elements);
-  return split_operand<S, false, quads>(from, packed, scale + 8, scale, nullptr, 1.0f, stream);
+  return split_operand<Operand, false, quads>(from, packed, scale + 8, scale, nullptr, 1.0f, stream);
 }
 
 }  // namespace stitch

@@ -1,7 +1,7 @@
-// Sums of split_int8.h that int8 is too coarse for, made again in pairs of TF32: rows and columns of negative
-// scales are listed, and every block takes tiles of the list by all of the other side. Up to 256 rows in
-// tiles of 32 x 96, whose steps of depth are long, since few blocks wait for memory; more of them, and
-// columns, in tiles of 128 x 96. Mostly nothing is listed: then it is one look at all scales.
+// Recomputes in pairs of TF32 the sums of split_int8.h for which int8 is too coarse: rows and columns with
+// negative scales are listed, and every block takes tiles of the list by all of the other side. Up to 256
+// rows in tiles of 32 x 96 with long steps of depth, since few blocks wait for memory; more rows, and
+// columns, in tiles of 128 x 96. Usually the list is empty, and only the scales are read.
 #pragma once
 
 #include "stitch/kernels/matmul_tensor_core.h"
@@ -17,31 +17,32 @@ struct MarkedTiles {
   static constexpr int warp_rows = 4, warp_columns = 2, row_tiles = 2, column_tiles = 6;
   static constexpr int depth_tile = 32, stages = 1;
 };
-template <class P>
-struct RestoredProduct : P {
+template <class Product>
+struct RestoredProduct : Product {
   static constexpr bool left_by_depth = true, right_by_depth = true;
 };
 
-// As plain_sum.
-template <class L, class R>
+// Like plain_sum.
+template <class LeftOperand, class RightOperand>
 __device__ __noinline__ float restored_sum(const __half* __restrict__ left, const __half* __restrict__ right,
                                            int64_t row, int64_t column) {
   float sum = 0.0f;
-  for (int64_t k = 0; k < L::depth; k += 4) {
-    const Pack<float, 4> a = L::restored(left, row, k), b = R::restored(right, column, k);
+  for (int64_t k = 0; k < LeftOperand::depth; k += 4) {
+    const Pack<float, 4> a = LeftOperand::restored(left, row, k),
+                         b = RightOperand::restored(right, column, k);
     for (int i = 0; i < 4; ++i)
-      if (k + i < L::source_depth) sum = fmaf(a[i], b[i], sum);
+      if (k + i < LeftOperand::source_depth) sum = fmaf(a[i], b[i], sum);
   }
   return sum;
 }
 
-// Where a block's tile of sums lies: rows and columns of all batches, -1 where there is none.
+// A block's tile of sums: rows and columns of all batches, -1: none.
 struct MarkedPlaces {
   int rows[128], columns[96];
-  int counts[8];  // of warps
+  int counts[8];  // per warp
 };
 
-// The marked ones from the first-th to the most-th behind it; how many there are in all.
+// Lists marked indices from number `first` on, at most `most`; returns how many there are in all.
 __device__ inline int list_marked(const float* __restrict__ scales, int count, int offset, int first,
                                   int most, int* listed, int* counts) {
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
@@ -63,73 +64,74 @@ __device__ inline int list_marked(const float* __restrict__ scales, int count, i
   return seen;
 }
 
-// A thread's numbers of one side's tile, four from the same place of several rows: on their way while the
-// step before is multiplied, so nothing may wait for them.
-template <class S, class Tile, int quads>
+// A thread's numbers of one side's tile, four from the same place of several rows: prefetched during the
+// previous step.
+template <class Operand, class Tile, int quads>
 struct RestoredRows {
   static constexpr int each = Tile::side * quads / 256, apart = 256 / quads;
   int row[each];  // -1: none
   float scale[each], centre[each];
-  typename S::Four next[each];
+  typename Operand::Four next[each];
 
   __device__ __forceinline__ RestoredRows(const __half* __restrict__ split, const int* places) {
 #pragma unroll
     for (int j = 0; j < each; ++j) {
       row[j] = places[threadIdx.x / quads + j * apart];
-      scale[j] = row[j] < 0 ? 1.0f : S::scales(split)[row[j]];
-      centre[j] = row[j] < 0 ? 0.0f : S::centre(split, row[j]);
+      scale[j] = row[j] < 0 ? 1.0f : Operand::scales(split)[row[j]];
+      centre[j] = row[j] < 0 ? 0.0f : Operand::centre(split, row[j]);
     }
   }
   __device__ __forceinline__ void fetch(const __half* __restrict__ split, int64_t k) {
-    const int64_t there = k < S::depth ? k : 0;
+    const int64_t there = k < Operand::depth ? k : 0;
 #pragma unroll
-    for (int j = 0; j < each; ++j) next[j] = S::four(split, row[j] < 0 ? 0 : row[j], there);
+    for (int j = 0; j < each; ++j) next[j] = Operand::four(split, row[j] < 0 ? 0 : row[j], there);
   }
   __device__ __forceinline__ void store(float* tile, int64_t k, int of_tile) const {
 #pragma unroll
     for (int j = 0; j < each; ++j) {
       Pack<float, 4> values = {};
-      if (row[j] >= 0 && k < S::depth) values = S::restored(next[j], scale[j], centre[j]);
+      if (row[j] >= 0 && k < Operand::depth) values = Operand::restored(next[j], scale[j], centre[j]);
       *reinterpret_cast<Pack<float, 4>*>(
           tile + Tile::at(static_cast<int>(threadIdx.x) / quads + j * apart, of_tile)) = values;
     }
   }
 };
 
-// Sums of rows by columns that are there, in dense (batches · rows, pitch).
-template <class P, class L, class R, class T, int64_t pitch>
+// Stores the valid rows by columns into dense (batches · rows, pitch).
+template <class Product, class LeftOperand, class RightOperand, class Tiles, int64_t pitch>
 __device__ __forceinline__ void sums_again(const __half* __restrict__ left, const __half* __restrict__ right,
                                            float* __restrict__ dense, float* tiles,
                                            const MarkedPlaces& places) {
-  using Q = RestoredProduct<P>;
-  using S = TensorCoreProduct<Q, T>;
-  static_assert(S::threads == 256 && S::rows <= 128 && S::columns == 96);
-  constexpr int quads = T::depth_tile / 4;
-  constexpr int64_t steps = (L::depth + T::depth_tile - 1) / T::depth_tile;
+  using Restored = RestoredProduct<Product>;
+  using Sizes = TensorCoreProduct<Restored, Tiles>;
+  static_assert(Sizes::threads == 256 && Sizes::rows <= 128 && Sizes::columns == 96);
+  constexpr int quads = Tiles::depth_tile / 4;
+  constexpr int64_t steps = (LeftOperand::depth + Tiles::depth_tile - 1) / Tiles::depth_tile;
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
-  const int warp_row = warp / T::warp_columns * T::row_tiles * 16,
-            warp_column = warp % T::warp_columns * T::column_tiles * 8;
-  const int of_tile = thread % quads * 4;  // this thread's place in the depth
+  const int warp_row = warp / Tiles::warp_columns * Tiles::row_tiles * 16,
+            warp_column = warp % Tiles::warp_columns * Tiles::column_tiles * 8;
+  const int of_tile = thread % quads * 4;  // this thread's depth offset
 
-  RestoredRows<L, typename S::Left, quads> rows(left, places.rows);
-  RestoredRows<R, typename S::Right, quads> columns(right, places.columns);
-  float sums[T::row_tiles][T::column_tiles][4] = {}, totals[T::row_tiles][T::column_tiles][4] = {};
+  RestoredRows<LeftOperand, typename Sizes::Left, quads> rows(left, places.rows);
+  RestoredRows<RightOperand, typename Sizes::Right, quads> columns(right, places.columns);
+  float sums[Tiles::row_tiles][Tiles::column_tiles][4] = {},
+        totals[Tiles::row_tiles][Tiles::column_tiles][4] = {};
   rows.fetch(left, of_tile);
   columns.fetch(right, of_tile);
   for (int64_t step = 0; step < steps; ++step) {
-    const int64_t k = step * T::depth_tile + of_tile;
+    const int64_t k = step * Tiles::depth_tile + of_tile;
     rows.store(tiles, k, of_tile);
-    columns.store(tiles + S::Left::elements, k, of_tile);
+    columns.store(tiles + Sizes::Left::elements, k, of_tile);
     __syncthreads();
-    rows.fetch(left, k + T::depth_tile);
-    columns.fetch(right, k + T::depth_tile);
-    multiply_tiles<Q, T>(sums, tiles, tiles + S::Left::elements, warp_row, warp_column);
+    rows.fetch(left, k + Tiles::depth_tile);
+    columns.fetch(right, k + Tiles::depth_tile);
+    multiply_tiles<Restored, Tiles>(sums, tiles, tiles + Sizes::Left::elements, warp_row, warp_column);
     __syncthreads();
-    if (step % S::folded_steps != S::folded_steps - 1 && step + 1 < steps) continue;
+    if (step % Sizes::folded_steps != Sizes::folded_steps - 1 && step + 1 < steps) continue;
 #pragma unroll
-    for (int m = 0; m < T::row_tiles; ++m)
+    for (int m = 0; m < Tiles::row_tiles; ++m)
 #pragma unroll
-      for (int n = 0; n < T::column_tiles; ++n)
+      for (int n = 0; n < Tiles::column_tiles; ++n)
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
           totals[m][n][i] += sums[m][n][i];
@@ -137,43 +139,45 @@ __device__ __forceinline__ void sums_again(const __half* __restrict__ left, cons
         }
   }
 #pragma unroll
-  for (int m = 0; m < T::row_tiles; ++m)
+  for (int m = 0; m < Tiles::row_tiles; ++m)
 #pragma unroll
-    for (int n = 0; n < T::column_tiles; ++n)
+    for (int n = 0; n < Tiles::column_tiles; ++n)
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const int64_t row = places.rows[warp_row + m * 16 + i / 2 * 8 + lane / 4],
                       column = places.columns[warp_column + n * 8 + lane % 4 * 2 + i % 2];
         if (row < 0 || column < 0) continue;
-        dense[row * pitch + column % P::columns] =
-            isfinite(totals[m][n][i]) ? totals[m][n][i] : restored_sum<L, R>(left, right, row, column);
+        dense[row * pitch + column % Product::columns] =
+            isfinite(totals[m][n][i]) ? totals[m][n][i]
+                                      : restored_sum<LeftOperand, RightOperand>(left, right, row, column);
       }
 }
 
-template <class P>
+template <class Product>
 struct MarkedBlocks {
-  static constexpr int64_t tiles = TensorCoreProduct<RestoredProduct<P>, FewMarkedTiles>::blocks / P::batches,
-                           most = P::batches < 264 ? 264 / P::batches : 1;
-  static constexpr int each = static_cast<int>(tiles < most ? tiles : most);  // of a batch
+  static constexpr int64_t tiles = TensorCoreProduct<RestoredProduct<Product>, FewMarkedTiles>::blocks /
+                                   Product::batches,
+                           most = Product::batches < 264 ? 264 / Product::batches : 1;
+  static constexpr int each = static_cast<int>(tiles < most ? tiles : most);  // per batch
 };
 
-template <class P, class L, class R, int64_t pitch>
+template <class Product, class LeftOperand, class RightOperand, int64_t pitch>
 __global__ void __launch_bounds__(256)
     marked_sums_kernel(const __half* __restrict__ left, const __half* __restrict__ right,
                        float* __restrict__ dense) {
   wait_for_previous_kernel();
-  using Few = TensorCoreProduct<RestoredProduct<P>, FewMarkedTiles>;
-  using Many = TensorCoreProduct<RestoredProduct<P>, MarkedTiles>;
-  constexpr int rows = static_cast<int>(P::rows), columns = static_cast<int>(P::columns),
+  using Few = TensorCoreProduct<RestoredProduct<Product>, FewMarkedTiles>;
+  using Many = TensorCoreProduct<RestoredProduct<Product>, MarkedTiles>;
+  constexpr int rows = static_cast<int>(Product::rows), columns = static_cast<int>(Product::columns),
                 wide = Many::columns;
   constexpr int few = 256, column_blocks = (columns + wide - 1) / wide,
                 row_blocks = (rows + Many::rows - 1) / Many::rows;
   __shared__ float tiles[Few::stage > Many::stage ? Few::stage : Many::stage];
   __shared__ MarkedPlaces places;
-  constexpr int blocks = MarkedBlocks<P>::each;
+  constexpr int blocks = MarkedBlocks<Product>::each;
   const int thread = static_cast<int>(threadIdx.x), batch = static_cast<int>(blockIdx.x) / blocks;
   const int first_row = batch * rows, first_column = batch * columns;
-  const float *row_scales = L::scales(left), *column_scales = R::scales(right);
+  const float *row_scales = LeftOperand::scales(left), *column_scales = RightOperand::scales(right);
   bool marked = false;
 #pragma unroll 8
   for (int i = thread; i < rows; i += 256) marked |= row_scales[first_row + i] < 0.0f;
@@ -195,16 +199,17 @@ __global__ void __launch_bounds__(256)
     } else {
       list_marked(column_scales, columns, first_column, (job - of_rows) / row_blocks * wide, wide,
                   places.columns, places.counts);
-      // Marked rows have had their turn.
+      // Marked rows are done already.
       const int row = (job - of_rows) % row_blocks * Many::rows + thread;
       if (thread < Many::rows)
         places.rows[thread] = row < rows && row_scales[first_row + row] >= 0.0f ? first_row + row : -1;
     }
     __syncthreads();
     if (job < of_rows && high == Few::rows)
-      sums_again<P, L, R, FewMarkedTiles, pitch>(left, right, dense, tiles, places);
+      sums_again<Product, LeftOperand, RightOperand, FewMarkedTiles, pitch>(left, right, dense, tiles,
+                                                                            places);
     else
-      sums_again<P, L, R, MarkedTiles, pitch>(left, right, dense, tiles, places);
+      sums_again<Product, LeftOperand, RightOperand, MarkedTiles, pitch>(left, right, dense, tiles, places);
     __syncthreads();
   }
 }

@@ -1,12 +1,12 @@
-// Tiles of FP32 numbers on their way into shared memory as pairs of fp16, x · scale = high + low, where
-// tensor cores multiply them at FP32's accuracy: split_half.h has the idea. Here the scale is a tile's own.
+// Tiles of FP32 numbers on their way into shared memory as pairs of fp16, x · scale = high + low, for tensor
+// cores at FP32 accuracy (see split_half.h). Here each tile has its own scale.
 #pragma once
 
 #include "stitch/runtime/mma.h"
 #include "stitch/runtime/vectors.h"
 
 namespace stitch {
-// A tile on its way from memory to shared memory: rows x padded features, four at a time in a thread.
+// A tile in registers between global and shared memory: rows x padded features, four per thread at a time.
 template <int threads, int rows, int padded>
 struct HeldTile {
   static constexpr int quads = rows * padded / 4, each = (quads + threads - 1) / threads;
@@ -22,7 +22,7 @@ struct HeldTile {
     return quads % threads == 0 || static_cast<int>(threadIdx.x) + j * threads < quads;
   }
 
-  // `at(row, feature)`: where an element lies; rows from `there` on and features from `width` on are zero.
+  // `at(row, feature)`: offset of an element; rows from `there` on and features from `width` on are zero.
   template <bool vectors, class Element, class Index, class At>
   __device__ __forceinline__ void fetch(const Element* __restrict__ from, Index there, int width, At at) {
 #pragma unroll
@@ -39,7 +39,7 @@ struct HeldTile {
       }
     }
   }
-  // The warp's largest magnitude, as bits: those of floats without sign are in the floats' order.
+  // The warp's largest magnitude as bits; magnitudes compare like their bits.
   __device__ __forceinline__ unsigned largest() const {
     unsigned most = 0;
 #pragma unroll
@@ -48,7 +48,7 @@ struct HeldTile {
       for (int i = 0; i < 4; ++i) most = max(most, __float_as_uint(fabsf(values[j][i])));
     return __reduce_max_sync(0xffffffffu, most);
   }
-  // High parts, and behind `parts_apart` elements low ones.
+  // High parts, and `parts_apart` elements further the low ones.
   template <int parts>
   __device__ __forceinline__ void put(__half* tile, int pitch, int parts_apart, float scale) const {
 #pragma unroll
@@ -75,7 +75,7 @@ __device__ __forceinline__ float half_range_scale(unsigned magnitude) {
   if (exponent == 0 || exponent == 255) return 1.0f;
   return __uint_as_float(min(127 + 14 + 127 - exponent, 254u) << 23);
 }
-// The largest of what the warps found.
+// The largest over the warps.
 template <int warps>
 __device__ __forceinline__ unsigned largest_of(const unsigned (&found)[warps]) {
   unsigned most = found[0];

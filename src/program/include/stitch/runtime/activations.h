@@ -1,4 +1,4 @@
-// Activation functions at float accuracy. The fast ones say what they give up.
+// Activation functions at float accuracy.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,6 +1,5 @@
-// A program's own device memory, allocated once at create: packed weights, and what lives between kernels.
-// Where everything lies is decided before, by the program: values that never live at the same time may
-// share a place.
+// A program's device memory, allocated once at create: packed weights and intermediates. The program fixes
+// all offsets; values with disjoint lifetimes may share memory.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +10,7 @@
 namespace stitch {
 class Arena {
  public:
-  static constexpr size_t alignment = 256;  // what cudaMalloc gives, and every library wants at most
+  static constexpr size_t alignment = 256;  // of cudaMalloc; no library needs more
 
   Arena() = default;
   Arena(const Arena&) = delete;
@@ -26,7 +25,7 @@ class Arena {
     return STITCH_OK;
   }
 
-  // `count` elements at `offset` bytes. An offset table that doesn't fit is found here, at create.
+  // `count` elements at `offset` bytes. Checked here, at create.
   template <class T>
   StitchStatus place(const char* name, size_t offset, size_t count, T** out) const {
     if (offset % alignment != 0)
@@ -45,12 +44,12 @@ class Arena {
   size_t bytes_ = 0;
 };
 
-// The first offset behind `bytes` that the arena accepts: for tables of offsets.
+// `bytes` rounded up to the arena's alignment, for offset tables.
 constexpr size_t arena_size(size_t bytes) {
   return (bytes + Arena::alignment - 1) / Arena::alignment * Arena::alignment;
 }
 
-// A weight as the caller has it, copied to where the program keeps it.
+// Copies a caller's weight to the program's memory.
 template <class T>
 StitchStatus copy_weight(T* to, const StitchTensor& from, size_t count) {
   STITCH_CUDA(cudaMemcpyAsync(to, from.data, count * sizeof(T), cudaMemcpyDeviceToDevice, nullptr));

@@ -1,5 +1,5 @@
-// Copies from global to shared memory that nobody waits for until wait_for_copies (cp.async): 16 or 4 bytes
-// each, both sides at as many. What isn't there is zeros.
+// Asynchronous copies from global to shared memory (cp.async), complete after wait_for_copies: 16 or 4 bytes
+// each, both sides aligned to that. Absent elements are zero-filled.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -23,13 +23,14 @@ __device__ __forceinline__ void copy_4_bytes(void* to, const void* from, bool th
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(at), "l"(from), "r"(there ? 4 : 0));
 #endif
 }
-// Closes a group of copies.
+// Commits a group of copies.
 __device__ __forceinline__ void close_copies() {
 #if !STITCH_EMULATED
   asm volatile("cp.async.commit_group;");
 #endif
 }
-// Until at most `open` of the thread's latest groups are under way; others' copies: after a barrier.
+// Waits until at most `open` of the thread's latest groups are in flight; other threads' copies need a
+// barrier.
 template <int open>
 __device__ __forceinline__ void wait_for_copies() {
 #if !STITCH_EMULATED

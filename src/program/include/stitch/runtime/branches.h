@@ -1,16 +1,16 @@
-// Streams beside the caller's, for regions that don't wait for each other. They start where the caller's
-// stream is, and it goes on when all of them are done; in a capture they are branches of its graph.
-//   STITCH_OK_OR_RETURN(beside.part(stream, 3));
+// Additional streams for independent regions. fork lets them start at the caller's stream, join lets it wait
+// for all of them; in a capture they are branches of the graph.
+//   STITCH_OK_OR_RETURN(branches.fork(stream, 3));
 //   STITCH_OK_OR_RETURN(enqueue_a(x, a, stream));
-//   STITCH_OK_OR_RETURN(enqueue_b(x, b, beside[1]));
-//   STITCH_OK_OR_RETURN(enqueue_c(x, c, beside[2]));
-//   STITCH_OK_OR_RETURN(beside.meet(stream, 3));
+//   STITCH_OK_OR_RETURN(enqueue_b(x, b, branches[1]));
+//   STITCH_OK_OR_RETURN(enqueue_c(x, c, branches[2]));
+//   STITCH_OK_OR_RETURN(branches.join(stream, 3));
 #pragma once
 
 #include "stitch/runtime/errors.h"
 
 namespace stitch {
-template <int count>  // of branches, the caller's stream among them
+template <int count>  // branches, including the caller's stream
 class Branches {
  public:
   Branches() = default;
@@ -30,13 +30,13 @@ class Branches {
     return STITCH_OK;
   }
 
-  StitchStatus part(cudaStream_t stream, int branches) {
+  StitchStatus fork(cudaStream_t stream, int branches) {
     STITCH_CUDA(cudaEventRecord(done_[0], stream));
     for (int i = 1; i < branches; ++i) STITCH_CUDA(cudaStreamWaitEvent(streams_[i], done_[0], 0));
     return STITCH_OK;
   }
 
-  StitchStatus meet(cudaStream_t stream, int branches) {
+  StitchStatus join(cudaStream_t stream, int branches) {
     for (int i = 1; i < branches; ++i) {
       STITCH_CUDA(cudaEventRecord(done_[i], streams_[i]));
       STITCH_CUDA(cudaStreamWaitEvent(stream, done_[i], 0));
@@ -47,7 +47,7 @@ class Branches {
   cudaStream_t operator[](int branch) const { return streams_[branch]; }
 
  private:
-  cudaStream_t streams_[count] = {};  // the first is the caller's
+  cudaStream_t streams_[count] = {};  // the first is unused: the caller's stream
   cudaEvent_t done_[count] = {};
 };
 

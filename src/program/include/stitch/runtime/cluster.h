@@ -1,8 +1,8 @@
-// Blocks of a cluster that send each other 16 bytes at a time, straight into the other's shared memory. A
-// receiver's barrier counts the bytes that have come (st.async, mbarrier), so nobody waits for more than what
-// it needs. Clusters are neighbours in a grid of one dimension.
+// Blocks of a cluster that send each other 16 bytes at a time through distributed shared memory. The
+// receiver's mbarrier counts the bytes (st.async), so it waits only for what it needs. Clusters are
+// consecutive blocks of a one-dimensional grid.
 //
-// The emulated GPU has no clusters: there all blocks run at once, and know each other's shared memory.
+// The emulated GPU has no clusters: there all blocks run at once and know each other's shared memory.
 #pragma once
 
 #if STITCH_EMULATED
@@ -21,7 +21,7 @@ using PeerAddress = char*;
 using PeerAddress = uint32_t;  // of shared::cluster
 #endif
 
-// Counts bytes that arrive, phase by phase; as many in each. In shared memory.
+// Counts bytes that arrive, the same number in each phase. In shared memory.
 struct ArrivalBarrier {
 #if STITCH_EMULATED
   unsigned arrived, expected;
@@ -30,7 +30,7 @@ struct ArrivalBarrier {
   void expect(int bytes) { expected = static_cast<unsigned>(bytes); }
   void wait(unsigned parity) {
     while ((__atomic_load_n(&arrived, __ATOMIC_ACQUIRE) / expected & 1) == parity) {
-      __nanosleep(0);             // lets other threads of the block run,
+      __nanosleep(0);             // emulated: runs other threads of the block,
       std::this_thread::yield();  // and other blocks
     }
   }
@@ -44,13 +44,13 @@ struct ArrivalBarrier {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address()) : "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
-  // So many bytes end the phase; by one thread.
+  // The bytes that complete the phase; called by one thread.
   __device__ __forceinline__ void expect(int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, [%0], %1;" ::"r"(address()),
                  "r"(bytes)
                  : "memory");
   }
-  // Until the phase of this parity is over, and what arrived can be read.
+  // Waits for the phase of this parity; received data can then be read.
   __device__ __forceinline__ void wait(unsigned parity) {
     asm volatile(
         "{\n  .reg .pred done;\nagain:\n"
@@ -62,7 +62,7 @@ struct ArrivalBarrier {
 #endif
 };
 
-// All threads, before anything is sent. `shared`: where the block's dynamic shared memory begins.
+// Called by all threads before anything is sent. `shared`: the start of the block's dynamic shared memory.
 __device__ __forceinline__ void enter_cluster(void* shared) {
 #if STITCH_EMULATED
   emulated_cluster::shared_of_block[blockIdx.x] = static_cast<char*>(shared);
@@ -72,7 +72,7 @@ __device__ __forceinline__ void enter_cluster(void* shared) {
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 #endif
 }
-// All threads, at the end: a block that leaves takes its shared memory with it.
+// Called by all threads at the end: a block's shared memory must outlive its peers' writes.
 __device__ __forceinline__ void leave_cluster() {
 #if STITCH_EMULATED
   stitch_emulated::grid_barrier(__LINE__);
@@ -81,7 +81,7 @@ __device__ __forceinline__ void leave_cluster() {
 #endif
 }
 
-// Where a peer's shared memory begins.
+// The start of a peer's shared memory.
 template <int blocks>
 __device__ __forceinline__ PeerAddress peer_memory(void* shared, int peer) {
 #if STITCH_EMULATED
@@ -95,7 +95,7 @@ __device__ __forceinline__ PeerAddress peer_memory(void* shared, int peer) {
   return out;
 #endif
 }
-// 16 bytes, which count at the peer's barrier.
+// Sends 16 bytes, counted at the peer's barrier.
 __device__ __forceinline__ void send_16_bytes(PeerAddress to, const uint4& value, PeerAddress barrier) {
 #if STITCH_EMULATED
   *reinterpret_cast<uint4*>(to) = value;
@@ -109,8 +109,8 @@ __device__ __forceinline__ void send_16_bytes(PeerAddress to, const uint4& value
 #endif
 }
 
-// `geometry`: whole clusters of `cluster` blocks, which run at the same time; clusters need not, unless
-// `geometry.resident`.
+// `geometry`: whole clusters of `cluster` blocks, which are co-scheduled; different clusters need not be,
+// unless `geometry.resident`.
 template <class... Parameters, class... Arguments>
 StitchStatus launch_clusters(const char* name, void (*kernel)(Parameters...), Geometry geometry, int cluster,
                              cudaStream_t stream, Arguments&&... arguments) {

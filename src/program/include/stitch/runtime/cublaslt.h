@@ -1,6 +1,6 @@
-// Matrix products by cuBLASLt, said in row-major terms: D (rows, columns) = left (rows, depth) · right
-// (depth, columns), batch times. cuBLASLt counts by columns, so it is asked for the transposed product: right
-// and left change places, and nothing is moved.
+// Matrix products by cuBLASLt in row-major terms: D (rows, columns) = left (rows, depth) · right (depth,
+// columns), batched. cuBLASLt is column-major, so it computes the transposed product with left and right
+// exchanged; nothing is moved.
 #pragma once
 
 #include <cublasLt.h>
@@ -23,10 +23,10 @@ inline StitchStatus check_cublas(cublasStatus_t status, const char* call, const 
 }
 #define STITCH_CUBLAS(call) STITCH_OK_OR_RETURN(::stitch::check_cublas((call), #call, __FILE__, __LINE__))
 
-// One handle and one workspace a program. Products that may run at the same time need one of these each.
+// One handle and one workspace per program. Products that may run concurrently need one each.
 class CublasLt {
  public:
-  // What NVIDIA recommends on Hopper: less hides the split products.
+  // NVIDIA's recommendation for Hopper: with less, split-K algorithms aren't proposed.
   static constexpr size_t most_workspace = size_t{32} << 20;
 
   CublasLt() = default;
@@ -51,22 +51,22 @@ struct MatmulSpec {
   int64_t rows, columns, depth;
   int64_t batch = 1;
   bool left_transposed = false;   // stored as (depth, rows)
-  bool right_transposed = false;  // stored as (columns, depth), as nn.Linear's weight is
-  int64_t left_batch_stride = -1, right_batch_stride = -1;  // -1: dense; 0: one for all
+  bool right_transposed = false;  // stored as (columns, depth), like nn.Linear's weight
+  int64_t left_batch_stride = -1, right_batch_stride = -1;  // -1: dense; 0: broadcast
   int64_t result_batch_stride = -1;
-  // From a stored row to the next, in elements; -1: dense.
+  // Stride between stored rows, in elements; -1: dense.
   int64_t left_row_stride = -1, right_row_stride = -1, result_row_stride = -1;
   cudaDataType type = CUDA_R_32F;                           // of left and right
   int result_type = -1;                                     // of D and the bias; -1: as left and right
-  cublasComputeType_t compute = CUBLAS_COMPUTE_32F;         // 32I: of int8, without scale and epilogue
+  cublasComputeType_t compute = CUBLAS_COMPUTE_32F;         // 32I: for int8, without scale and epilogue
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;  // its GELU is the tanh form
   const void* bias = nullptr;                               // (columns): for the epilogues that add one
-  bool accumulate = false;                                  // to the old D, or to a matrix like it
+  bool accumulate = false;                                  // onto the old D, or onto a matrix like it
   float scale = 1.0f;                                       // of left · right
-  // Two floats on the device that left · right and the old D are multiplied with, instead of scale and 0 or
-  // 1: for scales that only the data knows.
+  // Two floats on the device used as alpha and beta instead of scale and 0 or 1, for scales known only at run
+  // time.
   const float* factors = nullptr;
-  Proposal algorithm = {};  // of the heuristic's, for pointers at 16 bytes
+  Proposal algorithm = {};  // among the heuristic's, for 16-byte aligned pointers
 };
 
 class Matmul {
@@ -113,12 +113,12 @@ class Matmul {
                                spec.result_batch_stride));
     STITCH_OK_OR_RETURN(choose(spec, 16, spec.algorithm, CublasLt::most_workspace, &aligned_));
     unaligned_ = aligned_;
-    if (integers_) return STITCH_OK;  // a program's own
-    // Pointers of the caller's alone: no memory for them that others don't need.
+    if (integers_) return STITCH_OK;  // only with a program's own, aligned memory
+    // Only for a caller's pointers: no workspace beyond what others need.
     return choose(spec, spec.type == CUDA_R_32F ? 4 : 2, {}, library.workspace.bytes(), &unaligned_);
   }
 
-  // `added`: what the product is added to, where spec.accumulate says so; nullptr: the old result.
+  // `added`: the addend if spec.accumulate; nullptr: the old result.
   StitchStatus enqueue(const void* left, const void* right, void* result, cudaStream_t stream,
                        const void* added = nullptr) const {
     if (!added) added = result;
@@ -179,7 +179,7 @@ class Matmul {
          {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
       STITCH_OK_OR_RETURN(prefer(attribute, alignment));
-    // Partial sums are added in the compute type and in one order: equal inputs give equal outputs.
+    // Partial sums are added in the compute type and in a fixed order: deterministic.
     STITCH_OK_OR_RETURN(prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                                static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE)));
 
@@ -201,10 +201,10 @@ class Matmul {
   const float* factors_ = nullptr;
   float scale_ = 1.0f;
   bool accumulate_ = false;
-  bool integers_ = false;  // of int8, with sums of int32
+  bool integers_ = false;  // int8 with int32 sums
   cublasLtMatmulDesc_t operation_ = nullptr;
   cublasLtMatrixLayout_t left_ = nullptr, right_ = nullptr, result_ = nullptr;
-  cublasLtMatmulAlgo_t aligned_{}, unaligned_{};  // for pointers at 16 bytes, and for any others
+  cublasLtMatmulAlgo_t aligned_{}, unaligned_{};  // for 16-byte aligned pointers, and for any
 };
 
 }  // namespace stitch

@@ -1,4 +1,4 @@
-// Convolutions by cuDNN's descriptor API, of 1 to 3 dimensions (one is made two).
+// Convolutions by cuDNN's descriptor API, of 1 to 3 dimensions (one is treated as two).
 #pragma once
 
 #include <cudnn.h>
@@ -23,7 +23,7 @@ inline StitchStatus check_cudnn(cudnnStatus_t status, const char* call, const ch
 }
 #define STITCH_CUDNN(call) STITCH_OK_OR_RETURN(::stitch::check_cudnn((call), #call, __FILE__, __LINE__))
 
-// One handle and one workspace a program. Convolutions that may run at the same time need one of these each.
+// One handle and one workspace per program. Convolutions that may run concurrently need one each.
 class Cudnn {
  public:
   Cudnn() = default;
@@ -39,14 +39,14 @@ class Cudnn {
   }
   cudnnHandle_t handle() const { return handle_; }
 
-  // Engines that cuDNN compiles take half a second each and more: they are built side by side, when all are
-  // known. `build` is called with a handle of its thread's own, `finish` afterwards, one after the other.
+  // Engines that cuDNN compiles take half a second each and more: they are built in parallel once all are
+  // known. `build` is called with a handle of its thread, then `finish`, one after the other.
   struct Pending {
     std::function<void(cudnnHandle_t)> build;
     std::function<StitchStatus()> finish;
   };
   void add(Pending pending) { pending_.push_back(std::move(pending)); }
-  // Who has an engine like this already: the first that asked, by what it asked for.
+  // The first convolution with the same key, whose engine is shared.
   const void* first_of(const std::string& key, const void* asks) {
     return engines_.try_emplace(key, asks).first->second;
   }
@@ -57,7 +57,7 @@ class Cudnn {
     while (builders_.size() < std::min(most, pending_.size())) {
       cudnnHandle_t builder = nullptr;
       STITCH_CUDNN(cudnnCreate(&builder));
-      builders_.push_back(builder);  // for as long as what it built may be used
+      builders_.push_back(builder);  // kept as long as its engines are used
     }
     std::atomic<size_t> next = 0;
     auto work = [&](cudnnHandle_t builder) {
@@ -89,15 +89,15 @@ struct ConvolutionSpec {
   bool transposed = false;  // the weight is (channels_in, channels_out / groups, kernel...)
   cudnnTensorFormat_t layout = CUDNN_TENSOR_NCHW;  // of input, filter and output
   cudnnDataType_t type = CUDNN_DATA_FLOAT;
-  cudnnMathType_t math = CUDNN_FMA_MATH;  // CUDNN_DEFAULT_MATH: TF32 where the class allows it
+  cudnnMathType_t math = CUDNN_FMA_MATH;  // CUDNN_DEFAULT_MATH: TF32 if the numerics class allows it
   const void* bias = nullptr;             // (channels_out)
   bool relu = false;
   Proposal algorithm = {};
-  bool search = false;  // proposals are timed instead of guessed
+  bool search = false;  // proposals are timed, not guessed
 };
 
-// y = relu(conv(x, w) + bias + z), or the transposed convolution. z: none, or an image like y, which only a
-// convolution with a bias takes. Pointers are aligned to 16 bytes.
+// y = relu(conv(x, w) + bias + z), or the transposed convolution. z: none, or an image like y, only together
+// with a bias. Pointers are aligned to 16 bytes.
 class Convolution {
  public:
   Convolution() = default;
@@ -142,7 +142,7 @@ class Convolution {
     STITCH_CUDNN(cudnnSetConvolutionNdDescriptor(operation_, spec.dimensions, spec.padding, spec.stride,
                                                  spec.dilation, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
     STITCH_CUDNN(cudnnSetConvolutionGroupCount(operation_, spec.groups));
-    // In cuDNN's default arithmetic fp16 stays off the tensor cores.
+    // In cuDNN's default arithmetic fp16 doesn't use tensor cores.
     STITCH_CUDNN(cudnnSetConvolutionMathType(
         operation_, spec.type == CUDNN_DATA_FLOAT ? spec.math : CUDNN_TENSOR_OP_MATH));
     STITCH_CUDNN(cudnnSetActivationDescriptor(activation_,
@@ -184,9 +184,9 @@ class Convolution {
   static constexpr int most_proposals = 8;
   static constexpr size_t most_workspace = size_t{1} << 30;
 
-  // The proposal that the spec asks for: of the class's arithmetic, and with a workspace that is no waste.
-  // Those that use tensor cores come first: cuDNN's own order often starts with an FFT or FP32 arithmetic
-  // that takes ten times as long (H200, cuDNN 9.19).
+  // The proposal that the spec asks for, in the class's arithmetic and with a reasonable workspace. Those
+  // with tensor cores come first: cuDNN's own order often starts with an FFT or FP32 arithmetic that takes
+  // ten times as long (H200, cuDNN 9.19).
   template <class Perf>
   StitchStatus pick(const ConvolutionSpec& spec, const std::array<Perf, most_proposals>& proposals, int found,
                     const Perf** picked) {
@@ -199,7 +199,7 @@ class Convolution {
         if (proposal.mathType == CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION) continue;
         if (spec.math == CUDNN_FMA_MATH && proposal.mathType != CUDNN_FMA_MATH) continue;
         if (tensor_cores != (spec.search || on_tensor_cores(spec, proposal))) continue;
-        // Nobody who has a choice gives up equal outputs for equal inputs.
+        // Prefer deterministic algorithms.
         if (count > 0 && proposal.determinism != CUDNN_DETERMINISTIC) continue;
         usable[static_cast<size_t>(count++)] = &proposal;
       }
@@ -218,8 +218,8 @@ class Convolution {
                               const cudnnConvolutionBwdDataAlgoPerf_t& proposal) {
     return of_tensor_cores(spec, proposal.mathType) && proposal.algo == CUDNN_CONVOLUTION_BWD_DATA_ALGO_1;
   }
-  // TF32 is cuDNN's default arithmetic of FP32; fp16 has to be asked for. Transposed convolutions of groups
-  // have no good kernels there: 3 to 10 times as slow as what cuDNN proposes first (H200).
+  // TF32 is cuDNN's default arithmetic for FP32; fp16 must be requested. Grouped transposed convolutions are
+  // slow there: 3 to 10 times as slow as cuDNN's first proposal (H200).
   static bool of_tensor_cores(const ConvolutionSpec& spec, cudnnMathType_t math) {
     if (spec.math == CUDNN_FMA_MATH || (spec.transposed && spec.groups > 1)) return false;
     return math == (spec.type == CUDNN_DATA_FLOAT ? CUDNN_DEFAULT_MATH : CUDNN_TENSOR_OP_MATH);

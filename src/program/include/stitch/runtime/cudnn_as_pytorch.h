@@ -1,13 +1,13 @@
-// A convolution by the engine that PyTorch runs it with: the first one that can be built of those that cuDNN
-// proposes at once for images that lie channels first (PyTorch 2 with cudnn.benchmark off). The same kernel
-// cuts or rounds operands to TF32 in the same places, or doesn't, and adds in the same order.
+// A convolution by the engine that PyTorch uses: the first heuristic proposal for NCHW images that can be
+// built (PyTorch 2 with cudnn.benchmark off). The same kernel rounds operands to TF32 in the same places, or
+// doesn't, and adds in the same order.
 #pragma once
 
 #include "stitch/runtime/cudnn_backend.h"
 
 namespace stitch {
 
-// y = conv(x, w), or the transposed convolution. Pointers are aligned to 32 bytes, as PyTorch's are.
+// y = conv(x, w), or the transposed convolution. Pointers are aligned to 32 bytes, like PyTorch's.
 class ConvolutionAsPyTorch {
  public:
   ConvolutionAsPyTorch() = default;
@@ -16,8 +16,8 @@ class ConvolutionAsPyTorch {
 
   StitchStatus create(Cudnn& library, const ConvolutionSpec& spec) {
     library_ = &library;
-    first_ = static_cast<const ConvolutionAsPyTorch*>(
-        library.first_of("as PyTorch " + engine_key(spec), this));
+    first_ =
+        static_cast<const ConvolutionAsPyTorch*>(library.first_of("as PyTorch " + engine_key(spec), this));
     if (first_ != this) return STITCH_OK;
     library.add({[this, spec](cudnnHandle_t handle) { status_ = choose(handle, spec); },
                  [this, spec] { return finish(spec); }});
@@ -34,9 +34,10 @@ class ConvolutionAsPyTorch {
  private:
   static constexpr int64_t id_x = 'x', id_w = 'w', id_y = 'y';
   static constexpr size_t most_proposals = 32;
-  static constexpr int64_t most_workspace = int64_t{1} << 34;  // PyTorch takes what there is
+  static constexpr int64_t most_workspace = int64_t{1} << 34;  // PyTorch takes what is available
 
-  StitchStatus tensor(BackendDescriptor& out, int64_t id, const ConvolutionSpec& spec, BackendDims dims) const {
+  StitchStatus tensor(BackendDescriptor& out, int64_t id, const ConvolutionSpec& spec,
+                      BackendDims dims) const {
     BackendTensor described{id, spec.type, std::move(dims)};
     described.alignment = 32;
     return described.describe(out);
@@ -47,11 +48,9 @@ class ConvolutionAsPyTorch {
     const int filters = spec.transposed ? spec.channels_in : spec.channels_out,
               channels = (spec.transposed ? spec.channels_out : spec.channels_in) / spec.groups;
     BackendDescriptor x, w, y, geometry, graph;
-    STITCH_OK_OR_RETURN(
-        tensor(x, id_x, spec, backend_dims(spec.batch, spec.channels_in, spec.size_in, n)));
+    STITCH_OK_OR_RETURN(tensor(x, id_x, spec, backend_dims(spec.batch, spec.channels_in, spec.size_in, n)));
     STITCH_OK_OR_RETURN(tensor(w, id_w, spec, backend_dims(filters, channels, spec.kernel, n)));
-    STITCH_OK_OR_RETURN(
-        tensor(y, id_y, spec, backend_dims(spec.batch, spec.channels_out, spec.size_out, n)));
+    STITCH_OK_OR_RETURN(tensor(y, id_y, spec, backend_dims(spec.batch, spec.channels_out, spec.size_out, n)));
     STITCH_OK_OR_RETURN(describe_geometry(spec, geometry));
     std::vector<BackendDescriptor> operation(1);
     STITCH_OK_OR_RETURN(spec.transposed ? describe_backward(geometry, x, w, y, operation[0])
@@ -63,7 +62,7 @@ class ConvolutionAsPyTorch {
     for (const BackendDescriptor& each : proposals) {
       if (is_passed_over(spec, EngineFacts(each))) continue;
       if (engine_.build(handle, each, most_workspace) != STITCH_OK) continue;
-      // Nobody says what a plan still reads of what it was made from.
+      // It isn't documented what a plan still reads of its descriptors, so they are kept.
       for (BackendDescriptor* part : {&x, &w, &y, &geometry, &graph, operation.data()})
         kept_.push_back(std::move(*part));
       return STITCH_OK;
@@ -72,8 +71,8 @@ class ConvolutionAsPyTorch {
                 static_cast<int>(proposals.size()));
   }
 
-  // As PyTorch does: no inputs in fewer bits than TF32's, nor in TF32 where that isn't allowed, and not the one
-  // engine of gradients over volumes that it knows to be wrong.
+  // Like PyTorch: no engine with less precision than TF32, none with TF32 where it isn't allowed, and not the
+  // one engine for 3-d gradients that is known to be wrong.
   static bool is_passed_over(const ConvolutionSpec& spec, const EngineFacts& facts) {
     constexpr int64_t wrong_over_volumes = 23;
     return facts.notes(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) ||
@@ -88,11 +87,12 @@ class ConvolutionAsPyTorch {
   }
 
   Cudnn* library_ = nullptr;
-  const ConvolutionAsPyTorch* first_ = this;  // whose engine it uses: its own, or another's of the same kind
+  const ConvolutionAsPyTorch* first_ =
+      this;  // whose engine it uses: its own, or that of an equal convolution
   StitchStatus status_ = STITCH_UNSUPPORTED;
   BuiltEngine engine_;
   std::vector<BackendDescriptor> kept_;
-  Convolution convolution_;  // where there is no engine
+  Convolution convolution_;  // fallback without an engine
 };
 
 }  // namespace stitch

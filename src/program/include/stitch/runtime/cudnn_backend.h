@@ -1,4 +1,4 @@
-// cuDNN's backend: descriptors, operation graphs of a convolution, and the engines that its heuristics propose.
+// cuDNN's backend: descriptors, operation graphs of a convolution, and engines proposed by heuristics.
 #pragma once
 
 #include <cudnn.h>
@@ -58,13 +58,13 @@ class BackendDescriptor {
 
 using BackendDims = std::vector<int64_t>;
 
-// (outer, channels, inner...); inner: null where it is one pixel.
+// (outer, channels, inner...); inner: null for a single pixel.
 inline BackendDims backend_dims(int outer, int channels, const int* inner, int dimensions) {
   BackendDims out = {outer, channels};
   for (int d = 0; d < dimensions; ++d) out.push_back(inner ? inner[d] : 1);
   return out;
 }
-// Of (samples, channels, spatial...): the channels of a pixel behind each other, or the pixels of a channel.
+// Strides of (samples, channels, spatial...), NHWC or NCHW.
 inline BackendDims backend_strides(const BackendDims& dims, bool channels_last) {
   BackendDims out(dims.size());
   int64_t step = 1;
@@ -99,7 +99,7 @@ struct BackendTensor {
   }
 };
 
-// Padding, strides and dilations: what y = conv(x, w) has besides its tensors.
+// Padding, strides and dilations of y = conv(x, w).
 inline StitchStatus describe_geometry(const ConvolutionSpec& spec, BackendDescriptor& out) {
   auto list = [&](const int* values) { return BackendDims(values, values + spec.dimensions); };
   STITCH_OK_OR_RETURN(out.create(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR));
@@ -126,7 +126,7 @@ inline StitchStatus describe_forward(const BackendDescriptor& geometry, const Ba
   STITCH_OK_OR_RETURN(out.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, CUDNN_TYPE_FLOAT, 0.0f));
   return out.finalize();
 }
-// dx of dy: what a transposed convolution is.
+// dx of dy: a transposed convolution.
 inline StitchStatus describe_backward(const BackendDescriptor& geometry, const BackendDescriptor& dy,
                                       const BackendDescriptor& w, const BackendDescriptor& dx,
                                       BackendDescriptor& out) {
@@ -151,7 +151,7 @@ inline StitchStatus describe_operations(cudnnHandle_t handle,
   return out.finalize();
 }
 
-// All that an engine for a convolution alone depends on.
+// Everything that an engine for a convolution alone depends on.
 inline std::string engine_key(const ConvolutionSpec& spec) {
   std::string out;
   auto add = [&](int number) { out += std::to_string(number) + ' '; };
@@ -164,7 +164,7 @@ inline std::string engine_key(const ConvolutionSpec& spec) {
   return out;
 }
 
-// The engines that cuDNN's heuristics propose, in the order of these modes, best first.
+// The engines proposed by cuDNN's heuristics, in the order of these modes, best first.
 inline StitchStatus propose_engines(const BackendDescriptor& graph,
                                     std::initializer_list<cudnnBackendHeurMode_t> modes, size_t most,
                                     std::vector<BackendDescriptor>& out) {
@@ -185,12 +185,13 @@ inline StitchStatus propose_engines(const BackendDescriptor& graph,
                                  CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<int64_t>(most), &count,
                                  raw.data()) != CUDNN_STATUS_SUCCESS)
       continue;
-    for (size_t i = 0; i < std::min(static_cast<size_t>(count), most); ++i) out.push_back(std::move(found[i]));
+    for (size_t i = 0; i < std::min(static_cast<size_t>(count), most); ++i)
+      out.push_back(std::move(found[i]));
   }
   return STITCH_OK;
 }
 
-// What cuDNN says of a proposed engine.
+// Properties of a proposed engine.
 class EngineFacts {
  public:
   explicit EngineFacts(const BackendDescriptor& configuration) {
@@ -204,14 +205,14 @@ class EngineFacts {
   bool notes(cudnnBackendNumericalNote_t note) const {
     std::array<cudnnBackendNumericalNote_t, CUDNN_NUMERICAL_NOTE_TYPE_COUNT> all;
     int64_t count = 0;
-    if (!raw_ || cudnnBackendGetAttribute(raw_, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
-                                          CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count,
-                                          all.data()) != CUDNN_STATUS_SUCCESS)
+    if (!raw_ ||
+        cudnnBackendGetAttribute(raw_, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+                                 CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count, all.data()) != CUDNN_STATUS_SUCCESS)
       return false;
     const auto end = all.begin() + std::min<int64_t>(count, CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
     return std::find(all.begin(), end, note) != end;
   }
-  // cuDNN's own number of it; -1 where it doesn't say.
+  // cuDNN's index of it; -1 if unknown.
   int64_t index() const {
     int64_t out = -1, count = 0;
     if (!raw_ || cudnnBackendGetAttribute(raw_, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &count,
@@ -225,7 +226,7 @@ class EngineFacts {
   cudnnBackendDescriptor_t raw_ = nullptr;
 };
 
-// An engine that can run, and the workspace that it needs.
+// A usable engine and its workspace size.
 struct BuiltEngine {
   BackendDescriptor plan;
   int64_t workspace_bytes = 0;

@@ -1,13 +1,13 @@
-// A convolution and the pointwise operations behind it as one operation graph of cuDNN's, channels last: sums
-// and what follows them in FP32, one kernel, the result rounded once. Where cuDNN has no engine for the
-// graph, `fused()` is false, and the convolution alone is what it computes: whoever calls it does the rest.
+// A convolution and its pointwise epilogue as one cuDNN operation graph, NHWC: sums and epilogue in FP32, one
+// kernel, the result rounded once. If cuDNN has no engine for the graph, `fused()` is false, only the
+// convolution is computed, and the caller applies the epilogue.
 #pragma once
 
 #include "stitch/runtime/cudnn_backend.h"
 
 namespace stitch {
-// What a step of the epilogue reads besides the step before it, channels last: one number a channel, one a
-// channel of each sample, or one an element.
+// An additional operand of an epilogue step, NHWC: one number per channel, per channel and sample, or per
+// element.
 struct FusedOperand {
   cudnnDataType_t type = CUDNN_DATA_FLOAT;
   bool per_sample = false, per_pixel = false;
@@ -20,10 +20,10 @@ struct FusedStep {
   Second kind = nothing;
   int second = 0;        // which step or operand
   float number = 0;      // the constant
-  double upper = 1e300;  // where a ReLU ends
+  double upper = 1e300;  // upper bound of a ReLU
 };
 
-// y = epilogue(conv(x, w)), all channels last. Pointers are aligned to 16 bytes.
+// y = epilogue(conv(x, w)), all NHWC. Pointers are aligned to 16 bytes.
 class FusedConvolution {
  public:
   static constexpr int most_steps = 16, most_operands = 8;
@@ -49,7 +49,7 @@ class FusedConvolution {
 
   bool fused() const { return first_->fused_; }
 
-  // operands: as many as were told, in that order.
+  // operands: as described at create, in that order.
   StitchStatus enqueue(const void* x, const void* w, void* y, std::initializer_list<const void*> operands,
                        cudaStream_t stream) const {
     if (!fused()) return first_->convolution_.enqueue(x, w, y, stream);
@@ -76,7 +76,7 @@ class FusedConvolution {
   static constexpr size_t most_proposals = 12;
   static constexpr int64_t most_workspace = int64_t{1} << 30;
 
-  // (samples, channels, spatial...), the channels of a pixel behind each other.
+  // (samples, channels, spatial...) in NHWC.
   static StitchStatus tensor(BackendDescriptor& out, int64_t id, cudnnDataType_t type, BackendDims dims,
                              bool is_virtual, bool by_value = false) {
     BackendTensor described{id, type, std::move(dims), true, is_virtual, by_value};
@@ -107,7 +107,7 @@ class FusedConvolution {
     return out.finalize();
   }
 
-  // All that an engine depends on.
+  // Everything that an engine depends on.
   std::string key_of(const ConvolutionSpec& spec, const std::vector<FusedOperand>& operands) const {
     std::string out = engine_key(spec);
     auto add = [&](double number) { out += std::to_string(number) + ' '; };
@@ -122,7 +122,7 @@ class FusedConvolution {
     return out;
   }
 
-  // What the graph lacks, the convolution alone has.
+  // Without an engine for the graph, creates the convolution alone.
   StitchStatus finish(const ConvolutionSpec& spec) {
     fused_ = status_ == STITCH_OK;
     if (fused_) return library_->workspace.reserve(static_cast<size_t>(engine_.workspace_bytes));
@@ -143,9 +143,9 @@ class FusedConvolution {
     BackendDescriptor x, w;
     STITCH_OK_OR_RETURN(
         tensor(x, id_x, spec.type, backend_dims(spec.batch, spec.channels_in, spec.size_in, n), false));
-    STITCH_OK_OR_RETURN(tensor(w, id_w, spec.type,
-                               backend_dims(spec.channels_out, spec.channels_in / spec.groups, spec.kernel, n),
-                               false));
+    STITCH_OK_OR_RETURN(
+        tensor(w, id_w, spec.type,
+               backend_dims(spec.channels_out, spec.channels_in / spec.groups, spec.kernel, n), false));
     // The convolution's result, then each step's; the last one is y.
     std::vector<BackendDescriptor> results(steps + 1), given(operands.size()), constants(steps), kinds(steps),
         operations(steps + 1);
@@ -155,7 +155,7 @@ class FusedConvolution {
     for (size_t i = 0; i < operands.size(); ++i)
       STITCH_OK_OR_RETURN(tensor(given[i], id_operand + static_cast<int64_t>(i), operands[i].type,
                                  backend_dims(operands[i].per_sample ? spec.batch : 1, spec.channels_out,
-                                         operands[i].per_pixel ? spec.size_out : nullptr, n),
+                                              operands[i].per_pixel ? spec.size_out : nullptr, n),
                                  false));
     STITCH_OK_OR_RETURN(describe_geometry(spec, geometry_));
     STITCH_OK_OR_RETURN(describe_forward(geometry_, x, w, results[0], operations[0]));
@@ -175,7 +175,7 @@ class FusedConvolution {
     BackendDescriptor graph;
     STITCH_OK_OR_RETURN(describe_operations(handle, operations, graph));
     STITCH_OK_OR_RETURN(choose(handle, spec, graph));
-    // Nobody says what a plan still reads of what it was made from.
+    // It isn't documented what a plan still reads of its descriptors, so they are kept.
     for (std::vector<BackendDescriptor>* list : {&results, &given, &constants, &kinds, &operations})
       for (BackendDescriptor& each : *list) kept_.push_back(std::move(each));
     for (BackendDescriptor* each : {&x, &w, &graph}) kept_.push_back(std::move(*each));
@@ -183,8 +183,7 @@ class FusedConvolution {
   }
 
   StitchStatus choose(cudnnHandle_t handle, const ConvolutionSpec& spec, const BackendDescriptor& graph) {
-    // Best first, then those that are there for whatever the others don't take. Nobody who has a choice
-    // gives up equal outputs for equal inputs.
+    // Heuristic engines best first, then fallbacks; deterministic ones preferred.
     std::vector<BackendDescriptor> proposals;
     STITCH_OK_OR_RETURN(
         propose_engines(graph, {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}, most_proposals, proposals));
@@ -196,20 +195,19 @@ class FusedConvolution {
     const int count = static_cast<int>(proposals.size());
     if (spec.algorithm.refused(count))
       return fail(STITCH_UNSUPPORTED, "cuDNN: engine %d of %d", spec.algorithm.index, count);
-    // What was told, or the first from there on that can be built.
+    // The requested one, or the first from there on that can be built.
     const bool insists = spec.algorithm.insists && spec.algorithm.index > 0;
     constexpr int most_tries = 3;
     const int first = spec.algorithm.among(count);
     for (int i = first; i < std::min(count, first + most_tries); ++i) {
-      const StitchStatus status =
-          engine_.build(handle, proposals[static_cast<size_t>(i)], most_workspace);
+      const StitchStatus status = engine_.build(handle, proposals[static_cast<size_t>(i)], most_workspace);
       if (status == STITCH_OK || insists) return status;
     }
     return fail(STITCH_UNSUPPORTED, "cuDNN: none of the first of %d engines takes the graph", count);
   }
 
   Cudnn* library_ = nullptr;
-  const FusedConvolution* first_ = this;  // whose engine it uses: its own, or another's of the same kind
+  const FusedConvolution* first_ = this;  // whose engine it uses: its own, or that of an equal convolution
   std::vector<FusedStep> steps_;
   size_t operand_count_ = 0;
   StitchStatus status_ = STITCH_UNSUPPORTED;  // of the graph

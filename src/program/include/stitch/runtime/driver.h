@@ -5,6 +5,6 @@
 
 #include "stitch/runtime/errors.h"
 
-// The runtime's error codes are the driver's, so its texts serve for both and libcuda need not be linked.
+// Runtime and driver share error codes, so its texts serve for both and libcuda need not be linked.
 #define STITCH_DRIVER(call) \
   STITCH_OK_OR_RETURN(::stitch::check_cuda(static_cast<cudaError_t>(call), #call, __FILE__, __LINE__))

@@ -1,5 +1,4 @@
-// Failures inside a program: a status to return and a message for stitch_last_error. Nothing is thrown
-// across the C ABI.
+// Failures inside a program: a status and a message for stitch_last_error. No exceptions cross the C ABI.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -43,12 +42,12 @@ inline const char* base_name(const char* path) {
 
 inline StitchStatus check_cuda(cudaError_t error, const char* call, const char* file, int line) {
   if (error == cudaSuccess) return STITCH_OK;
-  (void)cudaGetLastError();  // it has been told; the caller's next check must not find it
+  (void)cudaGetLastError();  // reported: the caller's next check must not see it
   return fail(status_of(error), "%s:%d: %s: %s (%s)", base_name(file), line, call, cudaGetErrorString(error),
               cudaGetErrorName(error));
 }
 
-// The body of a function of the ABI: what it throws becomes a status.
+// The body of an ABI function: exceptions become a status.
 template <class Body>
 int without_exceptions(Body&& body) {
   try {
@@ -62,11 +61,11 @@ int without_exceptions(Body&& body) {
 
 }  // namespace stitch
 
-// STITCH_OK_OR_RETURN(launch(…)): anything but STITCH_OK is returned from here.
+// STITCH_OK_OR_RETURN(launch(…)): returns any status but STITCH_OK.
 #define STITCH_OK_OR_RETURN(expression)                                                              \
   do {                                                                                               \
     if (StitchStatus stitch_status = (expression); stitch_status != STITCH_OK) return stitch_status; \
   } while (false)
 
-// STITCH_CUDA(cudaMalloc(…)): a call of the CUDA runtime that must succeed.
+// STITCH_CUDA(cudaMalloc(…)): a CUDA runtime call that must succeed.
 #define STITCH_CUDA(call) STITCH_OK_OR_RETURN(::stitch::check_cuda((call), #call, __FILE__, __LINE__))

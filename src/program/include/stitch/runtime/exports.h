@@ -1,7 +1,7 @@
 // The C ABI's functions over a program's own struct, which offers
 //   StitchStatus create(const StitchTensor* params);
 //   StitchStatus run(const StitchTensor* in, const StitchTensor* out, cudaStream_t stream);
-// and whose tensors are checked here, before it sees them.
+// Tensors are checked here first.
 #pragma once
 
 #include <new>
@@ -11,7 +11,7 @@
 namespace stitch {
 inline const char* last_error() { return last_error_text; }
 
-// The caller's device, given back at the end: a program may live on another one.
+// Switches to the program's device and restores the caller's.
 class DeviceScope {
  public:
   explicit DeviceScope(int device) {
@@ -27,7 +27,7 @@ class DeviceScope {
   bool changed_ = false;
 };
 
-// A program until it is handed out. Without <memory>: compilers take long for it.
+// Owns a program until it is returned. Not <memory>, which takes long to compile.
 template <class Program>
 struct Owned {
   Program* program;
@@ -49,7 +49,7 @@ int create_program(const std::array<TensorContract, parameter_count>& parameters
     if (device < 0 || device >= devices)
       return fail(STITCH_BAD_ARGUMENT, "device %d: there are %d devices", device, devices);
     DeviceScope scope(device);
-    // The weights may still be on their way, on a stream that nobody told us of.
+    // The weights may still be being written on an unknown stream.
     STITCH_CUDA(cudaDeviceSynchronize());
     Owned<Program> made;
     made.program->device = device;
@@ -74,7 +74,7 @@ int run_program(Program* program, const std::array<TensorContract, input_count>&
   });
 }
 
-// The same for one region: `enqueue(in, out, stream)` is the region's part of the pass.
+// The same for one region, enqueued by `enqueue(in, out, stream)`.
 template <class Program, size_t read_count, size_t write_count, class Enqueue>
 int run_region(Program* program, const std::array<TensorContract, read_count>& reads, const StitchTensor* in,
                int n_in, const std::array<TensorContract, write_count>& writes, const StitchTensor* out,
@@ -96,7 +96,7 @@ template <class Program>
 void destroy_program(Program* program) {
   if (!program) return;
   DeviceScope scope(program->device);
-  (void)cudaDeviceSynchronize();  // work may be under way in memory that goes now
+  (void)cudaDeviceSynchronize();  // work may still use the memory freed below
   delete program;
 }
 

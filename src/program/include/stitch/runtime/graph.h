@@ -1,11 +1,11 @@
-// A forward pass as one CUDA graph, whatever memory the caller brings.
+// A forward pass as a CUDA graph, for any pointers of the caller.
 //
-// Measured on an H200 (chains of small kernels, host time): a plain launch costs 4 us, a launch captured 0.6
-// us, cudaGraphExecUpdate 0.05 us a node, an instantiation 2 us a node, and replaying any graph 1.7 us. So
-// graphs are kept for the pointers they were made with, callers that reuse buffers pay only the replay, and
-// new pointers cost a capture and an update of the graph that was unused for longest. A pass of few kernels
-// is launched as it is when its pointers are seen for the first time: that costs less than a capture (wall
-// time of one kernel: 8.6 us replayed, 10.1 us launched).
+// Measured on an H200 (chains of small kernels, host time): a plain launch costs 4 us, a captured launch 0.6
+// us, cudaGraphExecUpdate 0.05 us per node, an instantiation 2 us per node, and replaying any graph 1.7 us.
+// So graphs are cached by their pointers: callers that reuse buffers pay only the replay, and new pointers
+// cost a capture and an update of the least recently used graph. A pass of few kernels is launched directly
+// when its pointers are first seen: that costs less than a capture (wall time of one kernel: 8.6 us replayed,
+// 10.1 us launched).
 #pragma once
 
 #include <array>
@@ -34,18 +34,17 @@ class GraphCache {
     return STITCH_OK;
   }
 
-  // `enqueue(stream)` puts the whole pass on a stream. What it enqueues may depend on nothing but the
-  // program and the tensors.
+  // `enqueue(stream)` enqueues the whole pass. It may depend only on the program and the tensors.
   template <class Enqueue>
   StitchStatus run(const StitchTensor* in, int n_in, const StitchTensor* out, int n_out, cudaStream_t stream,
                    Enqueue&& enqueue) {
     std::lock_guard lock(mutex_);
     cudaStreamCaptureStatus status;
     STITCH_CUDA(cudaStreamIsCapturing(stream, &status));
-    // A caller's own capture takes the pass in as it is; its replays are the caller's to order.
+    // In a caller's capture the pass is enqueued directly; ordering its replays is up to the caller.
     if (status != cudaStreamCaptureStatusNone) return enqueue(stream);
 
-    // Scratch memory is shared by all runs: on another stream than the last one, wait for that one.
+    // All runs share scratch memory: on another stream than the last one, wait for it.
     if (ran_ && stream != last_stream_) STITCH_CUDA(cudaStreamWaitEvent(stream, done_, 0));
     STITCH_OK_OR_RETURN(replay(in, n_in, out, n_out, stream, enqueue));
     STITCH_CUDA(cudaEventRecord(done_, stream));
@@ -59,14 +58,14 @@ class GraphCache {
 
   struct Entry {
     std::vector<void*> pointers;
-    cudaGraphExec_t graph = nullptr;  // null: the pointers were seen, and nothing was captured yet
+    cudaGraphExec_t graph = nullptr;  // null: pointers seen once, not captured yet
     uint64_t last_used = 0;
   };
 
   template <class Enqueue>
   StitchStatus replay(const StitchTensor* in, int n_in, const StitchTensor* out, int n_out,
                       cudaStream_t stream, Enqueue& enqueue) {
-    // The first pass loads kernels and libraries, which a capture does not allow for.
+    // The first pass loads kernels and libraries, which isn't possible in a capture.
     if (!ran_) return enqueue(stream);
     wanted_.clear();
     for (int i = 0; i < n_in; ++i) wanted_.push_back(in[i].data);
@@ -93,8 +92,7 @@ class GraphCache {
     return STITCH_OK;
   }
 
-  // Makes the entry's graph the one for wanted_. Launches of the old one that are under way are not
-  // affected.
+  // Updates the entry's graph for wanted_. Launches in flight are not affected.
   template <class Enqueue>
   StitchStatus renew(Entry& entry, Enqueue& enqueue) {
     entry.pointers.clear();
@@ -116,7 +114,7 @@ class GraphCache {
     if (entry.graph) {
       cudaGraphExecUpdateResultInfo result;
       if (cudaGraphExecUpdate(entry.graph, captured, &result) == cudaSuccess) return STITCH_OK;
-      // Other pointers, other kernels (alignment decides): a new graph then.
+      // Other pointers may select other kernels (alignment): a new graph then.
       (void)cudaGetLastError();
       (void)cudaGraphExecDestroy(entry.graph);
       entry.graph = nullptr;

@@ -1,4 +1,4 @@
-// One way to launch a kernel: by its name in messages, and with its error checked.
+// Launches a kernel with a name for messages, and checks the error.
 //   STITCH_OK_OR_RETURN(launch("row_softmax", row_softmax<256>, {rows, 256}, stream, x, y));
 #pragma once
 
@@ -11,32 +11,31 @@ namespace stitch {
 struct Geometry {
   dim3 grid, block;
   size_t shared_bytes = 0;  // dynamic
-  bool resident = false;    // all blocks at once, or an error: they may wait for each other
+  bool resident = false;    // all blocks must be co-resident, otherwise an error
 };
 
 inline int64_t divide_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
 
-// A thread for each of `count`, so many of them a block.
+// One thread per element, `threads` per block.
 inline Geometry spread(int64_t count, int threads) {
   return {dim3(static_cast<unsigned>(divide_up(count, threads))), dim3(static_cast<unsigned>(threads))};
 }
 
-// Programmatic dependent launches: the next kernel is set up while this one runs, and its blocks come in when
-// the last block of this one has left, not after a round trip through the front end. What was written before
-// is there only behind wait_for_previous_kernel(), so every kernel begins with it; without the attribute it
-// costs an instruction.
+// Programmatic dependent launch: the next kernel is set up while this one runs, and its blocks start when the
+// last block of this one exits. Earlier writes are visible only after wait_for_previous_kernel(), so every
+// kernel begins with it; without the attribute it costs one instruction.
 //
-// No kernel lets the next one in before it ends (griddepcontrol.launch_dependents): blocks that came early
-// would be many on the few multiprocessors that happen to be free, and stay there. With it MobileNet-v2 took
-// 1.06 to 1.09 of its time on an H200; ResNet-18, where most launches follow a kernel of cuDNN's, 0.90.
+// No kernel triggers the next one before it ends (griddepcontrol.launch_dependents): early blocks would crowd
+// the few multiprocessors that happen to be free. With it MobileNet-v2 took 1.06 to 1.09 of its time on an
+// H200; ResNet-18, where most launches follow a cuDNN kernel, 0.90.
 __device__ __forceinline__ void wait_for_previous_kernel() {
 #if !STITCH_EMULATED && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 
-// Launches of this thread are such while one of these lives that is on. Only for programs whose kernels all
-// begin with wait_for_previous_kernel().
+// Enables it for this thread's launches during its lifetime. Only for programs whose kernels all begin with
+// wait_for_previous_kernel().
 class ProgrammaticLaunches {
  public:
   explicit ProgrammaticLaunches(bool on) : before_(on_) { on_ = on; }
@@ -46,13 +45,13 @@ class ProgrammaticLaunches {
   static bool on() { return on_; }
 
  private:
-  // Each program's own, as errors are: several may be loaded.
+  // Hidden: several programs may be loaded.
   __attribute__((visibility("hidden"))) inline static thread_local bool on_ = false;
   bool before_;
 };
 
 #if !STITCH_EMULATED
-// Blocks that have to be resident at once start when the GPU is free, as ever.
+// Co-resident blocks start only when the GPU is free, as without the attribute.
 inline cudaError_t launch_with(const void* kernel, const Geometry& geometry, int cluster, void** arguments,
                                cudaStream_t stream) {
   cudaLaunchAttribute attributes[2] = {};
@@ -83,7 +82,7 @@ inline cudaError_t launch_with(const void* kernel, const Geometry& geometry, int
 }
 #endif
 
-// A kernel has 48 KiB of shared memory without asking, together with what it declares itself.
+// A kernel has 48 KiB of shared memory, static included, unless it opts in to more.
 template <class Kernel>
 StitchStatus ask_for_shared(Kernel kernel, size_t bytes) {
   constexpr size_t surely_there = 32 << 10;
@@ -105,7 +104,7 @@ StitchStatus launch(const char* name, void (*kernel)(Parameters...), const Geome
       [&](auto&... values) {
         void* pointers[] = {const_cast<void*>(static_cast<const void*>(&values))..., nullptr};
 #if STITCH_EMULATED
-        // The same launch, under a name that the emulated GPU's reports can show.
+        // The same launch, with a name for the emulated GPU's reports.
         return stitch_emulated::submit(
             stitch_emulated::Signature<Parameters...>::kernel(kernel, name),
             {geometry.grid, geometry.block, geometry.shared_bytes, stream, geometry.resident}, pointers);

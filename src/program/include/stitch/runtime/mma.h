@@ -1,15 +1,14 @@
-// Tensor cores a warp at a time: 16 x 8 sums in FP32 of products 16 deep of fp16 or bf16 numbers (mma.sync
-// m16n8k16), and the loads that bring operands from shared memory into the registers where the instruction
-// wants them (ldmatrix). Lane l is in group l / 4 and is that group's thread l % 4; `group` and `pair` below:
+// Warp-level tensor-core products: 16 x 8 FP32 sums of depth 16 in fp16 or bf16 (mma.sync m16n8k16), and
+// loads of operands from shared memory (ldmatrix). Lane l is thread l % 4 (`pair`) of group l / 4 (`group`):
 //   left   16 rows x 16 deep: parts 0..3 hold rows group, group + 8, group, group + 8; the last two 8 deeper;
-//                             two neighbours 2 · pair, 2 · pair + 1 along the depth
+//                             two adjacent elements 2 · pair, 2 · pair + 1 along the depth
 //   right  16 deep x 8 columns: column group; the same depths in parts 0 and 1
 //   sums   16 rows x 8 columns: 0, 1: row group, columns 2 · pair, 2 · pair + 1; 2, 3: row group + 8
-// So sums of two neighbouring tiles are, rounded to fp16, a left operand: no exchange between lanes.
-// Of TF32 numbers (mma.sync m16n8k8) products are 8 deep, and a part is one number: those of the left operand
-// at depth pair, the last two 4 deeper; those of the right one at depths pair and pair + 4.
-// Tiles lie in shared memory at 16 bytes, row by row; a pitch of an odd number of 16 bytes has no bank
-// conflicts.
+// So the sums of two adjacent tiles, rounded to fp16, are a left operand without exchange between lanes.
+// With TF32 (mma.sync m16n8k8) products are 8 deep and a part is one number: of the left operand at depth
+// pair, the last two 4 deeper; of the right one at depths pair and pair + 4.
+// Tiles in shared memory are row-major, 16-byte aligned; a pitch that is an odd multiple of 16 bytes avoids
+// bank conflicts.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -43,7 +42,7 @@ inline uint32_t pair_of(__half first, __half second) {
 }  // namespace emulated_mma
 #endif
 
-// 16 x 16 elements, rows of the left operand in rows of memory.
+// 16 x 16 elements of the left operand, stored by rows.
 __device__ __forceinline__ MmaLeft load_left(const __half* tile, int pitch) {
   MmaLeft out;
 #if STITCH_EMULATED
@@ -62,7 +61,7 @@ __device__ __forceinline__ MmaLeft load_left(const __half* tile, int pitch) {
   return out;
 }
 
-// 16 columns of the right operand, each a row of memory, 16 deep: two operands.
+// 16 columns of the right operand, each stored as a row, 16 deep: two operands.
 __device__ __forceinline__ void load_right_from_rows(MmaRight (&out)[2], const __half* tile, int pitch) {
 #if STITCH_EMULATED
   const int group = emulated_mma::lane() / 4, pair = emulated_mma::lane() % 4;
@@ -81,7 +80,7 @@ __device__ __forceinline__ void load_right_from_rows(MmaRight (&out)[2], const _
 #endif
 }
 
-// 16 columns of the right operand side by side in rows of memory, 16 rows deep: two operands.
+// 16 columns of the right operand, stored by rows of the depth: two operands.
 __device__ __forceinline__ void load_right_from_columns(MmaRight (&out)[2], const __half* tile, int pitch) {
 #if STITCH_EMULATED
   const int group = emulated_mma::lane() / 4, pair = emulated_mma::lane() % 4;
@@ -99,9 +98,9 @@ __device__ __forceinline__ void load_right_from_columns(MmaRight (&out)[2], cons
 #endif
 }
 
-// Four matrices of eight rows of 16 bytes, wherever they lie: lane 8 m + r says where row r of matrix m does.
-// As parts 0..3 of a left operand: its rows 0..7 and 8..15, then both 8 deeper; of two right ones: both
-// depths of columns 0..7, then of columns 8..15.
+// ldmatrix.x4 with any row addresses: lane 8 m + r supplies row r of matrix m. The matrices are parts 0..3 of
+// a left operand: rows 0..7 and 8..15, then both 8 deeper; or of two right ones: both depths of columns 0..7,
+// then of columns 8..15.
 __device__ __forceinline__ void load_matrices(uint32_t (&out)[4], const void* row) {
 #if STITCH_EMULATED
   const int group = emulated_mma::lane() / 4, pair = emulated_mma::lane() % 4;
@@ -120,7 +119,7 @@ __device__ __forceinline__ void load_matrices(uint32_t (&out)[4], const void* ro
 // sums += left · right
 __device__ __forceinline__ void mma(float (&sums)[4], const MmaLeft& left, const MmaRight& right) {
 #if STITCH_EMULATED
-  // Every lane asks those that hold its two rows and its two columns.
+  // Every lane shuffles its two rows and two columns from the lanes that hold them.
   const int lane = emulated_mma::lane(), group = lane / 4, pair = lane % 4;
   float rows[2][16], columns[2][16];
   for (int other = 0; other < 4; ++other) {
@@ -147,7 +146,7 @@ __device__ __forceinline__ void mma(float (&sums)[4], const MmaLeft& left, const
 #endif
 }
 
-// The same for bf16: operands are loaded as fp16 numbers are, two bytes each.
+// For bf16: operands are loaded like fp16, two bytes each.
 __device__ __forceinline__ uint32_t bfloat_pair(float first, float second) {
   const __nv_bfloat162 pair = __floats2bfloat162_rn(first, second);
   return *reinterpret_cast<const uint32_t*>(&pair);
@@ -185,7 +184,7 @@ __device__ __forceinline__ void mma_bfloat(float (&sums)[4], const MmaLeft& left
 #endif
 }
 
-// To ten bits of mantissa, halves away from zero.
+// To ten bits of mantissa, ties away from zero.
 __device__ __forceinline__ uint32_t tf32_bits(float value) {
 #if STITCH_EMULATED
   const uint32_t bits = __float_as_uint(value);

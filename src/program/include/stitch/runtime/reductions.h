@@ -8,7 +8,7 @@ struct Sum {
   __device__ __forceinline__ float operator()(float a, float b) const { return a + b; }
 };
 struct Maximum {
-  // A NaN wins, as in PyTorch.
+  // NaN propagates, as in PyTorch.
   __device__ __forceinline__ float operator()(float a, float b) const { return a > b || a != a ? a : b; }
 };
 
@@ -16,7 +16,7 @@ __device__ __forceinline__ float from_lane(float value, int lane_mask) {
   return __shfl_xor_sync(0xffffffffu, value, lane_mask);
 }
 
-// All 32 lanes take part. Types of more than one word have a from_lane of their own (welford.h).
+// All 32 lanes must call it. Types larger than a word define their own from_lane (welford.h).
 template <class T, class Combine>
 __device__ __forceinline__ T warp_reduce(T value, Combine combine) {
 #pragma unroll
@@ -24,14 +24,14 @@ __device__ __forceinline__ T warp_reduce(T value, Combine combine) {
   return value;
 }
 
-// All `threads` of a one-dimensional block take part; `identity` changes nothing when combined.
+// All `threads` of a one-dimensional block must call it; `identity` is neutral.
 template <int threads, class T, class Combine>
 __device__ __forceinline__ T block_reduce(T value, T identity, Combine combine) {
   static_assert(threads % 32 == 0 && threads <= 1024, "whole warps");
   constexpr int warps = threads / 32;
   __shared__ T of_warp[warps];
   value = warp_reduce(value, combine);
-  __syncthreads();  // the array may still be read by a reduction before this one
+  __syncthreads();  // an earlier reduction may still read the array
   if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = value;
   __syncthreads();
   int lane = threadIdx.x % 32;

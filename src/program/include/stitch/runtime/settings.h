@@ -1,6 +1,6 @@
-// Numbers that may be chosen before a program is created: which of a library's proposals, how many threads a
-// block. What they are unless stitch_set says otherwise stands in manifest.cu, alone: a program that ships
-// with other values is compiled again there and nowhere else.
+// Numbers that may be set before a program is created: which of a library's proposals, how many threads per
+// block. Their defaults (without stitch_set) are all in manifest.cu, so that other defaults recompile only
+// that file.
 #pragma once
 
 #include <array>
@@ -12,14 +12,13 @@
 #include "stitch/runtime/errors.h"
 
 namespace stitch {
-// One of a library's proposals, best first. What somebody set is taken or refused; what ships is advice,
-// since a library of another version may propose fewer.
+// One of a library's proposals, best first. A value that was set is used or refused; a default is only
+// advice, since another version of the library may propose fewer.
 struct Proposal {
   int index = 0;
   bool insists = true;
 
   Proposal(int chosen = 0, bool insisted = true) : index(chosen), insists(insisted) {}
-  // Of so many.
   bool refused(int found) const { return index < 0 || found <= 0 || (insists && index >= found); }
   int among(int found) const { return index < found ? index : 0; }
 };

@@ -1,4 +1,4 @@
-// What a program expects of the tensors it is handed, and the one message a caller gets when they differ.
+// The tensors that a program expects, and the message to a caller when they differ.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ struct TensorContract {
   int64_t strides[STITCH_MAX_RANK];
 };
 
-// Row-major: contract("x", STITCH_F32, {64, 1000}); a scalar has no third argument.
+// Row-major: contract("x", STITCH_F32, {64, 1000}); scalars have no third argument.
 constexpr TensorContract contract(const char* name, StitchDtype dtype) { return {name, dtype, 0, {}, {}}; }
 template <size_t rank>
 constexpr TensorContract contract(const char* name, StitchDtype dtype, const int64_t (&shape)[rank]) {
@@ -62,7 +62,7 @@ int64_t element_count(const Tensor& tensor) {
   return count;
 }
 
-// Strides of dimensions of one element, and of tensors of none, mean nothing.
+// Strides of dimensions of size one, and of empty tensors, don't matter.
 inline bool same_layout(const TensorContract& expected, const StitchTensor& given) {
   if (element_count(expected) == 0) return true;
   for (int i = 0; i < expected.rank; ++i)
@@ -74,8 +74,8 @@ inline bool is_aligned(const void* pointer, size_t bytes) {
   return reinterpret_cast<uintptr_t>(pointer) % bytes == 0;
 }
 
-// f32[16,512], with strides as f32[16,512]{1,16}. Without <string>, which takes compilers longer than all the
-// rest of a small program's host half.
+// f32[16,512], with strides as f32[16,512]{1,16}. Without <string>, which takes longer to compile than the
+// rest of a small program's host code.
 struct TensorText {
   char text[512] = "";
   size_t length = 0;
@@ -126,7 +126,7 @@ inline StitchStatus check_tensor(const char* kind, int index, const TensorContra
   return STITCH_OK;
 }
 
-// `kind` is what messages call them: parameter, input, output.
+// `kind` in messages: parameter, input, output.
 template <size_t size>
 StitchStatus check_tensors(const char* kind, const std::array<TensorContract, size>& expected,
                            const StitchTensor* given, int count) {

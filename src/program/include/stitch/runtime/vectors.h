@@ -1,4 +1,4 @@
-// Loads and stores of several elements at once: a Pack<float, 4> moves 16 bytes in one instruction.
+// Vectorised loads and stores: a Pack<float, 4> moves 16 bytes in one instruction.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -6,8 +6,8 @@
 #include <cstdint>
 
 namespace stitch {
-// A GPU faults on a pack that isn't aligned; a CPU, which stands in for one in tests, has to be told, and of
-// elements that no pack has, too.
+// A GPU faults on a misaligned pack; this check makes emulated runs fail, too, also for out-of-range
+// elements.
 __host__ __device__ __forceinline__ void expect_on_cpu([[maybe_unused]] bool holds) {
 #ifdef STITCH_EMULATED
   if (!holds) __trap();

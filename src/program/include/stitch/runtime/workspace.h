@@ -1,5 +1,5 @@
-// Device memory that a library's algorithms write into while they run. It grows while a program is created:
-// what algorithms need is known only once they are chosen.
+// Scratch device memory for library algorithms. It grows during create: what algorithms need is known only
+// once they are chosen.
 #pragma once
 
 #include <cstddef>
