@@ -25,7 +25,6 @@ struct Architecture {
   int tensor_fp16_lanes = 0;  // dense, fp32 accumulation; half of it on GeForce
 
   // Instructions.
-  bool mma_tf32() const { return capability >= 80; }                      // m16n8k8
   bool mma_fp8() const { return capability >= 89; }                       // m16n8k32
   bool clusters() const { return capability >= 90; }                      // and distributed shared memory
   bool programmatic_launches() const { return capability >= 90; }         // griddepcontrol
