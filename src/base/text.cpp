@@ -164,7 +164,8 @@ std::string seconds_text(double seconds) {
   if (seconds == 0) return "0 us";
   if (seconds < 1e-3) return format("{:.3g} us", seconds * 1e6);
   if (seconds < 1) return format("{:.3g} ms", seconds * 1e3);
-  return format("{:.3g} s", seconds);
+  if (seconds < 999.5) return format("{:.3g} s", seconds);
+  return seconds < 3600 ? format("{:.0f} min", seconds / 60) : format("{:.3g} h", seconds / 3600);
 }
 
 std::string gain_text(double gain, double whole) {

@@ -31,6 +31,7 @@ TEST(Text, UnitsKeepThreeDigits) {
   EXPECT_EQ(si(7), "7");
   EXPECT_EQ(bytes_text(46.8e6), "46.8 MB");
   EXPECT_EQ(seconds_text(0.00031), "310 us");
+  EXPECT_EQ(seconds_text(13800), "3.83 h");
   EXPECT_EQ(seconds_text(-1.2e-6), "−1.2 us") << "a loss is no zero";
 }
 

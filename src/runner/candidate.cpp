@@ -101,7 +101,7 @@ Reply<T> Candidate::State::ask(Json request, Read read, int descriptor) {
   // Not in a series, which the caller may be timing.
   if (doing != "series")
     if (auto failure = at.process.check_usage()) return fail<T>(std::move(*failure), doing);
-  const bool loads = (doing == "load" || doing == "create") && options.load_time_limit.count() > 0;
+  const bool loads = (doing == "load" || doing.starts_with("create")) && options.load_time_limit.count() > 0;
   // CUDA start-up is serialised across processes (26 s for 16 on an H200): not counted against the candidate.
   constexpr std::chrono::milliseconds for_a_start{60'000};
   const auto time_limit = doing == "hello" ? std::max(for_a_start, options.time_limit)
@@ -255,6 +255,19 @@ Reply<Created> Candidate::create(std::span<const TensorAt> parameters, std::stri
   return state_->ask<Created>(std::move(request), [](const Json& json, const Answer&) {
     return Created{json.at("seconds").get<double>(), json.at("device_bytes").get<int64_t>(),
                    json.value("weights", "loaded") == "loaded"};
+  });
+}
+
+Reply<std::monostate> Candidate::create_other(std::span<const TensorAt> parameters,
+                                              const Settings& settings) {
+  Json request = {{"do", "create_other"}, {"parameters", to_wire(parameters)}};
+  if (!settings.empty()) request["settings"] = settings;
+  return state_->ask(std::move(request));
+}
+
+Reply<int64_t> Candidate::destroy_other() {
+  return state_->ask<int64_t>({{"do", "destroy_other"}}, [](const Json& json, const Answer&) {
+    return json.at("device_bytes").get<int64_t>();
   });
 }
 
@@ -418,7 +431,10 @@ Reply<std::vector<Counts>> Candidate::count(int set, std::span<const TensorType>
 }
 
 Reply<int> Candidate::call_with(std::span<const TensorAt> inputs, std::span<const TensorType> outputs) {
-  return state_->ask<int>({{"do", "call_with"}, {"inputs", to_wire(inputs)}, {"outputs", to_wire(outputs)}},
+  Json request = {{"do", "call_with"}, {"inputs", to_wire(inputs)}, {"outputs", to_wire(outputs)}};
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (!inputs[i].type.strides.empty()) request["inputs"][i]["strides"] = inputs[i].type.strides;
+  return state_->ask<int>(std::move(request),
                           [](const Json& json, const Answer&) { return json.at("status").get<int>(); });
 }
 

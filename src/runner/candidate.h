@@ -248,6 +248,10 @@ class Candidate {
   // settings change, pass all that were ever set.
   Reply<Created> create(std::span<const TensorAt> parameters, std::string_view extra = {},
                         const Settings& settings = {}, Fence fence = Fence::none);
+  // A second program of the library, alive beside the first, which is the one that is called; and how much of
+  // the device's memory is in use when it is gone. Not of Python candidates.
+  Reply<std::monostate> create_other(std::span<const TensorAt> parameters, const Settings& settings);
+  Reply<int64_t> destroy_other();
   // Device memory from another process as the device arena, in place of an earlier one. Refused where the
   // device or driver can't.
   Reply<std::monostate> share(const DeviceArena& arena);

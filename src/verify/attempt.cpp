@@ -217,6 +217,20 @@ Result<void> Attempt::pack(Weights weights, runner::Fence fence) {
 
 Result<void> Attempt::create_again(Weights weights, runner::Fence fence) { return pack(weights, fence); }
 
+Result<void> Attempt::create_other(Weights weights) {
+  const int64_t mark = session_->arena.mark();
+  STITCH_TRY(Tensors parameters, session_->reference.parameters(weights));
+  STITCH_TRY(std::vector<runner::TensorAt> at, upload(parameters));
+  STITCH_CHECK(or_found(patiently([&] { return candidate_.create_other(at, session_->settings); }),
+                        "a second program was created"));
+  session_->arena.release_to(mark);
+  return {};
+}
+
+Result<int64_t> Attempt::destroy_other() {
+  return or_found(candidate_.destroy_other(), "a second program was destroyed");
+}
+
 runner::DeviceArena* Attempt::device_arena() {
   // On a CPU the device's memory is the host's: nothing to gain for a Python candidate.
   const bool on_cpu = session_->python && session_->options.device != runner::Device::cuda;

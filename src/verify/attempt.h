@@ -55,6 +55,9 @@ class Attempt {
 
   // The same process with the program made anew, with the session's settings; placed inputs stay.
   Result<void> create_again(Weights weights = Weights::task, runner::Fence fence = runner::Fence::none);
+  // Another program with these weights, alive beside the one that is asked; the device's memory in use after.
+  Result<void> create_other(Weights weights);
+  Result<int64_t> destroy_other();
 
   // Uploads a trial's inputs and runs; they stay on the device until the next question.
   Result<Observed> ask(const Trial& trial, const runner::CallOptions& options = {});

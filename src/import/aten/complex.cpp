@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "base/text.h"
 #include "import/aten/emit.h"
@@ -264,6 +265,13 @@ std::map<std::string, ComplexCompute, std::less<>> make_table() {
   unary("angle", [](Call& call, const Values& z) { return Values{call.emit(Op::atan2, {z[1], z[0]})}; });
   for (const char* name : {"_conj", "conj", "conj_physical", "_conj_physical"})
     unary(name, [](Call& call, const Values& z) { return Values{z[0], call.emit(Op::neg, {z[1]})}; });
+  for (const char* name : {"mH", "matrix_H", "adjoint"})
+    unary(name, [](Call& call, const Values& z) {
+      std::vector<int64_t> dims(call.shape(z[0]).size());
+      std::iota(dims.begin(), dims.end(), 0);
+      std::swap(dims[dims.size() - 1], dims[dims.size() - 2]);
+      return Values{call.permute(z[0], dims), call.emit(Op::neg, {call.permute(z[1], dims)})};
+    });
   for (const char* name : {"sgn"})
     unary(name, [](Call& call, const Values& z) {
       ValueId size = length(call, z[0], z[1]);

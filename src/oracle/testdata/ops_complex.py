@@ -31,7 +31,7 @@ class Filter(nn.Module):
 
 def arithmetic(x, y):
     a, b = torch.view_as_complex(x), torch.view_as_complex(y)
-    results = (a + b, a - 2 * b, a * b, a / b, a * (0.5 + 2j), a.conj(), a.exp(), a**2, a @ b.mT, torch.cat([a, b]), a.mT, a[:, 1:], a.sum(0))
+    results = (a + b, a - 2 * b, a * b, a / b, a * (0.5 + 2j), a.conj(), a.exp(), a**2, a @ b.mT, torch.cat([a, b]), a.mT, a.mH, a @ b.adjoint(), a[:, 1:], a.sum(0))
     return (*(torch.view_as_real(z.resolve_conj()) for z in results), a.abs(), a.angle(), a.real, a.imag, a == b)
 
 

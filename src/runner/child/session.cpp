@@ -43,6 +43,8 @@ Json Session::dispatch(const Json& request) {
   if (what == "can_profile") return can_profile();
   if (!library_) throw Refusal{STITCH_BAD_ARGUMENT, "no program is loaded"};
   if (what == "create") return create(request);
+  if (what == "create_other") return create_other(request);
+  if (what == "destroy_other") return destroy_other();
   if (what == "destroy") return destroy();
   if (!program_) throw Refusal{STITCH_BAD_ARGUMENT, "the program was not created"};
   if (what == "time_region") return time_region(request);
@@ -103,6 +105,24 @@ Json Session::unload() {
 
 Json Session::create(const Json& request) {
   destroy();
+  return make(request, program_);
+}
+
+// A second program of the same library, alive beside the one that is called.
+Json Session::create_other(const Json& request) {
+  destroy_other();
+  return make(request, other_program_);
+}
+
+Json Session::destroy_other() {
+  if (other_program_) library_->destroy(std::exchange(other_program_, nullptr));
+  value_or_fault(backend_->synchronise());
+  Json out = ok_answer();
+  out["device_bytes"] = backend_->bytes_in_use();
+  return out;
+}
+
+Json Session::make(const Json& request, StitchProgram*& program) {
   choose(request.value("settings", Json::object()));
   backend_->poison_free_memory(poison_word(DType::f32, process_secret()));
   Buffers parameters =
@@ -110,9 +130,9 @@ Json Session::create(const Json& request) {
   value_or_fault(backend_->synchronise());
   std::vector<StitchTensor> arguments = as_arguments(parameters);
   const int64_t bytes_before = backend_->bytes_in_use(), start = now_ns();
-  const int status = library_->create(arguments.data(), static_cast<int>(arguments.size()), 0, &program_);
+  const int status = library_->create(arguments.data(), static_cast<int>(arguments.size()), 0, &program);
   if (status != STITCH_OK) {
-    program_ = nullptr;
+    program = nullptr;
     const std::string message = library_->error_text();
     // As after a call: the error may have left the device unusable.
     if (auto alive = backend_->synchronise(); !alive) throw Fault{alive.error().text()};
@@ -120,7 +140,7 @@ Json Session::create(const Json& request) {
   }
   value_or_fault(backend_->synchronise());
   const int64_t end = now_ns(), bytes_after = backend_->bytes_in_use();
-  if (!program_) throw Refusal{STITCH_BAD_ARGUMENT, "stitch_create succeeded and returned no program"};
+  if (!program) throw Refusal{STITCH_BAD_ARGUMENT, "stitch_create succeeded and returned no program"};
   if (std::string damage = damage_of(parameters, "parameter"); !damage.empty()) throw Fault{damage};
   Json out = ok_answer();
   out["seconds"] = static_cast<double>(end - start) / 1e9;
@@ -139,6 +159,7 @@ void Session::choose(const Json& settings) {
 Json Session::destroy() {
   put_back_outputs();
   timed_outputs_.clear();
+  destroy_other();
   if (program_) library_->destroy(std::exchange(program_, nullptr));
   value_or_fault(backend_->synchronise());
   return ok_answer();

@@ -43,6 +43,9 @@ class Session {
   Json unload();
   Json take_arena();
   Json create(const Json& request);
+  Json create_other(const Json& request);
+  Json destroy_other();
+  Json make(const Json& request, StitchProgram*& program);
   void choose(const Json& settings);
   Json place(const Json& request);
   Json place_into(const Json& request);
@@ -105,7 +108,7 @@ class Session {
   Address shared_ = 0;
   int64_t shared_bytes_ = 0;
   std::optional<LoadedProgram> library_;
-  StitchProgram* program_ = nullptr;
+  StitchProgram *program_ = nullptr, *other_program_ = nullptr;
   HandedArguments handed_inputs_, handed_outputs_;
   std::map<int, Buffers> sets_;
   int next_set_ = 0;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <utility>
 
 #include "base/bulk.h"
 #include "base/text.h"
@@ -226,6 +227,34 @@ Result<void> keeps_its_memory(Session& session, Attempt& attempt) {
                format("each call on the same tensors leaves {} bytes of the device's memory behind", growth));
 }
 
+// Another program with other weights, made, alive and gone, changes nothing here and leaves nothing behind.
+Result<void> is_independent(Session& session, Attempt& attempt, const Kept& outputs) {
+  if (session.python || session.options.quick || session.large()) return {};
+  auto same = [&](std::string_view when) -> Result<void> {
+    STITCH_TRY(Observed again, attempt.ask(session.trials[0], {.poison = session.next_seed()}));
+    return agrees(session, session.trials[0], outputs, again, [&](size_t i, const std::string& reason) {
+      return found("shared_state", format("{} another program of the library, '{}' is wrong: {}", when,
+                                          output_name(session, i), reason));
+    });
+  };
+  const Weights others = session.task.signature.parameters.empty() ? Weights::task : Weights::reparameterised;
+  STITCH_CHECK(attempt.create_other(others));
+  STITCH_CHECK(same("beside"));
+  STITCH_CHECK(attempt.destroy_other());
+  STITCH_CHECK(same("after"));
+  if (session.options.device != runner::Device::emulated) return {};
+  int64_t before = 0, growth = 0;
+  for (int time = 0; time < 3; ++time) {
+    STITCH_CHECK(attempt.create_other(others));
+    STITCH_TRY(const int64_t left, attempt.destroy_other());
+    growth = left - std::exchange(before, left);
+    if (time > 0 && growth <= 0) return {};
+  }
+  return found(
+      "leaks",
+      format("each stitch_create and stitch_destroy leaves {} bytes of the device's memory behind", growth));
+}
+
 // A network has a state for each of its layers' statistics: a few that it can't know stand for all.
 std::vector<size_t> some_inputs(Session& session) {
   constexpr size_t most = 8;
@@ -238,8 +267,27 @@ std::vector<size_t> some_inputs(Session& session) {
   return out;
 }
 
-// Neighbouring shapes, another dtype, too few arguments: an error and a message, not a crash or a result.
+TensorType grown(TensorType type, size_t dim) {
+  if (type.shape.empty())
+    type.shape = {2};
+  else
+    ++type.shape[dim];
+  return type;
+}
+
+// Of the same elements in another order; empty if there is none.
+std::vector<int64_t> transposed_strides(const Shape& shape) {
+  if (std::ranges::count_if(shape, [](int64_t size) { return size > 1; }) < 2) return {};
+  std::vector<int64_t> strides(shape.size());
+  int64_t stride = 1;
+  for (size_t dim = 0; dim < shape.size(); ++dim) strides[dim] = std::exchange(stride, stride * shape[dim]);
+  return strides;
+}
+
+// Neighbouring shapes, other strides, another dtype, null pointers, too few arguments: an error and a
+// message, not a crash or a result.
 Result<int> refuses_others(Session& session, Attempt& attempt) {
+  constexpr size_t most_outputs = 8;
   std::vector<runner::TensorAt> good;
   for (const ManifestTensor& input : session.task.signature.inputs)
     good.push_back({{input.type.dtype, input.type.shape, {}}, 0});
@@ -252,14 +300,28 @@ Result<int> refuses_others(Session& session, Attempt& attempt) {
     return {};
   };
   for (size_t i : some_inputs(session)) {
-    auto changed = good;
-    Shape& shape = changed[i].type.shape;
-    if (shape.empty())
-      shape = {2};
-    else
-      shape.back() += 1;
-    STITCH_CHECK(refused(changed, attempt.output_types(),
-                         format("{} as '{}'", text(changed[i].type), session.task.signature.inputs[i].name)));
+    const std::string& name = session.task.signature.inputs[i].name;
+    for (size_t dim = 0; dim < std::max<size_t>(1, good[i].type.shape.size()); ++dim) {
+      auto changed = good;
+      changed[i].type = grown(good[i].type, dim);
+      STITCH_CHECK(
+          refused(changed, attempt.output_types(), format("{} as '{}'", text(changed[i].type), name)));
+    }
+    if (const std::vector<int64_t> strides = transposed_strides(good[i].type.shape); !strides.empty()) {
+      auto changed = good;
+      changed[i].type.strides = strides;
+      STITCH_CHECK(refused(changed, attempt.output_types(), format("'{}' with other strides", name)));
+    }
+    if (good[i].type.elements() > 0) {
+      auto changed = good;
+      changed[i].offset = -1;
+      STITCH_CHECK(refused(changed, attempt.output_types(), format("no memory for '{}'", name)));
+    }
+  }
+  for (size_t i = 0; i < std::min<size_t>(attempt.output_types().size(), most_outputs); ++i) {
+    auto outputs = attempt.output_types();
+    outputs[i] = grown(outputs[i], 0);
+    STITCH_CHECK(refused(good, outputs, format("{} for '{}'", text(outputs[i]), output_name(session, i))));
   }
   if (!good.empty()) {
     auto changed = good;
@@ -297,6 +359,7 @@ Result<Passed> conduct(Session& session, Json& evidence) {
   STITCH_CHECK(right_wherever_tensors_lie(session, attempt, evidence));
   STITCH_TRY(runner::Called last, attempt.run_again({.poison = session.next_seed()}));
   STITCH_CHECK(keeps_its_memory(session, attempt));
+  STITCH_CHECK(is_independent(session, attempt, outputs));
   evidence["threads"] = {last.threads_before, last.threads_after};
   if (last.threads_after > first.threads_before && last.threads_after > second.threads_after)
     return found("threads_left", format("{} threads before, {} after: it leaves threads running",

@@ -21,7 +21,11 @@ static const char* last_error = "";
 
 static bool is_matrix(const StitchTensor& tensor) {
   return tensor.data && tensor.dtype == STITCH_F32 && tensor.rank == 2 && tensor.shape[0] == rows &&
+#ifdef CANDIDATE_IGNORES_STRIDES
+         tensor.shape[1] == columns;
+#else
          tensor.shape[1] == columns && tensor.strides[0] == columns && tensor.strides[1] == 1;
+#endif
 }
 
 #ifndef CANDIDATE_WITHOUT_CREATE
