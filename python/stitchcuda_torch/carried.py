@@ -49,7 +49,7 @@ def watched(model):
 
 
 def drop_unread(model, program):
-    """Tensors beside the state dict that forward assigns and doesn't read are left for somebody to look at: the map of an attention,
+    """Drops updates of tensors outside the state dict that forward assigns and never reads: the map of an attention, kept for inspection,
     the weight that a hook of weight_norm makes anew."""
     beside = {f"{path}.{name}".lstrip(".") for path, part in model.named_modules() for name in part._non_persistent_buffers_set}
     targets = {spec.arg.name: spec.target for spec in program.graph_signature.input_specs if spec.target}
