@@ -56,7 +56,6 @@ def drop_unread(model, program):
     for node in list(program.graph.nodes):
         if node.target is torch.ops.aten.copy_.default and not node.users and set(node.args[0].users) == {node} and targets.get(node.args[0].name) in beside:
             program.graph.erase_node(node)
-    program.graph.eliminate_dead_code()
 
 
 def fits(new, old):
