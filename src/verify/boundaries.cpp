@@ -85,7 +85,7 @@ std::optional<double> undone(Op op, double number, bool number_is_first, double 
 
 class Finder {
  public:
-  explicit Finder(const Graph& graph) : graph_(graph), constants_(graph) {}
+  explicit Finder(const Graph& graph) : graph_(graph), constants_(graph), products_(has_products(graph)) {}
 
   Boundaries find() {
     for (const Node& node : graph_.nodes) visit(node);
@@ -233,7 +233,7 @@ class Finder {
 
   // All inputs that a value is made of: how large it gets is theirs to say.
   void spread(ValueId id, double about) {
-    constexpr double below = 1.0 / 32, beyond = 32;
+    constexpr double below = 1.0 / 32, beyond = 32, largest_factor = 256;
     if (!(about > 0) || !std::isfinite(about)) return;
     std::set<ValueId> seen;
     std::vector<ValueId> left = {id};
@@ -247,11 +247,14 @@ class Finder {
         Planted& planted = found_[std::string(sizes)][next];
         planted.smallest = planted.smallest == 0 ? about * below : std::min(planted.smallest, about * below);
         planted.largest = std::max(planted.largest, about * beyond);
+        if (products_) planted.largest = std::clamp(largest_factor, planted.smallest, planted.largest);
       }
     }
   }
 
   void add(std::string_view kind, ValueId input, double value) {
+    const bool halves = products_ || graph_.type(input).dtype == DType::f16;
+    if (halves && std::isfinite(value) && std::fabs(value) > most_of_a_half) return;
     const bool below = value < 0 && std::isfinite(value);
     Planted& planted = found_[below ? format("{} below zero", kind) : std::string(kind)][input];
     constexpr size_t most = 256;
@@ -259,8 +262,12 @@ class Finder {
       planted.values.push_back(value);
   }
 
+  // Honest products compute in halves, which end at 65504.
+  static constexpr double most_of_a_half = 3e4;
+
   const Graph& graph_;
   Constants constants_;
+  bool products_;
   Boundaries found_;
 };
 
@@ -271,6 +278,14 @@ Json number_to_json(double value) {
 }
 
 }  // namespace
+
+bool has_products(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [](const Node& node) {
+    const Family family = info(node.op).family;
+    return family == Family::linear_algebra || family == Family::convolution || family == Family::sequence ||
+           node.op == Op::attention;
+  });
+}
 
 Boundaries boundaries_of(const Graph& graph) { return Finder(graph).find(); }
 

@@ -222,8 +222,10 @@ uint64_t ways_to_draw(const Session& session, std::string_view kind) {
   // All that can be changed, then one after the other.
   if (kind == harsh::masks)
     return std::min(parts, 1 + count_inputs(session, false) + count_inputs(session, true) / 2);
-  // Everywhere, in some samples, in some channels; below three numbers that a maximum may begin at.
-  return kind == harsh::offset || kind == harsh::low ? 3 : 1;
+  // Below three numbers that a maximum may start at; honest products compute in halves, which end at 65504.
+  if (kind == harsh::low) return has_products(session.task.graph) ? 1 : 3;
+  // Everywhere, in some samples, in some channels.
+  return kind == harsh::offset ? 3 : 1;
 }
 
 // `few` of each sort where an answer is costly.
