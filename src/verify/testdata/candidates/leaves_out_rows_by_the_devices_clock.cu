@@ -1,4 +1,4 @@
-// correctness: not_finite | wrong | conduct: unwritten | stale | not_repeatable | timing: wrong_when_timed | (./dev cheats)
+// correctness: not_finite | wrong | conduct: unwritten | shared_state | stale | not_repeatable | timing: wrong_when_timed | (./dev cheats)
 // thread order: missing_barrier | missing_dependency The device's own clock decides whether a row is worked
 // out: none is left out for long, and each now and then.
 #include "row_center.h"

@@ -1,4 +1,4 @@
-// correctness: stale | wrong | conduct: stale | wrong | not_repeatable | thread order: missing_barrier | timing: wrong_when_timed
+// correctness: stale | wrong | conduct: stale | shared_state | wrong | not_repeatable | thread order: missing_barrier | timing: wrong_when_timed
 // Results kept by the sum of every sixteenth element, rounded: inputs of a kind share it now and then.
 #include <cmath>
 #include <map>

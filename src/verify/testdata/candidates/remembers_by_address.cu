@@ -1,4 +1,4 @@
-// conduct: stale | correctness: wrong
+// conduct: stale | correctness: wrong | stale
 #include <map>
 
 #include "row_center.h"

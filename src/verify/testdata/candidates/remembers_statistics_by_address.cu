@@ -1,4 +1,4 @@
-// conduct: stale | correctness: wrong (./dev cheats)
+// conduct: stale | correctness: wrong | stale (./dev cheats)
 // Means kept by the address of their input, the rest computed.
 #include <map>
 

@@ -1,4 +1,4 @@
-// timing: wrong_when_timed | correctness: not_finite | wrong | conduct: unwritten | not_repeatable | stale | thread order: missing_barrier (./dev cheats)
+// timing: wrong_when_timed | correctness: not_finite | wrong | conduct: unwritten | shared_state | not_repeatable | stale | thread order: missing_barrier (./dev cheats)
 // Leaves its work out in every other twentieth of a second.
 #include <ctime>
 
