@@ -12,7 +12,7 @@ namespace {
 // half, so that the first of a hundred steps are less than rounding.
 constexpr double of_a_gate = 2.5;
 // Large matrices on a state that lasts are chaotic: rounding grows until nothing can be told.
-constexpr double fed_back = 0.25;
+constexpr double fed_back = 0.125;
 // A state that is handed on nearly whole, and inputs that don't saturate its tanh.
 constexpr double handed_on = 0.97, mixed = 0.1, of_inputs = 0.1;
 // exp overflows at 88: whoever takes another for the largest gives infinities.
