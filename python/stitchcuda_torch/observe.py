@@ -6,6 +6,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from . import structure
+from .carried import state
 from .distances import same
 from .record import CONSTANTS
 
@@ -33,8 +34,3 @@ def observe(module, arguments, keywords, context, originals=None):
                    if name in after and not same(old, after[name])}
         inputs = {i: new for i, (old, new) in enumerate(zip(inputs_before, tensors)) if not same(old, new)}
     return Seen([leaf for leaf in structure.leaves(result) if not isinstance(leaf, CONSTANTS)], updates, inputs)
-
-
-def state(module):
-    return {**dict(module.named_parameters()), **dict(module.named_buffers())}
-

@@ -9,6 +9,7 @@
 
 #include "oracle/philox.h"
 #include "oracle/tensor.h"
+#include "verify/fade.h"
 #include "verify/trial.h"
 
 namespace stitch::verifier {
@@ -85,7 +86,7 @@ std::optional<double> undone(Op op, double number, bool number_is_first, double 
 
 class Finder {
  public:
-  explicit Finder(const Graph& graph) : graph_(graph), constants_(graph), products_(has_products(graph)) {}
+  explicit Finder(const Graph& graph) : graph_(graph), constants_(graph), products_(has_product(graph)) {}
 
   Boundaries find() {
     for (const Node& node : graph_.nodes) visit(node);
@@ -278,14 +279,6 @@ Json number_to_json(double value) {
 }
 
 }  // namespace
-
-bool has_products(const Graph& graph) {
-  return std::ranges::any_of(graph.nodes, [](const Node& node) {
-    const Family family = info(node.op).family;
-    return family == Family::linear_algebra || family == Family::convolution || family == Family::sequence ||
-           node.op == Op::attention;
-  });
-}
 
 Boundaries boundaries_of(const Graph& graph) { return Finder(graph).find(); }
 

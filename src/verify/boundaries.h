@@ -26,8 +26,6 @@ struct Planted {
 using Boundaries = std::map<std::string, std::map<ValueId, Planted>, std::less<>>;
 Boundaries boundaries_of(const Graph& graph);
 
-bool has_products(const Graph& graph);
-
 // In the order of the graph's inputs: what distributions.py plants.
 Json to_json(const Boundaries& boundaries, const Graph& graph);
 void plant(const Planted& planted, uint64_t seed, const Shape& shape, std::span<double> values);

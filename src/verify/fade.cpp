@@ -54,19 +54,23 @@ bool has_epsilon(const Graph& graph, const std::vector<std::string>& nodes) {
 
 bool has_maximum(const Graph& graph, const std::vector<std::string>& nodes) {
   return any_node(graph, nodes, [](const Node& node) {
-    constexpr std::array ops = {Op::amax,      Op::max_pool,    Op::adaptive_max_pool, Op::cummax,
-                                Op::logsumexp, Op::softmax,     Op::log_softmax,       Op::logcumsumexp,
-                                Op::attention};
+    constexpr std::array ops = {Op::amax,        Op::max_pool,     Op::adaptive_max_pool,
+                                Op::cummax,      Op::logsumexp,    Op::softmax,
+                                Op::log_softmax, Op::logcumsumexp, Op::attention};
     return std::ranges::find(ops, node.op) != ops.end();
   });
 }
 
-bool has_product(const Graph& graph, const std::vector<std::string>& nodes) {
-  return any_node(graph, nodes, [](const Node& node) {
-    const Family family = info(node.op).family;
-    return family == Family::linear_algebra || family == Family::convolution || family == Family::sequence;
-  });
+bool is_product(const Node& node) {
+  const Family family = info(node.op).family;
+  return family == Family::linear_algebra || family == Family::convolution || family == Family::sequence;
 }
+
+bool has_product(const Graph& graph, const std::vector<std::string>& nodes) {
+  return any_node(graph, nodes, is_product);
+}
+
+bool has_product(const Graph& graph) { return std::ranges::any_of(graph.nodes, is_product); }
 
 oracle::Tensor faded(const oracle::Tensor& tensor, const Fading& fading) {
   if (!tensor.floating()) return tensor;
@@ -97,9 +101,9 @@ oracle::Tensor with_extremes(const oracle::Tensor& tensor, Extremes where, uint6
     return out;
   }
   for (size_t i = 0; i < values.size(); ++i)
-    values[i] = -100 - 100 * oracle::uniform(oracle::random_bits(static_cast<int64_t>(seed), 0,
-                                                                 static_cast<int64_t>(i))[0],
-                                             53);
+    values[i] =
+        -100 - 100 * oracle::uniform(
+                         oracle::random_bits(static_cast<int64_t>(seed), 0, static_cast<int64_t>(i))[0], 53);
   return out;
 }
 

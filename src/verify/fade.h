@@ -11,6 +11,8 @@ namespace stitch::verifier {
 bool has_epsilon(const Graph& graph, const std::vector<std::string>& nodes);
 // Whether some of them multiplies matrices: honest ones do that in halves, which end at 6e-8.
 bool has_product(const Graph& graph, const std::vector<std::string>& nodes);
+bool has_product(const Graph& graph);  // any of its nodes
+bool is_product(const Node& node);
 
 // Whether some of them looks for the largest, by itself or before exponentials.
 bool has_maximum(const Graph& graph, const std::vector<std::string>& nodes);

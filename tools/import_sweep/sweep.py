@@ -8,6 +8,7 @@
 
 Every case is exported and answered by PyTorch in a process of its own, then import_test lowers it and runs the oracle.
 A case agrees, is refused (with a reason that names what is missing), or is wrong. It is not a test: it takes minutes.
+Known to be wrong: language.causal_afmoe, by 9.9e-2.
 """
 
 import argparse

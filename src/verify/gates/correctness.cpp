@@ -12,6 +12,7 @@
 #include "verify/attempt.h"
 #include "verify/boundaries.h"
 #include "verify/draw.h"
+#include "verify/fade.h"
 #include "verify/gates/gates.h"
 #include "verify/judge.h"
 #include "verify/pointed.h"
@@ -73,9 +74,7 @@ bool asks_kernelbench(const Session& session, const Question& question) {
 bool may_spread(const Session& session, const Trial& trial) {
   return trial.question.distribution == harsh::not_finite &&
          std::ranges::any_of(session.task.graph.nodes, [](const Node& node) {
-           const Family family = info(node.op).family;
-           return family == Family::linear_algebra || family == Family::convolution ||
-                  family == Family::sequence || node.op == Op::scatter || node.op == Op::index_put;
+           return is_product(node) || node.op == Op::scatter || node.op == Op::index_put;
          });
 }
 
@@ -149,9 +148,7 @@ bool goes_step_by_step(const Graph& graph, int64_t dimension) {
   std::map<ValueId, int> slices;
   bool steps = false;
   for (const Node& node : graph.nodes) {
-    const Family family = info(node.op).family;
-    if (family == Family::linear_algebra || family == Family::convolution || family == Family::sequence)
-      return false;
+    if (is_product(node)) return false;
     if (node.op == Op::slice && node.attributes.integer("dim") == dimension)
       steps |= ++slices[node.operands[0]] >= unrolled;
   }
@@ -223,7 +220,7 @@ uint64_t ways_to_draw(const Session& session, std::string_view kind) {
   if (kind == harsh::masks)
     return std::min(parts, 1 + count_inputs(session, false) + count_inputs(session, true) / 2);
   // Below three numbers that a maximum may start at; honest products compute in halves, which end at 65504.
-  if (kind == harsh::low) return has_products(session.task.graph) ? 1 : 3;
+  if (kind == harsh::low) return has_product(session.task.graph) ? 1 : 3;
   // Everywhere, in some samples, in some channels.
   return kind == harsh::offset ? 3 : 1;
 }
