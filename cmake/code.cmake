@@ -5,7 +5,7 @@ if(STITCHCUDA_TESTS)
   find_package(GTest REQUIRED)
   file(GLOB loop_device_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/code/loops/emulated/*_test.cpp)
   add_executable(code_device_test ${loop_device_tests})
-  target_link_libraries(code_device_test PRIVATE stitch_code stitch_import stitch_oracle stitch_device
+  target_link_libraries(code_device_test PRIVATE stitch_code stitch_import stitch_oracle stitch_build
     stitch_emulated_runtime GTest::gtest_main ${CMAKE_DL_LIBS})
   target_compile_options(code_device_test PRIVATE ${optimise_some})  # it draws and compares whole tensors
   target_precompile_headers(code_device_test REUSE_FROM stitch_warm_headers)

@@ -4,7 +4,7 @@
 install(TARGETS stitchcuda RUNTIME DESTINATION bin)
 install(TARGETS stitch-confine stitch-compile-emulated stitch-runner RUNTIME DESTINATION libexec/stitchcuda)
 install(TARGETS stitch_emulated_runtime stitch-walls LIBRARY DESTINATION lib)
-install(DIRECTORY src/device/emulated/include DESTINATION share/stitchcuda/emulated)
+install(DIRECTORY src/emulator/include DESTINATION share/stitchcuda/emulated)
 install(DIRECTORY src/program/include src/program/templates DESTINATION share/stitchcuda/program)
 install(DIRECTORY python/stitchcuda_torch DESTINATION share/stitchcuda/python
         FILES_MATCHING PATTERN "*.py" PATTERN "*_test.py" EXCLUDE PATTERN "__pycache__" EXCLUDE)

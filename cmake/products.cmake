@@ -5,7 +5,7 @@ if(STITCHCUDA_TESTS)
   find_package(GTest REQUIRED)
   file(GLOB product_device_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/code/products/emulated/*_test.cpp)
   add_executable(products_device_test ${product_device_tests})
-  target_link_libraries(products_device_test PRIVATE stitch_code stitch_device stitch_oracle stitch_emulated_runtime
+  target_link_libraries(products_device_test PRIVATE stitch_code stitch_build stitch_oracle stitch_emulated_runtime
     GTest::gtest_main ${CMAKE_DL_LIBS})
   target_compile_options(products_device_test PRIVATE ${optimise_some})  # it draws and compares whole tensors
   target_precompile_headers(products_device_test REUSE_FROM stitch_warm_headers)

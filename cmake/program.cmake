@@ -9,7 +9,7 @@ if(STITCHCUDA_TESTS)
   include(GoogleTest)
   file(GLOB example_program_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/examples/programs/*_test.cpp)
   add_executable(example_programs_test ${example_program_tests})
-  target_link_libraries(example_programs_test PRIVATE stitch_program stitch_import stitch_oracle stitch_device
+  target_link_libraries(example_programs_test PRIVATE stitch_program stitch_import stitch_oracle stitch_build
     stitch_emulated_runtime GTest::gtest_main ${CMAKE_DL_LIBS})
   compile_as_test(example_programs_test)
   target_compile_definitions(example_programs_test PRIVATE

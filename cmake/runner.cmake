@@ -16,10 +16,10 @@ target_compile_definitions(stitch-walls PRIVATE FMT_HEADER_ONLY)
 set_target_properties(stitch-walls PROPERTIES CXX_VISIBILITY_PRESET hidden UNITY_BUILD OFF)
 target_link_options(stitch-walls PRIVATE -Wl,-z,relro,-z,now -Wl,--no-undefined)
 
-add_executable(stitch-compile-emulated ${CMAKE_SOURCE_DIR}/src/device/compile_emulated/main.cpp ${sanitizer_options})
-target_link_libraries(stitch-compile-emulated PRIVATE stitch_device)
+add_executable(stitch-compile-emulated ${CMAKE_SOURCE_DIR}/src/build/compile_emulated/main.cpp ${sanitizer_options})
+target_link_libraries(stitch-compile-emulated PRIVATE stitch_build)
 target_precompile_headers(stitch-compile-emulated REUSE_FROM stitch_headers)
-define_path_for(src/device/emulated_toolchain.cpp STITCH_COMPILE_EMULATED="$<TARGET_FILE:stitch-compile-emulated>")
+define_path_for(src/build/emulated_toolchain.cpp STITCH_COMPILE_EMULATED="$<TARGET_FILE:stitch-compile-emulated>")
 
 file(GLOB runner_child CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/runner/child/*.cpp)
 add_executable(stitch-runner ${runner_child} ${CMAKE_SOURCE_DIR}/src/runner/wire.cpp
@@ -45,5 +45,5 @@ add_dependencies(stitch_runner stitch-confine stitch-walls stitch-runner stitch-
 if(STITCHCUDA_TESTS)
   # The tests of rooms before this one, which are defined later.
   cmake_language(DEFER CALL add_dependencies sandbox_test stitch-confine)
-  cmake_language(DEFER CALL add_dependencies device_test stitch-confine stitch-compile-emulated)
+  cmake_language(DEFER CALL add_dependencies build_test stitch-confine stitch-compile-emulated)
 endif()

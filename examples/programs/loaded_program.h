@@ -8,7 +8,7 @@
 #include <cstring>
 #include <memory>
 
-#include "device/emulated/compile.h"
+#include "build/compile_emulated/compile.h"
 #include "oracle/tensor.h"
 #include "program/include/stitch/program.h"
 #include "program/package.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <random>
 
-#include "base/process.h"
+#include "base/machine/process.h"
 #include "graph/text.h"
 #include "import/python.h"
 #include "import/task.h"

@@ -147,7 +147,7 @@ class Answers:
         return {"distributions": list(distributions.NAMES)}
 
     def boundaries(self, kinds):
-        """What each input gets in draws of these kinds: src/verify/boundaries.h."""
+        """What each input gets in draws of these kinds: src/reference/inputs/boundaries.h."""
         self.planted = kinds
         return {}
 

@@ -1,6 +1,6 @@
 """How far values are from the truth, where the truth is: piece by piece, so that gigabytes need no second copy.
 
-The measure is that of src/verify/numerics.cpp, field by field; who judges by it is on the other side.
+The measure is that of src/reference/numerics.cpp, field by field; who judges by it is on the other side.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""Distances piece by piece are those of the whole; that they are C++'s too is src/verify/torch_test.cpp's to say."""
+"""Distances piece by piece are those of the whole; that they are C++'s too is src/reference/torch_test.cpp's to say."""
 
 import math
 import unittest

@@ -212,7 +212,7 @@ def prefix(task, facts, generator, axis=0):
     return drawn
 
 
-PARTS = 4  # a seed modulo this says in which part a prefix ends, and which input is the large one: src/verify/draw.h
+PARTS = 4  # a seed modulo this says in which part a prefix ends, and which input is the large one: src/reference/inputs/draw.h
 
 
 def inner_prefix(task, facts, generator):
@@ -255,7 +255,7 @@ def per_sample(task, generator):
 # Each takes (the task's draws, facts, seed, another draw) and gives all inputs.
 
 def uneven(tensors, facts, seed, again):
-    """One input far larger than the others: what is added to something large shows only so. The seed says which (src/verify/draw.h)."""
+    """One input far larger than the others: what is added to something large shows only so. The seed says which (src/reference/inputs/draw.h)."""
     numbers = [i for i, tensor in enumerate(tensors) if tensor.is_floating_point()]
     chosen = numbers[(seed % PARTS if len(numbers) <= PARTS else seed // PARTS) % len(numbers)] if numbers else None
     return [tensor * (UNEVEN if i == chosen else 1 / UNEVEN) if fact.free and fact.structure != "simplex" else tensor

@@ -41,7 +41,7 @@ def reparameterise(model, seed, gain=math.sqrt(6), faint=False, shrink=1.0):
 
 
 def point(state, changes):
-    """Changes of src/verify/pointed.h: along the first dimension of tensors by name."""
+    """Changes of src/reference/inputs/pointed.h: along the first dimension of tensors by name."""
     with torch.no_grad():
         for change in changes:
             if change["name"] not in state:

@@ -1,4 +1,4 @@
-"""Shared and exclusive use of the GPU: exclusive for timing, shared for everything else (device/gpu_lock.h)."""
+"""Shared and exclusive use of the GPU: exclusive for timing, shared for everything else (gpu/gpu_lock.h)."""
 
 import contextlib
 import fcntl

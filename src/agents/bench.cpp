@@ -14,9 +14,9 @@
 #include <thread>
 #include <utility>
 
-#include "base/parallel.h"
-#include "base/process.h"
-#include "base/sha256.h"
+#include "base/machine/parallel.h"
+#include "base/machine/process.h"
+#include "base/digest/sha256.h"
 #include "base/text.h"
 
 namespace stitch::agents {

@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/process.h"
+#include "base/machine/process.h"
 
 namespace stitch::agents {
 

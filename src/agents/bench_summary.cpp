@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "plan/cost_fit.h"
+#include "plan/cost/cost_fit.h"
 
 namespace stitch::agents {
 

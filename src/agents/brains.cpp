@@ -1,6 +1,6 @@
 #include "agents/brains.h"
 
-#include "agents/llm_session.h"
+#include "agents/llm/llm_session.h"
 
 namespace stitch::agents {
 

@@ -1,6 +1,6 @@
 // A Planner for one given plan.
 #include "agents/brains.h"
-#include "plan/estimate.h"
+#include "plan/cost/estimate.h"
 
 namespace stitch::agents {
 

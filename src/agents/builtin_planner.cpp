@@ -5,12 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "agents/alternatives.h"
+#include "agents/loop/alternatives.h"
 #include "agents/brains.h"
-#include "agents/measured_gain.h"
-#include "agents/part_of_step.h"
+#include "agents/loop/measured_gain.h"
+#include "agents/loop/part_of_step.h"
 #include "code/catalogue.h"
-#include "plan/estimate.h"
+#include "plan/cost/estimate.h"
 #include "plan/steps.h"
 
 namespace stitch::agents {

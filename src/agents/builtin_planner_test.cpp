@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "agents/brains.h"
-#include "agents/measured_gain.h"
+#include "agents/loop/measured_gain.h"
 #include "base/text.h"
 #include "code/catalogue.h"
 #include "graph/text.h"

@@ -2,16 +2,16 @@
 
 #include <nlohmann/json.hpp>
 
-#include "agents/loop.h"
-#include "agents/region_brief.h"
+#include "agents/loop/loop.h"
+#include "agents/llm/region_brief.h"
 #include "base/contained.h"
 #include "base/text.h"
-#include "base/time_account.h"
+#include "base/machine/time_account.h"
 #include "code/catalogue.h"
 #include "code/write_program.h"
 #include "graph/text.h"
-#include "llm/code_answer.h"
-#include "llm/quoted.h"
+#include "llm/answers/code_answer.h"
+#include "llm/answers/quoted.h"
 #include "notes/search.h"
 #include "plan/steps.h"
 

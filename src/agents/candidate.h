@@ -2,7 +2,7 @@
 // plans or steps. This is how CUDA-writing models are compared.
 #pragma once
 
-#include "agents/llm_session.h"
+#include "agents/llm/llm_session.h"
 
 namespace stitch::agents {
 

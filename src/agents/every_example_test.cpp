@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "code/catalogue.h"
 #include "code/write_program.h"
-#include "device/gpu_spec.h"
+#include "gpu/gpu_spec.h"
 #include "plan/steps.h"
 #include "program/fold.h"
 #include "verify/verify.h"

@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "code/catalogue.h"
 #include "code/write_program.h"
-#include "device/gpu_spec.h"
+#include "gpu/gpu_spec.h"
 #include "plan/steps.h"
 #include "program/package.h"
 #include "verify/verify.h"

@@ -4,16 +4,16 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "agents/loop.h"
-#include "agents/recorded_run.h"
-#include "agents/shipped_before.h"
-#include "agents/time_spent.h"
+#include "agents/loop/loop.h"
+#include "agents/record/recorded_run.h"
+#include "agents/record/shipped_before.h"
+#include "agents/loop/time_spent.h"
 #include "base/text.h"
 #include "code/catalogue.h"
-#include "device/gpu_lock.h"
+#include "gpu/gpu_lock.h"
 #include "graph/cost.h"
-#include "plan/document.h"
-#include "plan/document_names.h"
+#include "plan/document/document.h"
+#include "plan/document/document_names.h"
 #include "verify/preflight.h"
 
 namespace stitch::agents {
@@ -142,12 +142,12 @@ Result<std::unique_ptr<RecordedRun>> open_record(const OptimizeOptions& options,
 // Says who has the GPU while this run waits for it.
 class GpuQueue {
  public:
-  explicit GpuQueue(EventSink* events) { device::GpuLock::when_waiting(teller<Doing>(events)); }
+  explicit GpuQueue(EventSink* events) { GpuLock::when_waiting(teller<Doing>(events)); }
   GpuQueue(const GpuQueue&) = delete;
   GpuQueue& operator=(const GpuQueue&) = delete;
   ~GpuQueue() {
-    device::GpuLock::when_waiting({});
-    device::GpuLock::introduce("");
+    GpuLock::when_waiting({});
+    GpuLock::introduce("");
   }
 };
 
@@ -192,7 +192,7 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
     STITCH_CHECK(session->go_on(record->conversation(),
                                 [&](std::string_view line) { record->add_to_conversation(line); }));
   const GpuQueue queue(options.events);
-  if (record) device::GpuLock::introduce("run " + record->id());
+  if (record) GpuLock::introduce("run " + record->id());
   auto open = [&]() -> Result<std::unique_ptr<verifier::Verifier>> {
     const SpentOn phase("open the reference", TimeAccount::Kind::phase);
     return verifier::Verifier::open(std::move(opened), {.numerics = options.numerics,

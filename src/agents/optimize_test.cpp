@@ -5,9 +5,9 @@
 
 #include <thread>
 
-#include "agents/scripted.h"
+#include "agents/llm/scripted.h"
 #include "base/text.h"
-#include "plan/document.h"
+#include "plan/document/document.h"
 
 namespace stitch::agents {
 namespace {

@@ -8,12 +8,12 @@
 #include <span>
 #include <string>
 
-#include "agents/ledger.h"
+#include "agents/loop/ledger.h"
 #include "import/task.h"
 #include "plan/context.h"
 #include "plan/plan.h"
 #include "program/package.h"
-#include "verify/settings_clock.h"
+#include "verify/clock/settings_clock.h"
 #include "verify/verdict.h"
 
 namespace stitch::agents {

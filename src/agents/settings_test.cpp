@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "agents/tune.h"
+#include "agents/loop/tune.h"
 #include "base/text.h"
 #include "code/catalogue.h"
 #include "code/write_program.h"
@@ -116,7 +116,7 @@ TEST_F(SettingsOfAProgram, ReachItThroughTheRunner) {
   ASSERT_TRUE(verdict->passed()) << verdict->failure()->gate << ": " << verdict->failure()->summary;
   auto package = load_package(folder->path() / "program");
   ASSERT_TRUE(package);
-  auto built = device::build(
+  auto built = build::build(
       {.sources = package->sources, .include_dirs = package->include_dirs, .libraries = package->libraries});
   ASSERT_TRUE(built) << built.error().text();
 

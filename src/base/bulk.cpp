@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "base/parallel.h"
+#include "base/machine/parallel.h"
 
 namespace stitch {
 

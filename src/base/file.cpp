@@ -14,7 +14,7 @@
 #include <sstream>
 #include <utility>
 
-#include "base/interrupt.h"
+#include "base/machine/interrupt.h"
 
 namespace stitch {
 

@@ -25,27 +25,33 @@ struct Folder {
 const std::vector<Folder>& folders() {
   static const char* planner_tests =
       "the Planner with the Coder's own techniques: add_room_tests(plan ALSO …)";
-  static const std::set<std::string> coder = {"code",    "plan",  "program", "device",
-                                              "sandbox", "graph", "base"};
+  static const std::set<std::string> coder = {"code", "plan", "program", "gpu", "graph", "base"};
   static const std::vector<Folder> all = {
       {"code/loops/emulated/",
        "tests that cmake/code.cmake links with the import and the oracle",
-       {"code", "plan", "program", "device", "sandbox", "import", "passes", "oracle", "graph", "base"}},
+       {"code", "plan", "program", "gpu", "build", "emulator", "sandbox", "import", "passes", "oracle", "graph",
+        "base"}},
       {"code/products/emulated/",
        "tests that cmake/products.cmake links with the oracle",
-       {"code", "plan", "program", "device", "sandbox", "oracle", "graph", "base"}},
+       {"code", "plan", "program", "gpu", "build", "emulator", "sandbox", "oracle", "graph", "base"}},
       {"code/products/bench/", "built by nvcc alone", {}},
-      {"device/emulated/include/", "stands in for the CUDA toolkit's headers", {}},
-      {"device/emulated/runtime/", "a library of its own, which emulated programs link", {}},
+      {"emulator/include/", "stands in for the CUDA toolkit's headers", {}},
+      {"emulator/compile_test.cpp",
+       "cmake/emulated.cmake links it with build",
+       {"build", "gpu", "emulator", "sandbox", "graph", "base"}},
+      {"emulator/constants_test.cpp",
+       "cmake/emulated.cmake links it with build",
+       {"build", "gpu", "emulator", "sandbox", "graph", "base"}},
+      {"emulator/runtime/", "a library of its own, which emulated programs link", {}},
       {"plan/golden_test.cpp", planner_tests, coder},
       {"plan/planning_test.cpp", planner_tests, coder},
       {"plan/planning_convolutions_test.cpp", planner_tests, coder},
       {"plan/planning_products_test.cpp", planner_tests, coder},
       {"plan/testdata/planned.h", planner_tests, coder},
-      {"plan/budget_test.cpp", planner_tests, coder},
-      {"plan/live_memory_test.cpp", planner_tests, coder},
-      {"plan/document_test.cpp", planner_tests, coder},
-      {"plan/difference_test.cpp", planner_tests, coder},
+      {"plan/precision/budget_test.cpp", planner_tests, coder},
+      {"plan/cost/live_memory_test.cpp", planner_tests, coder},
+      {"plan/document/document_test.cpp", planner_tests, coder},
+      {"plan/document/difference_test.cpp", planner_tests, coder},
       {"program/include/", "shipped with every program", {}},
       {"runner/child/",
        "a process of its own: cmake/runner.cmake links these rooms",
@@ -154,9 +160,9 @@ TEST(IncludeDirection, ViolationsAreNamedWithFileLineAndRule) {
       std::vector<std::string>{"src/graph/b.h:2: includes \"plan/a.h\", but add_room(graph DEPENDS …) in "
                                "CMakeLists.txt allows only: base, graph"});
   EXPECT_EQ(
-      violations(rooms, "device/emulated/runtime/c.cpp", "#include \"base/text.h\"\n"),
-      std::vector<std::string>{"src/device/emulated/runtime/c.cpp:1: includes \"base/text.h\", but "
-                               "src/device/emulated/runtime/ (a library of its own, which emulated programs "
+      violations(rooms, "emulator/runtime/c.cpp", "#include \"base/text.h\"\n"),
+      std::vector<std::string>{"src/emulator/runtime/c.cpp:1: includes \"base/text.h\", but "
+                               "src/emulator/runtime/ (a library of its own, which emulated programs "
                                "link) may include only: no room"});
   EXPECT_EQ(violations(rooms, "attic/d.cpp", ""),
             std::vector<std::string>{"src/attic/d.cpp: CMakeLists.txt has no add_room(attic)"});

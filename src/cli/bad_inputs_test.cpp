@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "base/file.h"
-#include "base/process.h"
+#include "base/machine/process.h"
 #include "base/text.h"
 #include "cli/run_cli.h"
 #include "import/python.h"

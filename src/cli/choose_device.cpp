@@ -1,6 +1,6 @@
 #include "cli/choose_device.h"
 
-#include "device/gpu_detect.h"
+#include "gpu/gpu_detect.h"
 
 namespace stitch {
 

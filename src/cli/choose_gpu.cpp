@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
-#include "device/gpu_detect.h"
+#include "gpu/gpu_detect.h"
 
 namespace stitch {
 

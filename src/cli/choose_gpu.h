@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/file.h"
-#include "device/gpu_spec.h"
+#include "gpu/gpu_spec.h"
 
 namespace stitch {
 

@@ -3,7 +3,7 @@
 
 #include <ostream>
 
-#include "base/terminal.h"
+#include "base/terminal/terminal.h"
 
 namespace stitch {
 

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/run_cli.h"
-#include "device/gpu_detect.h"
+#include "gpu/gpu_detect.h"
 
 namespace stitch {
 namespace {

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "base/json.h"
-#include "base/process.h"
+#include "base/machine/process.h"
 #include "cli/run_cli.h"
 #include "import/python.h"
 

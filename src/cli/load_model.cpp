@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "base/progress.h"
+#include "base/terminal/progress.h"
 
 namespace stitch {
 

@@ -11,9 +11,9 @@
 #include <cstring>
 #include <ctime>
 
-#include "base/log.h"
+#include "base/terminal/log.h"
 #include "base/text.h"
-#include "llm/profile.h"
+#include "llm/profiles/profile.h"
 
 extern "C" char** environ;
 

@@ -4,7 +4,7 @@
 #include <csignal>
 #include <iostream>
 
-#include "base/interrupt.h"
+#include "base/machine/interrupt.h"
 #include "cli/run_cli.h"
 
 namespace {

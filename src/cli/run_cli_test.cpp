@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/commands.h"
+#include "cli/commands/commands.h"
 #include "cli/testdata/sample_graphs.h"
 #include "graph/text.h"
 

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "code/catalogue.h"
-#include "device/gpu_spec.h"
+#include "gpu/gpu_spec.h"
 
 namespace stitch::code {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 #include "base/text.h"
 #include "plan/technique.h"
 

@@ -10,7 +10,7 @@
 #include "code/names.h"
 #include "code/program_parts.h"
 #include "code/scaffold/scaffold.h"
-#include "plan/document.h"
+#include "plan/document/document.h"
 #include "plan/technique.h"
 #include "program/fold.h"
 

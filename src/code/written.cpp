@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "base/terminal.h"
+#include "base/terminal/terminal.h"
 #include "base/text.h"
 #include "code/catalogue.h"
 #include "code/names.h"
 #include "code/products/signature.h"
 #include "code/sharing.h"
-#include "device/emulated/tokens.h"
+#include "emulator/tokens.h"
 
 namespace stitch::code {
 

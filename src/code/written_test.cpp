@@ -7,7 +7,7 @@
 #include "code/catalogue.h"
 #include "code/write_program.h"
 #include "graph/text.h"
-#include "plan/document.h"
+#include "plan/document/document.h"
 #include "plan/steps.h"
 
 namespace stitch::code {

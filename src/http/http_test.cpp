@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-#include "base/descriptor.h"
+#include "base/machine/descriptor.h"
 #include "http/client.h"
 #include "http/server.h"
 

@@ -19,7 +19,7 @@
 #include <mutex>
 #include <thread>
 
-#include "base/descriptor.h"
+#include "base/machine/descriptor.h"
 #include "base/text.h"
 
 namespace stitch::http {

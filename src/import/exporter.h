@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/file.h"
-#include "base/process.h"
+#include "base/machine/process.h"
 #include "graph/mode.h"
 
 namespace stitch {

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "base/contained.h"
-#include "base/parallel.h"
+#include "base/machine/parallel.h"
 
 namespace stitch {
 

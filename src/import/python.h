@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/file.h"
-#include "base/process.h"
+#include "base/machine/process.h"
 
 namespace stitch {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/time_account.h"
-#include "llm/chat_json.h"
+#include "base/machine/time_account.h"
+#include "llm/wire/chat_json.h"
 
 namespace stitch::llm {
 

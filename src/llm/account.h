@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "llm/chat.h"
-#include "llm/profile.h"
+#include "llm/profiles/profile.h"
 
 namespace stitch::llm {
 

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "base/file.h"
-#include "base/openssl.h"
+#include "base/digest/openssl.h"
 #include "llm/connect.h"
 #include "llm/testing.h"
 

@@ -3,7 +3,7 @@
 
 #include "llm/account.h"
 #include "llm/chat.h"
-#include "llm/profile.h"
+#include "llm/profiles/profile.h"
 #include "llm/retry.h"
 #include "llm/transcript.h"
 #include "llm/transport.h"

@@ -2,11 +2,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/terminal.h"
+#include "base/terminal/terminal.h"
 #include "base/text.h"
-#include "base/time_account.h"
+#include "base/machine/time_account.h"
 #include "llm/account.h"
-#include "llm/wire.h"
+#include "llm/wire/wire.h"
 
 namespace stitch::llm {
 

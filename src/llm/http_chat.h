@@ -2,7 +2,7 @@
 #pragma once
 
 #include "llm/chat.h"
-#include "llm/profile.h"
+#include "llm/profiles/profile.h"
 #include "llm/transport.h"
 
 namespace stitch::llm {

@@ -1,9 +1,9 @@
 #include <nlohmann/json.hpp>
 
-#include "base/terminal.h"
+#include "base/terminal/terminal.h"
 #include "base/text.h"
 #include "llm/http_chat.h"
-#include "llm/wire.h"
+#include "llm/wire/wire.h"
 
 namespace stitch::llm {
 

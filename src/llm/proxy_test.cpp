@@ -6,7 +6,7 @@
 
 #include <thread>
 
-#include "base/descriptor.h"
+#include "base/machine/descriptor.h"
 #include "llm/connect.h"
 #include "llm/testing.h"
 

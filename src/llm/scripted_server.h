@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "llm/chat.h"
-#include "llm/profile.h"
+#include "llm/profiles/profile.h"
 
 namespace stitch::llm {
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "llm/connect.h"
-#include "llm/json_answer.h"
+#include "llm/answers/json_answer.h"
 #include "llm/testing.h"
 
 namespace stitch::llm {

@@ -6,7 +6,7 @@
 
 #include "llm/chat.h"
 #include "llm/transport.h"
-#include "llm/wire.h"
+#include "llm/wire/wire.h"
 
 namespace stitch::llm::testing {
 

@@ -7,12 +7,12 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "base/descriptor.h"
-#include "base/sha256.h"
-#include "base/terminal.h"
+#include "base/machine/descriptor.h"
+#include "base/digest/sha256.h"
+#include "base/terminal/terminal.h"
 #include "base/text.h"
-#include "base/time_account.h"
-#include "llm/chat_json.h"
+#include "base/machine/time_account.h"
+#include "llm/wire/chat_json.h"
 
 namespace stitch::llm {
 

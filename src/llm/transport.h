@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "http/client.h"
-#include "llm/profile.h"
+#include "llm/profiles/profile.h"
 
 namespace stitch::llm {
 

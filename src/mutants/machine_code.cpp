@@ -2,8 +2,8 @@
 
 #include <elf.h>
 
-#include "base/elf.h"
-#include "base/sha256.h"
+#include "base/digest/elf.h"
+#include "base/digest/sha256.h"
 
 namespace stitch::mutants {
 

@@ -8,13 +8,13 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "base/interrupt.h"
-#include "base/parallel.h"
-#include "base/progress.h"
+#include "base/machine/interrupt.h"
+#include "base/machine/parallel.h"
+#include "base/terminal/progress.h"
 #include "base/text.h"
-#include "device/gpu_detect.h"
+#include "gpu/gpu_detect.h"
 #include "mutants/report.h"
-#include "verify/torch_lender.h"
+#include "reference/torch_lender.h"
 
 namespace {
 

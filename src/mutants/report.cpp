@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/table.h"
+#include "base/terminal/table.h"
 #include "base/text.h"
-#include "base/wording.h"
+#include "base/terminal/wording.h"
 
 namespace stitch::mutants {
 

@@ -1,7 +1,7 @@
 // A campaign's results: mutants killed by gate, and survivors.
 #pragma once
 
-#include "base/terminal.h"
+#include "base/terminal/terminal.h"
 #include "mutants/campaign.h"
 
 namespace stitch::mutants {

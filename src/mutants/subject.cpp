@@ -4,7 +4,7 @@
 #include <map>
 #include <random>
 
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 #include "base/text.h"
 #include "code/catalogue.h"
 #include "code/write_program.h"

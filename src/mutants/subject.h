@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "device/gpu_spec.h"
+#include "gpu/gpu_spec.h"
 #include "graph/numerics.h"
 #include "import/task.h"
 #include "mutants/mutation.h"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "device/build.h"
+#include "build/build.h"
 #include "mutants/machine_code.h"
 #include "program/package.h"
 #include "verify/not_judged.h"
@@ -32,17 +32,17 @@ double seconds_of(const verifier::Verdict& verdict, std::string_view gate) {
 // Built with the build gate's options, which then finds the library in the cache.
 Result<fs::path> build_library(const verifier::VerifyOptions& options, const GpuSpec& gpu) {
   STITCH_TRY(Package package, load_package(options.program));
-  device::BuildRequest request{.sources = package.sources,
+  build::BuildRequest request{.sources = package.sources,
                                .include_dirs = package.include_dirs,
                                .libraries = package.libraries,
                                .address_sanitizer = options.address_sanitizer,
                                .line_info = options.line_info};
   request.needs = package.manifest.needs;
   if (options.device == runner::Device::cuda) {
-    request.target = device::Target::cuda;
+    request.target = build::Target::cuda;
     request.architecture = gpu.architecture.name;
   }
-  STITCH_TRY(device::Built built, device::build(request));
+  STITCH_TRY(build::Built built, build::build(request));
   return built.library;
 }
 

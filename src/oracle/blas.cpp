@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "base/parallel.h"
+#include "base/machine/parallel.h"
 #include "base/result.h"
 
 #ifdef STITCH_HAVE_OPENBLAS

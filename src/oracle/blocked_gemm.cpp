@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/parallel.h"
+#include "base/machine/parallel.h"
 #include "oracle/blas.h"
 
 namespace stitch::oracle {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <new>
 
-#include "base/parallel.h"
+#include "base/machine/parallel.h"
 #include "base/text.h"
 #include "oracle/half.h"
 

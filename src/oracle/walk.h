@@ -6,7 +6,7 @@
 #include <array>
 #include <vector>
 
-#include "base/parallel.h"
+#include "base/machine/parallel.h"
 #include "graph/type.h"
 
 namespace stitch::oracle {

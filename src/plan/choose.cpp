@@ -7,10 +7,10 @@
 #include <map>
 #include <numeric>
 
-#include "plan/error_budget.h"
-#include "plan/layouts.h"
-#include "plan/live_memory.h"
-#include "plan/views.h"
+#include "plan/precision/error_budget.h"
+#include "plan/regions/layouts.h"
+#include "plan/cost/live_memory.h"
+#include "plan/regions/views.h"
 
 namespace stitch::plan {
 

@@ -1,10 +1,10 @@
 // Everything that a decision of the Planner or the Coder may depend on, passed as one argument.
 #pragma once
 
-#include "device/gpu_spec.h"
+#include "gpu/gpu_spec.h"
 #include "graph/graph.h"
 #include "graph/numerics.h"
-#include "plan/rounding.h"
+#include "plan/precision/rounding.h"
 
 namespace stitch::plan {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "plan/fusion.h"
+#include "plan/regions/fusion.h"
 
 namespace stitch::plan {
 

@@ -5,9 +5,9 @@
 
 #include "code/write_program.h"
 #include "plan/choose.h"
-#include "plan/estimate.h"
-#include "plan/fusion.h"
-#include "plan/layouts.h"
+#include "plan/cost/estimate.h"
+#include "plan/regions/fusion.h"
+#include "plan/regions/layouts.h"
 #include "plan/plain_plan.h"
 #include "plan/steps.h"
 #include "plan/testdata/planned.h"

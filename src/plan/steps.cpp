@@ -4,15 +4,15 @@
 #include <array>
 #include <optional>
 
-#include "plan/branches.h"
+#include "plan/regions/branches.h"
 #include "plan/choose.h"
-#include "plan/difference.h"
-#include "plan/estimate.h"
-#include "plan/fusion.h"
-#include "plan/half_budget.h"
-#include "plan/layouts.h"
+#include "plan/document/difference.h"
+#include "plan/cost/estimate.h"
+#include "plan/regions/fusion.h"
+#include "plan/precision/half_budget.h"
+#include "plan/regions/layouts.h"
 #include "plan/plain_plan.h"
-#include "plan/views.h"
+#include "plan/regions/views.h"
 
 namespace stitch::plan {
 

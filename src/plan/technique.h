@@ -56,7 +56,7 @@ struct Leaner {
   ValueId weight = ValueId::none;  // regions with the same weight share these bytes
 };
 
-// The throughput that a technique reaches, for the cost model (plan/estimate.h).
+// The throughput that a technique reaches, for the cost model (plan/cost/estimate.h).
 struct Rate {
   double matrix = 0;     // operations per second of products
   double bandwidth = 0;  // share of the copy bandwidth

@@ -9,10 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "base/process.h"
+#include "base/machine/process.h"
 #include "base/text.h"
-#include "device/emulated/compile.h"
-#include "device/gpu_lock.h"
+#include "build/compile_emulated/compile.h"
+#include "gpu/gpu_lock.h"
 #include "profile/launch_counters.h"
 #include "profile/ncu.h"
 #include "profile/regions.h"
@@ -97,7 +97,7 @@ struct Ready {
   int set = 0;
 };
 
-Result<Ready> start(const CollectOptions& options, const device::Built& built, runner::Arena& arena,
+Result<Ready> start(const CollectOptions& options, const build::Built& built, runner::Arena& arena,
                     bool counters = false) {
   STITCH_TRY(runner::Candidate candidate,
              runner::Candidate::start(
@@ -258,8 +258,8 @@ void add_counted(Collected& collected, const std::vector<KernelMetrics>& counted
       }
 }
 
-const device::KernelResources* built_as(const device::Built& built, const std::string& kernel) {
-  auto found = std::ranges::find(built.resources, kernel, &device::KernelResources::kernel);
+const build::KernelResources* built_as(const build::Built& built, const std::string& kernel) {
+  auto found = std::ranges::find(built.resources, kernel, &build::KernelResources::kernel);
   return found == built.resources.end() ? nullptr : &*found;
 }
 
@@ -282,17 +282,17 @@ void add_launches(Collected& collected, const GpuSpec& gpu) {
   }
 }
 
-Result<device::Built> build_it(const CollectOptions& options, const Package& package) {
-  device::BuildRequest request{
+Result<build::Built> build_it(const CollectOptions& options, const Package& package) {
+  build::BuildRequest request{
       .sources = package.sources, .include_dirs = package.include_dirs, .libraries = package.libraries};
   for (const fs::path& source : package.sources)
     if (source.parent_path().filename() == "regions") request.shareable.push_back(source);
   const bool emulated = options.device == runner::Device::emulated;
-  request.target = emulated ? device::Target::emulated : device::Target::cuda;
+  request.target = emulated ? build::Target::emulated : build::Target::cuda;
   request.needs = package.manifest.needs;
   request.count_accesses = emulated && options.counters;
   if (!options.gpu.architecture.name.empty()) request.architecture = options.gpu.architecture.name;
-  return device::build(request, options.on_progress);
+  return build::build(request, options.on_progress);
 }
 
 }  // namespace
@@ -333,11 +333,11 @@ Result<Collected> collect(const CollectOptions& options) {
   STITCH_TRY(runner::Arena arena, runner::Arena::create(int64_t{1} << 20));
   const bool cuda = options.device == runner::Device::cuda;
   {
-    std::optional<device::GpuLock> alone;
+    std::optional<GpuLock> alone;
     STITCH_TRY(Ready ready, start(options, out.built, arena));
     if (cuda) {
       if (options.on_progress) options.on_progress("waiting for the GPU");
-      STITCH_TRY(device::GpuLock lock, device::GpuLock::take());
+      STITCH_TRY(GpuLock lock, GpuLock::take());
       alone.emplace(std::move(lock));
     }
     if (options.on_progress) options.on_progress("recording one call");
@@ -355,7 +355,7 @@ Result<Collected> collect(const CollectOptions& options) {
   if (!cuda) out.missing = "the emulated GPU has no hardware counters";
   add_launches(out, options.gpu);
   if (cuda && options.counters) {
-    STITCH_TRY(device::GpuLock alone, device::GpuLock::take());
+    STITCH_TRY(GpuLock alone, GpuLock::take());
     auto counted = count(options, out, arena);
     if (counted)
       add_counted(out, *counted);

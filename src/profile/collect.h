@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "device/build.h"
-#include "device/gpu_spec.h"
+#include "build/build.h"
+#include "gpu/gpu_spec.h"
 #include "graph/safetensors.h"
 #include "profile/metrics.h"
 #include "profile/timeline.h"
@@ -44,7 +44,7 @@ using RegionKernels = std::vector<std::vector<std::string>>;
 struct Collected {
   Package package;
   Manifest manifest;  // as the library says it
-  device::Built built;
+  build::Built built;
   Timeline timeline;                             // with its regions
   std::map<std::string, KernelMetrics> metrics;  // by the kernel's whole name
   std::string missing;                           // why there are no hardware counters; empty: there are

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/process.h"
+#include "base/machine/process.h"
 #include "profile/regions.h"
 
 namespace stitch::profile {

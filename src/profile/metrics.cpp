@@ -165,7 +165,7 @@ Json to_json(const KernelMetrics& metrics) {
   return out;
 }
 
-KernelMetrics metrics_of_launch(const runner::Activity& launch, const device::KernelResources* built,
+KernelMetrics metrics_of_launch(const runner::Activity& launch, const build::KernelResources* built,
                                 const GpuSpec& gpu) {
   KernelMetrics out{.kernel = launch.name, .launches = 1, .sources = {Source::build}};
   const int64_t threads = product(launch.block), blocks = product(launch.grid);

@@ -11,8 +11,8 @@
 
 #include "base/json.h"
 #include "base/result.h"
-#include "device/build.h"
-#include "device/gpu_spec.h"
+#include "build/build.h"
+#include "gpu/gpu_spec.h"
 #include "runner/activity.h"
 
 namespace stitch::profile {
@@ -98,7 +98,7 @@ struct KernelMetrics {
 Json to_json(const KernelMetrics& metrics);
 
 // Registers, spills, occupancy and waves, which need no counters. `built` may be null.
-KernelMetrics metrics_of_launch(const runner::Activity& launch, const device::KernelResources* built,
+KernelMetrics metrics_of_launch(const runner::Activity& launch, const build::KernelResources* built,
                                 const GpuSpec& gpu);
 
 // Names of all counters in the table, each once.

@@ -2,7 +2,7 @@
 
 #include <cctype>
 
-#include "base/process.h"
+#include "base/machine/process.h"
 #include "base/text.h"
 #include "sandbox/sandbox.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "base/process.h"
+#include "base/machine/process.h"
 #include "profile/metrics.h"
 
 namespace stitch::profile {

@@ -101,7 +101,7 @@ TEST(Metrics, ComeFromTheBuildAlone) {
   launch.grid[0] = 264;
   launch.block[0] = 256;
   launch.grid[1] = launch.grid[2] = launch.block[1] = launch.block[2] = 1;
-  const device::KernelResources built{.kernel = "f()", .registers = 255, .spill_bytes = 16};
+  const build::KernelResources built{.kernel = "f()", .registers = 255, .spill_bytes = 16};
   const KernelMetrics metrics = metrics_of_launch(launch, &built, *gpu);
   EXPECT_DOUBLE_EQ(*metrics.get(Metric::theoretical_occupancy), 12.5);  // one block: 65536 / (256 · 256)
   EXPECT_DOUBLE_EQ(*metrics.get(Metric::waves), 2);

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "device/floor.h"
+#include "gpu/floor.h"
 #include "graph/cost.h"
 
 namespace stitch::profile {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "device/gpu_spec.h"
+#include "gpu/gpu_spec.h"
 #include "profile/metrics.h"
 #include "profile/timeline.h"
 

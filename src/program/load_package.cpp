@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <optional>
 
-#include "base/process.h"
+#include "base/machine/process.h"
 #include "program/libraries.h"
 #include "program/package.h"
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/terminal.h"
+#include "base/terminal/terminal.h"
 #include "base/text.h"
 #include "program/libraries.h"
 

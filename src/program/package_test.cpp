@@ -9,7 +9,7 @@
 
 #include <algorithm>
 #include "base/json.h"
-#include "base/process.h"
+#include "base/machine/process.h"
 
 #include "base/text.h"
 

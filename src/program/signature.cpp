@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "base/wording.h"
+#include "base/terminal/wording.h"
 #include "program/manifest.h"
 
 namespace stitch {

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/json.h"
-#include "base/machine_memory.h"
+#include "base/machine/machine_memory.h"
 #include "base/text.h"
 #include "graph/folder.h"
 #include "program/fold.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/line_diff.h"
-#include "device/floor.h"
+#include "base/terminal/line_diff.h"
+#include "gpu/floor.h"
 
 namespace stitch::rubric {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "device/gpu_spec.h"
+#include "gpu/gpu_spec.h"
 #include "graph/graph.h"
 #include "rubric/code_facts.h"
 #include "rubric/execution.h"

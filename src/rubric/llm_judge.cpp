@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/line_diff.h"
-#include "llm/json_answer.h"
-#include "llm/quoted.h"
+#include "base/terminal/line_diff.h"
+#include "llm/answers/json_answer.h"
+#include "llm/answers/quoted.h"
 
 namespace stitch::rubric {
 

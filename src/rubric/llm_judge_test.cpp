@@ -5,7 +5,7 @@
 #include <map>
 
 #include "llm/connect.h"
-#include "llm/json_answer.h"
+#include "llm/answers/json_answer.h"
 #include "llm/scripted_server.h"
 #include "rubric/pairs.h"
 

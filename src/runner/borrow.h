@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 
-#include "base/descriptor.h"
-#include "base/process.h"
+#include "base/machine/descriptor.h"
+#include "base/machine/process.h"
 #include "sandbox/sandbox.h"
 
 namespace stitch::runner {

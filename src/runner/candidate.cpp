@@ -6,8 +6,8 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "base/time_account.h"
-#include "device/gpu_lock.h"
+#include "base/machine/time_account.h"
+#include "gpu/gpu_lock.h"
 #include "runner/process.h"
 #include "runner/process_usage.h"
 #include "runner/ready.h"
@@ -91,12 +91,12 @@ Reply<T> Candidate::State::ask(Json request, Read read, int descriptor) {
   const std::string doing = request.at("do").get<std::string>(), token = new_token();
   request["token"] = token;
   at.process.set_shared_bytes((arena ? arena->size() : 0) + shared_bytes);
-  std::optional<Result<device::GpuLock>> shared_gpu;
+  std::optional<Result<GpuLock>> shared_gpu;
   // Start-up, loading and profiler start are host work that takes seconds (PyTorch's profiler: 6 s with
   // fourteen processes on an H200), so they don't hold the GPU lock that timed calls wait for.
   const bool on_gpu = doing != "hello" && doing != "arena" && doing != "load" && doing != "can_profile";
-  if (options.device == Device::cuda && on_gpu) shared_gpu.emplace(device::GpuLock::share());
-  if (!on_gpu) device::GpuVisit::step_out();
+  if (options.device == Device::cuda && on_gpu) shared_gpu.emplace(GpuLock::share());
+  if (!on_gpu) GpuVisit::step_out();
   const SpentOn answer_of_candidate("candidate: " + doing);
   // Not in a series, which the caller may be timing.
   if (doing != "series")
@@ -180,7 +180,7 @@ Result<Candidate> Candidate::start(const Options& options, Arena& arena) {
     candidate.state_.reset(new State{options, &arena, *std::move(spare), std::nullopt, true});
     if (candidate.state_->ask({{"do", "arena"}}, arena.descriptor()).ok()) return candidate;
   }
-  device::GpuVisit::step_out();  // starting takes long
+  GpuVisit::step_out();  // starting takes long
   std::optional<Candidate> ready = ReadyCandidates::here().take(options);
   for (;;) {
     const bool was_ready = ready.has_value();

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "base/process.h"
+#include "base/machine/process.h"
 #include "graph/type.h"
 #include "runner/activity.h"
 #include "runner/arena.h"

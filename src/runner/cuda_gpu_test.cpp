@@ -4,7 +4,7 @@
 #include <array>
 #include <chrono>
 
-#include "device/gpu_detect.h"
+#include "gpu/gpu_detect.h"
 #include "runner/testdata/bench.h"
 
 namespace stitch::runner {
@@ -14,7 +14,7 @@ class OnGpu : public testing::Test {
  protected:
   void SetUp() override {
     if (auto gpus = detect_gpus(); !gpus) GTEST_SKIP() << "needs a GPU: " << gpus.error().message;
-    if (auto nvcc = device::find_nvcc(); !nvcc) GTEST_SKIP() << "needs nvcc: " << nvcc.error().message;
+    if (auto nvcc = build::find_nvcc(); !nvcc) GTEST_SKIP() << "needs nvcc: " << nvcc.error().message;
   }
   static Bench bench() {
     Bench out = Bench::create();

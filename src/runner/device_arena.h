@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "base/descriptor.h"
+#include "base/machine/descriptor.h"
 
 namespace stitch::runner {
 

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/descriptor.h"
+#include "base/machine/descriptor.h"
 #include "base/text.h"
 #include "runner/process_usage.h"
 #include "runner/wire.h"

@@ -13,7 +13,7 @@
 #include <variant>
 
 #include "base/file.h"
-#include "base/process.h"
+#include "base/machine/process.h"
 #include "runner/borrow.h"
 #include "runner/candidate.h"
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
-#include "base/process.h"
+#include "base/machine/process.h"
 
 namespace stitch::runner {
 

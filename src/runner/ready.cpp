@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "base/time_account.h"
+#include "base/machine/time_account.h"
 
 namespace stitch::runner {
 

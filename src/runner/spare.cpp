@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "base/process.h"
+#include "base/machine/process.h"
 #include "runner/process_usage.h"
 #include "runner/ready.h"
 

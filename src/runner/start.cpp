@@ -2,8 +2,8 @@
 
 #include <cstdlib>
 
-#include "device/build.h"
-#include "device/emulated/compile.h"
+#include "build/build.h"
+#include "build/compile_emulated/compile.h"
 #include "runner/python_roots.h"
 #include "sandbox/sandbox.h"
 
@@ -37,7 +37,7 @@ void add_build_tools(const Options& options, Command& command, sandbox::Policy& 
   command.extra_environment["PATH"] =
       options.python.parent_path().string() + (path ? format(":{}", path) : "");
   if (options.device != Device::cuda || std::getenv("CUDA_HOME") || std::getenv("CUDA_PATH")) return;
-  auto nvcc = device::find_nvcc();
+  auto nvcc = build::find_nvcc();
   if (!nvcc) return;
   const fs::path home = nvcc->path.parent_path().parent_path();
   command.extra_environment["CUDA_HOME"] = home.string();

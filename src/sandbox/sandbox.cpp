@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "base/parallel.h"
+#include "base/machine/parallel.h"
 #include "base/text.h"
 #include "sandbox/bubblewrap.h"
 #include "sandbox/confinement.h"

@@ -3,10 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/contained.h"
-#include "base/interrupt.h"
-#include "base/terminal.h"
+#include "base/machine/interrupt.h"
+#include "base/terminal/terminal.h"
 #include "base/text.h"
-#include "base/time_account.h"
+#include "base/machine/time_account.h"
 #include "serve/mcp_session.h"
 #include "serve/schema.h"
 

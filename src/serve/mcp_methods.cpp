@@ -2,7 +2,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "base/terminal.h"
+#include "base/terminal/terminal.h"
 #include "base/text.h"
 #include "serve/mcp_session.h"
 

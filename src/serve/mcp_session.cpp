@@ -4,7 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "base/terminal.h"
+#include "base/terminal/terminal.h"
 #include "base/text.h"
 
 namespace stitch::serve {

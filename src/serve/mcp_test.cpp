@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "base/interrupt.h"
-#include "base/process.h"
+#include "base/machine/interrupt.h"
+#include "base/machine/process.h"
 #include "base/text.h"
 #include "serve/schema.h"
 #include "serve/testdata/client.h"

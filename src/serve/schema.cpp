@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_schema.h"
-#include "base/terminal.h"
+#include "base/terminal/terminal.h"
 #include "base/text.h"
 
 namespace stitch::serve {

@@ -1,7 +1,7 @@
 // Stores that are of no use: each has one clear message, and nothing is harmed.
 #include <gtest/gtest.h>
 
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 #include "store/database.h"
 #include "store/memory.h"
 #include "store/run_store.h"

@@ -6,8 +6,8 @@
 #include <random>
 #include <set>
 
-#include "base/sha256.h"
-#include "base/terminal.h"
+#include "base/digest/sha256.h"
+#include "base/terminal/terminal.h"
 #include "store/database.h"
 #include "store/pack.h"
 #include "store/schema.h"

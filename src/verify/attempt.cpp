@@ -6,11 +6,11 @@
 #include <thread>
 
 #include "base/bulk.h"
-#include "device/gpu_lock.h"
+#include "gpu/gpu_lock.h"
 #include "import/python.h"
 #include "program/include/stitch/program.h"
 #include "runner/ready.h"
-#include "verify/torch_reference.h"
+#include "reference/torch_reference.h"
 
 namespace stitch::verifier {
 
@@ -84,9 +84,9 @@ auto Attempt::patiently(const Request& request) {
   auto reply = request();
   for (int tries = 1; tries < most_tries && session_->options.device == runner::Device::cuda; ++tries) {
     if (!reply.failure || reply.failure->kind != runner::FailureKind::refused ||
-        reply.failure->code != STITCH_OUT_OF_MEMORY || device::GpuLock::is_alone())
+        reply.failure->code != STITCH_OUT_OF_MEMORY || GpuLock::is_alone())
       break;
-    device::GpuVisit::step_out();
+    GpuVisit::step_out();
     std::this_thread::sleep_for(between_tries);
     reply = request();
   }

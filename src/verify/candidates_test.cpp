@@ -12,7 +12,7 @@
 #include <tuple>
 
 #include "base/text.h"
-#include "base/time_account.h"
+#include "base/machine/time_account.h"
 #include "verify/testdata/judged.h"
 #include "verify/verify.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "device/gpu_lock.h"
+#include "gpu/gpu_lock.h"
 #include "graph/cost.h"
 
 namespace stitch::verifier {
@@ -28,7 +28,7 @@ Result<MachineShare> take_gpu_memory(const Graph& graph, const Signature& signat
   // At most sixteen at once: more of them only take turns on the GPU's clock.
   constexpr int parts = 32, least = 2;
   const double bytes = gpu_bytes_of(signature, static_cast<double>(cost(graph).peak_bytes));
-  device::GpuVisit::step_out();
+  GpuVisit::step_out();
   return MachineShare::take(
       "gpu.memory", std::clamp(static_cast<int>(std::ceil(parts * bytes / total)), least, parts), parts);
 }

@@ -11,9 +11,9 @@
 #include <thread>
 
 #include "base/file.h"
-#include "base/process.h"
+#include "base/machine/process.h"
 #include "base/text.h"
-#include "device/gpu_detect.h"
+#include "gpu/gpu_detect.h"
 #include "import/python.h"
 #include "runner/process_usage.h"
 

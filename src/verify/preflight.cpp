@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "device/gpu_detect.h"
+#include "gpu/gpu_detect.h"
 #include "graph/cost.h"
 
 namespace stitch::verifier {

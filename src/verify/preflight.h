@@ -1,7 +1,7 @@
 // What judging a program for a task will need, by its graph alone: before anything long begins.
 #pragma once
 
-#include "base/machine_memory.h"
+#include "base/machine/machine_memory.h"
 #include "graph/graph.h"
 #include "runner/candidate.h"
 

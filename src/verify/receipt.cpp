@@ -8,9 +8,9 @@
 #include <thread>
 
 #include "base/json.h"
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 #include "base/text.h"
-#include "device/gpu_detect.h"
+#include "gpu/gpu_detect.h"
 #include "graph/folder.h"
 #include "verify/signing_key.h"
 #include "verify/verify.h"

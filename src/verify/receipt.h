@@ -1,7 +1,7 @@
 // The re-runnable record of a result, signed with the key of the installation that made it.
 #pragma once
 
-#include "base/ed25519.h"
+#include "base/digest/ed25519.h"
 #include "verify/session.h"
 #include "verify/verdict.h"
 

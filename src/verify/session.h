@@ -9,16 +9,16 @@
 #include <string>
 #include <vector>
 
-#include "device/build.h"
-#include "device/gpu_spec.h"
+#include "build/build.h"
+#include "gpu/gpu_spec.h"
 #include "program/manifest.h"
 #include "program/package.h"
 #include "runner/candidate.h"
 #include "verify/gpu_share.h"
-#include "verify/numerics.h"
-#include "verify/reference.h"
-#include "verify/timing.h"
-#include "verify/trial.h"
+#include "reference/numerics.h"
+#include "reference/reference.h"
+#include "reference/timing.h"
+#include "reference/trial.h"
 #include "verify/verdict.h"
 
 namespace stitch::verifier {
@@ -90,7 +90,7 @@ struct Session {
   Package package;
   bool python = false;        // a ModelNew: less trust
   runner::Settings settings;  // that the program is created with, where they aren't its own
-  device::Built built;
+  build::Built built;
   fs::path library;  // what the runner loads
   Manifest manifest;
   std::map<std::string, int64_t> libraries;  // versions of those that it is linked to

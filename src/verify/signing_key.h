@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "base/ed25519.h"
+#include "base/digest/ed25519.h"
 #include "base/file.h"
 
 namespace stitch::verifier {

@@ -4,10 +4,10 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "base/table.h"
+#include "base/terminal/table.h"
 #include "base/text.h"
 #include "runner/candidate.h"
-#include "verify/timing.h"
+#include "reference/timing.h"
 
 namespace stitch::verifier {
 

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/terminal.h"
+#include "base/terminal/terminal.h"
 
 namespace stitch::verifier {
 

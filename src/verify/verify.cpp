@@ -6,24 +6,24 @@
 #include <shared_mutex>
 
 #include "base/text.h"
-#include "base/time_account.h"
-#include "device/floor.h"
-#include "device/gpu_detect.h"
-#include "device/gpu_lock.h"
+#include "base/machine/time_account.h"
+#include "gpu/floor.h"
+#include "gpu/gpu_detect.h"
+#include "gpu/gpu_lock.h"
 #include "graph/cost.h"
 #include "program/package.h"
 #include "sandbox/sandbox.h"
 #include "verify/attempt.h"
-#include "verify/baselines_ahead.h"
-#include "verify/clock.h"
+#include "verify/clock/baselines_ahead.h"
+#include "verify/clock/clock.h"
 #include "verify/gates/gates.h"
 #include "verify/not_judged.h"
 #include "verify/preflight.h"
 #include "verify/receipt.h"
-#include "verify/shared_reference.h"
-#include "verify/torch_reference.h"
-#include "verify/trial_memory.h"
-#include "verify/trials_ahead.h"
+#include "reference/shared_reference.h"
+#include "reference/torch_reference.h"
+#include "reference/trial_memory.h"
+#include "reference/trials_ahead.h"
 
 namespace stitch::verifier {
 
@@ -79,7 +79,7 @@ Result<GateReport> run_gate(const Gate& gate, Session& session, int64_t killed_b
   const double waited = TimeAccount::waited_here();
   Json evidence;
   auto passed = [&] {
-    const device::GpuVisit visit;
+    const GpuVisit visit;
     return gate.run(session, evidence);
   }();
   report.seconds = seconds_since(begin);

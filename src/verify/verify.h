@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "verify/session.h"
-#include "verify/settings_clock.h"
-#include "verify/torch_process.h"
+#include "verify/clock/settings_clock.h"
+#include "reference/torch_process.h"
 #include "verify/verdict.h"
 
 namespace stitch::verifier {

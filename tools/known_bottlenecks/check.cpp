@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
-#include "base/table.h"
+#include "base/terminal/table.h"
 #include "base/text.h"
 #include "cli/choose_device.h"
 #include "cli/choose_gpu.h"

@@ -15,11 +15,11 @@ C_TYPES = {"f32": "float", "f16": "__half", "bf16": "__nv_bfloat16", "f64": "dou
 # What an answer may use, and the header that has it: only those are compiled.
 HEADERS = (
     (r"stitch::(enqueue_product)", "stitch/kernels/matmul.h"),
-    (r"stitch::(load_vector|store_vector|Pack)", "stitch/kernels/loops_load.h"),
-    (r"stitch::(widened|narrowed)|__half|__nv_bfloat16", "stitch/kernels/loops_vector.h"),
-    (r"stitch::(reduce_|Add\b|Maximum|Minimum|Multiply|ExpSum|Extreme|Merged)", "stitch/kernels/loops_reduce.h"),
-    (r"stitch::scan_", "stitch/kernels/loops_scan.h"),
-    (r"stitch::(window|Window)", "stitch/kernels/loops_window.h"),
+    (r"stitch::(load_vector|store_vector|Pack)", "stitch/loops/load.h"),
+    (r"stitch::(widened|narrowed)|__half|__nv_bfloat16", "stitch/loops/vector.h"),
+    (r"stitch::(reduce_|Add\b|Maximum|Minimum|Multiply|ExpSum|Extreme|Merged)", "stitch/loops/reduce.h"),
+    (r"stitch::scan_", "stitch/loops/scan.h"),
+    (r"stitch::(window|Window)", "stitch/loops/window.h"),
     (r"stitch::(Welford|welford)", "stitch/runtime/welford.h"),
 )
 
@@ -111,7 +111,7 @@ def _manifest(contract):
 FRAME = '''#include <cstdint>
 
 {headers}
-#include "stitch/kernels/loops_math.h"
+#include "stitch/loops/math.h"
 #include "stitch/runtime/arena.h"
 #include "stitch/runtime/exports.h"
 #include "stitch/runtime/launch.h"

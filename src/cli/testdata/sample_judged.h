@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
-#include "cli/train_page.h"
+#include "cli/pages/train_page.h"
 #include "verify/many/score.h"
 
 namespace stitch::samples {

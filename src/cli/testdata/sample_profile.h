@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/profile_document.h"
+#include "cli/commands/profile_document.h"
 
 namespace stitch::samples {
 

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/optimize_page.h"
+#include "cli/pages/optimize_page.h"
 
 namespace stitch::samples {
 

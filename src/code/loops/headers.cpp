@@ -14,12 +14,12 @@ struct Row {
 };
 
 // Identifiers of namespace stitch by header. All others are in loops_math.h.
-constexpr std::string_view reduce = "stitch/kernels/loops_reduce.h", random = "stitch/kernels/loops_random.h",
-                           cluster = "stitch/kernels/loops_cluster.h", scan = "stitch/kernels/loops_scan.h",
-                           sort = "stitch/kernels/loops_sort.h", scatter = "stitch/kernels/loops_scatter.h",
-                           team = "stitch/kernels/loops_team.h", vector = "stitch/kernels/loops_vector.h",
-                           window = "stitch/kernels/loops_window.h", math = "stitch/kernels/loops_math.h",
-                           launching = "stitch/runtime/launch.h", factor = "stitch/kernels/loops_factor.h",
+constexpr std::string_view reduce = "stitch/loops/reduce.h", random = "stitch/loops/random.h",
+                           cluster = "stitch/loops/cluster.h", scan = "stitch/loops/scan.h",
+                           sort = "stitch/loops/sort.h", scatter = "stitch/loops/scatter.h",
+                           team = "stitch/loops/team.h", vector = "stitch/loops/vector.h",
+                           window = "stitch/loops/window.h", math = "stitch/loops/math.h",
+                           launching = "stitch/runtime/launch.h", factor = "stitch/loops/factor.h",
                            tensors = "stitch/runtime/tensors.h";
 constexpr auto table = std::to_array<Row>({
     {"Add", reduce},

@@ -8,7 +8,7 @@
 
 namespace stitch::code::loops {
 
-// Such as "stitch/kernels/loops_scan.h", for everything that the statements use.
+// Such as "stitch/loops/scan.h", for everything that the statements use.
 std::set<std::string> headers_of(const Block& block);
 
 }  // namespace stitch::code::loops

@@ -190,13 +190,13 @@ std::string includes_of(const RegionRequest& request, const std::vector<Function
   std::set<std::string> headers = {"stitch/runtime/errors.h"};
   for (const Function& function : functions) {
     headers.merge(headers_of(function.body));
-    if (!function.kernels.empty()) headers.insert("stitch/kernels/loops_math.h");  // expf, INFINITY
+    if (!function.kernels.empty()) headers.insert("stitch/loops/math.h");  // expf, INFINITY
     for (const Kernel& kernel : function.kernels) headers.merge(headers_of(kernel.body));
   }
   for (const auto* places : {&request.reads, &request.weights, &request.writes})
     for (const Place& place : *places)
       if (place.dtype == DType::f16 || place.dtype == DType::bf16)
-        headers.insert("stitch/kernels/loops_vector.h");
+        headers.insert("stitch/loops/vector.h");
   std::string out;
   for (const std::string& header : headers) out += format("#include \"{}\"\n", header);
   return out;

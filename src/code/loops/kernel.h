@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/division.h"
-#include "code/loops/emitter.h"
+#include "code/loops/emit/emitter.h"
 
 namespace stitch::code::loops {
 

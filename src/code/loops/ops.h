@@ -2,7 +2,7 @@
 // emitter's open scope.
 #pragma once
 
-#include "code/loops/emitter.h"
+#include "code/loops/emit/emitter.h"
 
 namespace stitch::code::loops {
 

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "code/loops/emitter.h"
+#include "code/loops/emit/emitter.h"
 #include "code/region_code.h"
 
 namespace stitch::code::loops {

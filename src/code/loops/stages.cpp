@@ -6,7 +6,7 @@
 #include "base/format.h"
 #include "code/loops/is_expression.h"
 #include "code/loops/row.h"
-#include "code/loops/row_emitter.h"
+#include "code/loops/emit/row_emitter.h"
 
 namespace stitch::code::loops {
 

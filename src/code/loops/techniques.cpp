@@ -14,7 +14,7 @@
 #include "code/loops/scan.h"
 #include "code/loops/scatter.h"
 #include "code/names.h"
-#include "plan/estimate.h"
+#include "plan/cost/estimate.h"
 
 namespace stitch::code::loops {
 

@@ -1,7 +1,7 @@
 // The epilogue of a convolution as steps of cuDNN's operation graphs (runtime/cudnn_graph.h).
 #pragma once
 
-#include "code/products/convolution.h"
+#include "code/products/convolution/convolution.h"
 
 namespace stitch::code {
 

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "code/expression/pointwise.h"
-#include "code/products/contraction.h"
+#include "code/products/matmul/contraction.h"
 
 namespace stitch::code {
 

@@ -1,6 +1,6 @@
 #include "code/products/techniques.h"
 
-#include "plan/estimate.h"
+#include "plan/cost/estimate.h"
 
 namespace stitch::code {
 

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "code/catalogue.h"
-#include "plan/document.h"
+#include "plan/document/document.h"
 
 namespace stitch::learn {
 

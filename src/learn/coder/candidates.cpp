@@ -5,7 +5,7 @@
 
 #include "code/catalogue.h"
 #include "learn/draw.h"
-#include "plan/estimate.h"
+#include "plan/cost/estimate.h"
 
 namespace stitch::learn {
 

@@ -9,7 +9,7 @@
 
 #include "base/contained.h"
 #include "learn/coder/candidates.h"
-#include "plan/estimate.h"
+#include "plan/cost/estimate.h"
 
 namespace stitch::learn {
 

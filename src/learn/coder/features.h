@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "learn/coder/choices.h"
-#include "plan/estimate.h"
+#include "plan/cost/estimate.h"
 
 namespace stitch::learn {
 

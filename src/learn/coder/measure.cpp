@@ -11,8 +11,8 @@
 #include <shared_mutex>
 
 #include "code/write_program.h"
-#include "device/build.h"
-#include "device/gpu_lock.h"
+#include "build/build.h"
+#include "gpu/gpu_lock.h"
 #include "learn/draw.h"
 
 namespace stitch::learn {
@@ -75,23 +75,23 @@ Result<T> variants_fault(Result<T> result) {
   return error;
 }
 
-Result<device::Built> build_alone(const Alone& alone, const PackageContents& contents,
+Result<build::Built> build_alone(const Alone& alone, const PackageContents& contents,
                                   const MeasureOptions& options) {
   STITCH_TRY(ScratchFolder scratch, ScratchFolder::create("stitch-learn"));
   STITCH_CHECK(write_package(scratch.path() / "program", contents));
   STITCH_TRY(const Package package, load_package(scratch.path() / "program"));
   const bool cuda = options.device == runner::Device::cuda;
-  device::BuildRequest request{.sources = package.sources,
+  build::BuildRequest request{.sources = package.sources,
                                .units = 1,
                                .include_dirs = package.include_dirs,
-                               .target = cuda ? device::Target::cuda : device::Target::emulated,
+                               .target = cuda ? build::Target::cuda : build::Target::emulated,
                                .needs = package.manifest.needs,
                                .libraries = package.libraries,
                                .optimise = false};
   for (const fs::path& source : package.sources)
     if (source.parent_path().filename() == "regions") request.shareable.push_back(source);
   if (!alone.task->gpu.architecture.name.empty()) request.architecture = alone.task->gpu.architecture.name;
-  return device::build(request, options.on_progress);
+  return build::build(request, options.on_progress);
 }
 
 // The median of the runs: kernels, copies and fills, and what each costs in a CUDA graph besides. Without a
@@ -118,7 +118,7 @@ std::string words(const runner::Failure& failure) {
 // its process along, and the next one goes on behind it.
 class AloneRun {
  public:
-  AloneRun(const Alone& alone, const device::Built& built, const MeasureOptions& options)
+  AloneRun(const Alone& alone, const build::Built& built, const MeasureOptions& options)
       : alone_(alone), built_(built), options_(options) {}
 
   // An error: the program as a whole can't be used.
@@ -175,9 +175,9 @@ class AloneRun {
     beside_others.unlock();
 
     const auto alone_here = turns().alone();
-    std::optional<device::GpuLock> lock;
+    std::optional<GpuLock> lock;
     if (options_.device == runner::Device::cuda) {
-      STITCH_TRY(device::GpuLock taken, device::GpuLock::take());
+      STITCH_TRY(GpuLock taken, GpuLock::take());
       lock.emplace(std::move(taken));
     }
     const size_t first = next_;
@@ -238,7 +238,7 @@ class AloneRun {
   }
 
   const Alone& alone_;
-  const device::Built& built_;
+  const build::Built& built_;
   const MeasureOptions& options_;
   size_t next_ = 0;
   bool alone_now_ = false;  // in processes that held no other variant
@@ -271,7 +271,7 @@ class Measurement {
     STITCH_TRY(const Alone alone, variants_fault(region_alone(problem_, variants)));
     STITCH_TRY(const PackageContents contents,
                variants_fault(code::write_program(*alone.task->context, alone.task->plan)));
-    STITCH_TRY(const device::Built built, build_alone(alone, contents, options_));
+    STITCH_TRY(const build::Built built, build_alone(alone, contents, options_));
     return AloneRun(alone, built, options_).time_all(out, trouble);
   }
 

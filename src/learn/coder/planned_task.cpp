@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <set>
 
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 #include "base/text.h"
 #include "code/catalogue.h"
-#include "plan/estimate.h"
+#include "plan/cost/estimate.h"
 #include "plan/steps.h"
 
 namespace stitch::learn {

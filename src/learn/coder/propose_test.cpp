@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "agents/scripted.h"
+#include "agents/llm/scripted.h"
 #include "learn/coder/features.h"
 
 namespace stitch::learn {

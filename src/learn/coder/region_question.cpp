@@ -2,7 +2,7 @@
 
 #include "code/catalogue.h"
 #include "learn/coder/candidates.h"
-#include "plan/estimate.h"
+#include "plan/cost/estimate.h"
 
 namespace stitch::learn {
 

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "graph/safetensors.h"
 #include "learn/coder/decide.h"
-#include "plan/cost_fit.h"
+#include "plan/cost/cost_fit.h"
 
 namespace stitch::learn {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "device/calibration.h"
+#include "gpu/calibration.h"
 #include "learn/coder/region_question.h"
 
 namespace stitch::learn {

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/interrupt.h"
-#include "base/process.h"
+#include "base/machine/interrupt.h"
+#include "base/machine/process.h"
 #include "base/text.h"
 #include "import/python.h"
 

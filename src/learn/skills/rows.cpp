@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "agents/region_brief.h"
-#include "agents/run_history.h"
+#include "agents/llm/region_brief.h"
+#include "agents/record/run_history.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "device/gpu_spec.h"
+#include "gpu/gpu_spec.h"
 #include "rubric/evidence.h"
 #include "store/run_store.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/process.h"
+#include "base/machine/process.h"
 #include "base/text.h"
 #include "learn/skills/leakage.h"
 #include "learn/skills/rows.h"

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 #include "base/text.h"
 #include "learn/draw.h"
 

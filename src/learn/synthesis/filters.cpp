@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "device/floor.h"
+#include "gpu/floor.h"
 #include "graph/cost.h"
 #include "import/import.h"
 #include "learn/draw.h"

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "device/gpu_spec.h"
+#include "gpu/gpu_spec.h"
 #include "import/exporter.h"
 #include "learn/synthesis/canonical.h"
 #include "learn/synthesis/compose.h"

@@ -4,7 +4,7 @@
 
 #include "base/contained.h"
 #include "base/json.h"
-#include "device/floor.h"
+#include "gpu/floor.h"
 #include "graph/cost.h"
 #include "graph/folder.h"
 #include "graph/text.h"

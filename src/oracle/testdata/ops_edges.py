@@ -23,7 +23,7 @@ def cases():
     yield Case("heaviside", torch.heaviside, (a, b))
     yield Case("hypot", torch.hypot, (a, b))
     yield Case("logaddexp", lambda a, b: (torch.logaddexp(a, b), torch.logaddexp2(a, b)), (a, b))
-    # Which of -0 and 0 is the larger depends on PyTorch's CPU and on its vectors; ours is CUDA's: oracle/pointwise_test.cpp.
+    # Which of -0 and 0 is the larger depends on PyTorch's CPU and on its vectors; ours is CUDA's: oracle/ops/pointwise_test.cpp.
     yield Case("extremes", lambda a, b: (torch.maximum(a, b), torch.minimum(a, b)), (a, b))
     yield Case("relu", lambda x: (F.relu(x), F.relu6(x), *signs(F.softshrink(x))), (x,))
     yield Case("clamp", lambda x: (x.clamp(min=0.0), x.clamp(1, -1), x.clamp(nan, 1), x.clamp(-1, nan), x.clamp(max=-0.0)), (x,))

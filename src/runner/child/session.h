@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/descriptor.h"
+#include "base/machine/descriptor.h"
 #include "base/json.h"
 #include "runner/child/arena_view.h"
 #include "runner/child/backend.h"

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "device/build.h"
+#include "build/build.h"
 #include "runner/candidate.h"
 
 namespace stitch::runner {
@@ -16,13 +16,13 @@ inline fs::path candidate_library(const std::string& name, Device device = Devic
                                   const std::vector<std::string>& libraries = {},
                                   bool address_sanitizer = false) {
   ::setenv("STITCHCUDA_CACHE", STITCH_BINARY_DIR "/cache", 1);
-  device::BuildRequest request;
+  build::BuildRequest request;
   request.sources = {fs::path(STITCH_SOURCE_DIR) / "src/runner/testdata" / (name + ".cu")};
   request.include_dirs = {fs::path(STITCH_SOURCE_DIR) / "src/program/include"};
   request.libraries = libraries;
   request.address_sanitizer = address_sanitizer;
-  if (device == Device::cuda) request.target = device::Target::cuda;
-  auto built = device::build(request);
+  if (device == Device::cuda) request.target = build::Target::cuda;
+  auto built = build::build(request);
   EXPECT_TRUE(built) << built.error().text();
   return built->library;
 }

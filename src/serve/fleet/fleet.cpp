@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
-#include "base/process.h"
-#include "base/wording.h"
+#include "base/machine/process.h"
+#include "base/terminal/wording.h"
 
 namespace stitch::serve {
 

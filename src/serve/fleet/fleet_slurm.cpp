@@ -1,5 +1,5 @@
 // Slurm by its command line: one job array, a task of it a worker.
-#include "base/process.h"
+#include "base/machine/process.h"
 #include "base/text.h"
 #include "serve/fleet/fleet.h"
 

@@ -1,5 +1,5 @@
 #include "serve/fleet/queue.h"
-#include "base/time_account.h"
+#include "base/machine/time_account.h"
 
 #include <algorithm>
 #include <random>

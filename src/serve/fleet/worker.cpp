@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "base/time_account.h"
+#include "base/machine/time_account.h"
 
 namespace stitch::serve {
 

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 
 namespace stitch::serve {
 

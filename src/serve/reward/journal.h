@@ -7,8 +7,8 @@
 #include <mutex>
 #include <set>
 
-#include "base/descriptor.h"
-#include "base/file_lock.h"
+#include "base/machine/descriptor.h"
+#include "base/machine/file_lock.h"
 #include "base/json.h"
 
 namespace stitch::serve {

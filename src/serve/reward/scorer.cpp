@@ -5,13 +5,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/contained.h"
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 #include "base/text.h"
-#include "base/time_account.h"
-#include "device/gpu_detect.h"
+#include "base/machine/time_account.h"
+#include "gpu/gpu_detect.h"
 #include "profile/rules.h"
 #include "rubric/sources.h"
-#include "verify/clock.h"
+#include "verify/clock/clock.h"
 #include "verify/gates/gates.h"
 #include "verify/not_judged.h"
 

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <shared_mutex>
 
-#include "device/gpu_spec.h"
+#include "gpu/gpu_spec.h"
 #include "import/task.h"
 #include "rubric/reward.h"
 #include "serve/reward/open_tasks.h"

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "base/process.h"
+#include "base/machine/process.h"
 #include "base/text.h"
 #include "import/python.h"
 #include "serve/reward/statistics.h"

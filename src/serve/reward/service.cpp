@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "base/time_account.h"
+#include "base/machine/time_account.h"
 #include "serve/fleet/desk.h"
 #include "serve/reward/door.h"
 #include "serve/reward/forms.h"

@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 #include "base/text.h"
-#include "llm/fences.h"
+#include "llm/answers/fences.h"
 
 namespace stitch::serve {
 

@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "llm/code_answer.h"
+#include "llm/answers/code_answer.h"
 
 namespace stitch::serve {
 

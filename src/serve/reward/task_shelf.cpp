@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 #include "base/text.h"
 #include "import/import_all.h"
 

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "base/descriptor.h"
+#include "base/machine/descriptor.h"
 #include "base/json.h"
 #include "serve/lines.h"
 #include "serve/mcp.h"

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "agents/region_brief.h"
-#include "base/terminal.h"
+#include "agents/llm/region_brief.h"
+#include "base/terminal/terminal.h"
 #include "base/text.h"
 #include "code/write_program.h"
 #include "code/written.h"

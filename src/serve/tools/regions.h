@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "plan/document.h"
+#include "plan/document/document.h"
 
 namespace stitch::serve {
 

@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "code/catalogue.h"
-#include "device/gpu_detect.h"
+#include "gpu/gpu_detect.h"
 #include "plan/steps.h"
 
 namespace stitch::serve {

@@ -6,11 +6,11 @@
 #include <string>
 
 #include "agents/optimize.h"
-#include "device/gpu_spec.h"
+#include "gpu/gpu_spec.h"
 #include "graph/numerics.h"
 #include "import/task.h"
 #include "notes/collection.h"
-#include "plan/document.h"
+#include "plan/document/document.h"
 #include "prompts/templates.h"
 #include "runner/candidate.h"
 #include "serve/roots.h"

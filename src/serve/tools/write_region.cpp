@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "agents/llm_source.h"
+#include "agents/llm/llm_source.h"
 #include "agents/package_task.h"
 #include "base/output_folder.h"
 #include "base/text.h"
 #include "code/write_program.h"
-#include "plan/estimate.h"
+#include "plan/cost/estimate.h"
 #include "serve/tools/judge.h"
 #include "serve/tools/region_in_copy.h"
 #include "serve/tools/regions.h"

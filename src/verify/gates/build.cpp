@@ -2,16 +2,16 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "base/wording.h"
+#include "base/terminal/wording.h"
 #include "verify/gates/gates.h"
 
 namespace stitch::verifier {
 
 namespace {
 
-device::BuildRequest request_for(const Package& package, const VerifyOptions& options,
+build::BuildRequest request_for(const Package& package, const VerifyOptions& options,
                                  const std::optional<GpuSpec>& gpu) {
-  device::BuildRequest request{.sources = package.sources,
+  build::BuildRequest request{.sources = package.sources,
                                .include_dirs = package.include_dirs,
                                .libraries = package.libraries,
                                .address_sanitizer = options.address_sanitizer,
@@ -21,7 +21,7 @@ device::BuildRequest request_for(const Package& package, const VerifyOptions& op
     if (source.parent_path().filename() == "regions") request.shareable.push_back(source);
   request.time_limit = options.build_time_limit;
   request.target =
-      options.device == runner::Device::emulated ? device::Target::emulated : device::Target::cuda;
+      options.device == runner::Device::emulated ? build::Target::emulated : build::Target::cuda;
   std::error_code ec;
   request.alone = !fs::is_directory(options.program, ec);
   request.needs = package.manifest.needs;
@@ -35,7 +35,7 @@ void build_ahead(const VerifyOptions& options, const std::optional<GpuSpec>& gpu
   if (options.program.extension() == ".py") return;
   auto package = load_package(options.program);
   Json unread;
-  if (package && screen_sources(*package, unread)) (void)device::build(request_for(*package, options, gpu));
+  if (package && screen_sources(*package, unread)) (void)build::build(request_for(*package, options, gpu));
 }
 
 Result<Passed> build(Session& session, Json& evidence) {
@@ -43,18 +43,18 @@ Result<Passed> build(Session& session, Json& evidence) {
     session.library = session.options.program;
     return skipped("a Python file builds itself");
   }
-  const device::BuildRequest request = request_for(session.package, session.options, session.gpu);
-  STITCH_TRY(session.built, device::build(request, session.options.on_progress));
+  const build::BuildRequest request = request_for(session.package, session.options, session.gpu);
+  STITCH_TRY(session.built, build::build(request, session.options.on_progress));
   session.library = session.built.library;
   STITCH_CHECK(screen_imports(session.built.imports));
-  evidence = {{"target", device::name(request.target)},
+  evidence = {{"target", build::name(request.target)},
               {"library_sha256", session.built.hash},
               {"compiled", session.built.compiled},
               {"reused", session.built.reused},
               {"seconds", session.built.seconds}};
-  if (request.target == device::Target::cuda) evidence["architecture"] = request.architecture;
+  if (request.target == build::Target::cuda) evidence["architecture"] = request.architecture;
   int spills = 0;
-  for (const device::KernelResources& kernel : session.built.resources) {
+  for (const build::KernelResources& kernel : session.built.resources) {
     evidence["kernels"].push_back({{"kernel", kernel.kernel},
                                    {"registers", kernel.registers},
                                    {"spill_bytes", kernel.spill_bytes},

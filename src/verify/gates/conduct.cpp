@@ -13,9 +13,9 @@
 #include "base/text.h"
 #include "verify/attempt.h"
 #include "verify/gates/gates.h"
-#include "verify/judge.h"
-#include "verify/pointed.h"
-#include "verify/torch_reference.h"
+#include "verify/numerics/judge.h"
+#include "reference/inputs/pointed.h"
+#include "reference/torch_reference.h"
 
 namespace stitch::verifier {
 

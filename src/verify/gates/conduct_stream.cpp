@@ -5,7 +5,7 @@
 
 #include "verify/attempt.h"
 #include "verify/gates/gates.h"
-#include "verify/judge.h"
+#include "verify/numerics/judge.h"
 
 namespace stitch::verifier {
 

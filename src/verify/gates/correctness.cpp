@@ -8,15 +8,15 @@
 #include <set>
 
 #include "base/text.h"
-#include "base/wording.h"
+#include "base/terminal/wording.h"
 #include "verify/attempt.h"
-#include "verify/boundaries.h"
-#include "verify/draw.h"
-#include "verify/fade.h"
+#include "reference/inputs/boundaries.h"
+#include "reference/inputs/draw.h"
+#include "reference/inputs/fade.h"
 #include "verify/gates/gates.h"
-#include "verify/judge.h"
-#include "verify/pointed.h"
-#include "verify/torch_reference.h"
+#include "verify/numerics/judge.h"
+#include "reference/inputs/pointed.h"
+#include "reference/torch_reference.h"
 
 namespace stitch::verifier {
 

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "base/wording.h"
+#include "base/terminal/wording.h"
 #include "verify/gates/gates.h"
 
 namespace stitch::verifier {

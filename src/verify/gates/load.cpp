@@ -1,7 +1,7 @@
 // The library loads and says that it is a program for this very task.
 #include <nlohmann/json.hpp>
 
-#include "base/wording.h"
+#include "base/terminal/wording.h"
 #include "verify/attempt.h"
 #include "verify/gates/gates.h"
 

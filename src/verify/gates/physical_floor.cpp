@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "base/wording.h"
-#include "device/floor.h"
+#include "base/terminal/wording.h"
+#include "gpu/floor.h"
 #include "graph/cost.h"
 #include "verify/gates/gates.h"
 

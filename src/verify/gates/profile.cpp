@@ -4,15 +4,15 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "base/wording.h"
-#include "device/gpu_lock.h"
+#include "base/terminal/wording.h"
+#include "gpu/gpu_lock.h"
 #include "profile/regions.h"
 #include "runner/ready.h"
-#include "verify/agreed.h"
+#include "verify/clock/agreed.h"
 #include "verify/attempt.h"
 #include "verify/gates/gates.h"
 #include "verify/not_judged.h"
-#include "verify/torch_reference.h"
+#include "reference/torch_reference.h"
 
 namespace stitch::verifier {
 
@@ -80,7 +80,7 @@ void list_pytorch_kernels(Session& session, Json& evidence) {
   if (!session.torch || !session.gpu) return;
   auto ready = session.torch->prepare_baseline("eager", session.next_seed());
   if (!ready || !ready->unavailable.empty() || !session.torch->warm_profiler()) return;
-  auto alone = device::GpuLock::take();
+  auto alone = GpuLock::take();
   if (!alone) return;
   auto timeline = session.torch->profile_baseline("eager", session.gpu->name);
   if (!timeline) return;
@@ -108,7 +108,7 @@ profile::Diagnoses diagnose(const Session& session, const profile::Timeline& tim
   std::map<std::string, profile::KernelMetrics> metrics;
   for (const profile::Activity& activity : timeline.activities) {
     if (activity.kind != profile::ActivityKind::kernel || metrics.contains(activity.name)) continue;
-    auto built = std::ranges::find(session.built.resources, activity.name, &device::KernelResources::kernel);
+    auto built = std::ranges::find(session.built.resources, activity.name, &build::KernelResources::kernel);
     metrics[activity.name] = profile::metrics_of_launch(
         activity, built == session.built.resources.end() ? nullptr : &*built, *session.gpu);
   }
@@ -126,7 +126,7 @@ Result<Passed> profile(Session& session, Json& evidence) {
   if (session.python && session.options.device != runner::Device::cuda)
     return skipped("there is no profiler for the CPU");
   const bool cuda = session.options.device == runner::Device::cuda;
-  std::optional<device::GpuLock> alone;
+  std::optional<GpuLock> alone;
   STITCH_TRY(const std::shared_ptr<Attempt> asked, Attempt::of(session, Weights::task));
   Attempt& attempt = *asked;
   if (!session.no_profiler) return skipped("no profiler was looked for");
@@ -140,12 +140,12 @@ Result<Passed> profile(Session& session, Json& evidence) {
     STITCH_TRY(packed, packed_bytes(attempt, 3));
   }
   auto be_alone = [&]() -> Result<void> {
-    STITCH_TRY(device::GpuLock lock, device::GpuLock::take());
+    STITCH_TRY(GpuLock lock, GpuLock::take());
     alone.emplace(std::move(lock));
     return {};
   };
   if (session.options.timing && cuda) {
-    device::GpuVisit::step_out();
+    GpuVisit::step_out();
     runner::ReadyCandidates::here().settle();
     STITCH_CHECK(be_alone());
   }

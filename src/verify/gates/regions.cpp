@@ -8,16 +8,16 @@
 #include <set>
 
 #include "base/text.h"
-#include "base/wording.h"
+#include "base/terminal/wording.h"
 #include "graph/cost.h"
 #include "oracle/interpreter.h"
 #include "verify/attempt.h"
-#include "verify/discontinuity.h"
-#include "verify/fade.h"
+#include "verify/numerics/discontinuity.h"
+#include "reference/inputs/fade.h"
 #include "verify/gates/gates.h"
-#include "verify/judge.h"
-#include "verify/layout.h"
-#include "verify/sensitivity.h"
+#include "verify/numerics/judge.h"
+#include "verify/numerics/layout.h"
+#include "reference/sensitivity.h"
 
 namespace stitch::verifier {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "base/process.h"
+#include "base/machine/process.h"
 #include "base/text.h"
 #include "sandbox/sandbox.h"
 #include "verify/attempt.h"

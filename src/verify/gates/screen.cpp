@@ -7,8 +7,8 @@
 #include <set>
 
 #include "base/text.h"
-#include "base/wording.h"
-#include "device/emulated/tokens.h"
+#include "base/terminal/wording.h"
+#include "emulator/tokens.h"
 #include "verify/gates/gates.h"
 
 namespace stitch::verifier {

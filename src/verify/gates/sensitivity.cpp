@@ -11,8 +11,8 @@
 
 #include "base/text.h"
 #include "verify/gates/gates.h"
-#include "verify/judge.h"
-#include "verify/torch_reference.h"
+#include "verify/numerics/judge.h"
+#include "reference/torch_reference.h"
 
 namespace stitch::verifier {
 

@@ -13,15 +13,15 @@
 #include <utility>
 
 #include "base/text.h"
-#include "base/wording.h"
-#include "device/gpu_lock.h"
+#include "base/terminal/wording.h"
+#include "gpu/gpu_lock.h"
 #include "verify/attempt.h"
-#include "verify/baseline_cache.h"
-#include "verify/baselines_ahead.h"
+#include "verify/clock/baseline_cache.h"
+#include "verify/clock/baselines_ahead.h"
 #include "verify/gates/gates.h"
 #include "verify/not_judged.h"
-#include "verify/series_watch.h"
-#include "verify/torch_reference.h"
+#include "verify/clock/series_watch.h"
+#include "reference/torch_reference.h"
 
 namespace stitch::verifier {
 
@@ -136,12 +136,12 @@ struct OwnTimes {
   int judged = 0;
 };
 
-Result<std::optional<device::GpuLock>> alone_on_the_gpu(Session& session, OwnTimes& times) {
-  std::optional<device::GpuLock> alone;
+Result<std::optional<GpuLock>> alone_on_the_gpu(Session& session, OwnTimes& times) {
+  std::optional<GpuLock> alone;
   if (session.options.device != runner::Device::cuda) return alone;
   session.progress("waiting for others to finish their timing");
   const auto asked = std::chrono::steady_clock::now();
-  STITCH_TRY(device::GpuLock lock, device::GpuLock::take());
+  STITCH_TRY(GpuLock lock, GpuLock::take());
   alone.emplace(std::move(lock));
   times.waited += std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
   return alone;
@@ -221,9 +221,9 @@ Result<bool> look_until_it_stands(Session& session, SeriesWatch& watch, std::opt
                                   const Baselines& baselines, OwnTimes& out) {
   for (int look = 0; look < most_looks; ++look) {
     // Whoever disturbed the last one may be gone by then, and others time theirs meanwhile.
-    device::GpuVisit::step_out();
+    GpuVisit::step_out();
     std::this_thread::sleep_for(look * between_looks);
-    STITCH_TRY(const std::optional<device::GpuLock> alone, alone_on_the_gpu(session, out));
+    STITCH_TRY(const std::optional<GpuLock> alone, alone_on_the_gpu(session, out));
     const auto begin = std::chrono::steady_clock::now();
     const double pressed_before = pressed_seconds(session);
     STITCH_TRY(out.watched, look_at(session, watch, attempt->candidate(), look));
@@ -249,7 +249,7 @@ Result<OwnTimes> time_program(Session& session, SeriesWatch& watch, Baselines& b
   OwnTimes out;
   auto before_load = [&](runner::Candidate& process) -> Result<void> {
     STITCH_CHECK(watch.prepare(process));
-    STITCH_TRY(const std::optional<device::GpuLock> alone, alone_on_the_gpu(session, out));
+    STITCH_TRY(const std::optional<GpuLock> alone, alone_on_the_gpu(session, out));
     if (!std::exchange(baselines.begun, true)) STITCH_CHECK(time_baselines(session, baselines.live));
     const auto begin = std::chrono::steady_clock::now();
     const double pressed_before = pressed_seconds(session);
@@ -395,7 +395,7 @@ Result<Passed> timed(Session& session, Json& evidence) {
   // Estimates of what others need are estimates: they may have taken what this one was promised, for a while.
   for (int again = 0; again < most_waits_for_memory && !times && is_others_memory(times.error()); ++again) {
     session.progress("waiting for the GPU's memory");
-    device::GpuVisit::step_out();
+    GpuVisit::step_out();
     std::this_thread::sleep_for(wait_for_memory);
     times = time_and_judge(session, open_keeper(session, slots), baselines, evidence);
   }

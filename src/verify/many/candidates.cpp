@@ -6,9 +6,9 @@
 #include <tuple>
 
 #include "base/json.h"
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 #include "base/text.h"
-#include "device/build_sources.h"
+#include "build/build_sources.h"
 #include "program/package.h"
 #include "verify/many/task_index.h"
 
@@ -168,7 +168,7 @@ Result<std::string> hash_of_candidate(const fs::path& path) {
   if (!fs::is_directory(path, ec)) {
     if (path.extension() == ".cu")
       if (auto package = load_package(fs::absolute(path))) {
-        device::SourceReader reader(package->sources, package->include_dirs);
+        build::SourceReader reader(package->sources, package->include_dirs);
         if (auto text = reader.hash(package->sources[0])) return *std::move(text);
       }
     return sha256_of_file(path);

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "verify/clock.h"
+#include "verify/clock/clock.h"
 #include "verify/many/label.h"
 #include "verify/not_judged.h"
 

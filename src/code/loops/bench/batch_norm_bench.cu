@@ -10,8 +10,8 @@
 #include <cmath>
 
 #include "measure.h"
-#include "stitch/kernels/loops_cluster.h"
-#include "stitch/kernels/loops_vector.h"
+#include "stitch/loops/cluster.h"
+#include "stitch/loops/vector.h"
 
 namespace stitch {
 __device__ __forceinline__ float widened(float x) { return x; }

@@ -6,9 +6,9 @@
 // Times are medians of cold calls (L2 flushed) in microseconds, by CUDA events; TB/s counts an edge's row
 // once. Rows have 128 floats. Not run on a GPU yet.
 #include "measure.h"
-#include "stitch/kernels/loops_math.h"
-#include "stitch/kernels/loops_scatter.h"
-#include "stitch/kernels/loops_vector.h"
+#include "stitch/loops/math.h"
+#include "stitch/loops/scatter.h"
+#include "stitch/loops/vector.h"
 
 namespace {
 

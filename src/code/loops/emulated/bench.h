@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "code/loops/techniques.h"
 #include "code/names.h"
-#include "device/emulated/compile.h"
+#include "build/compile_emulated/compile.h"
 #include "graph/text.h"
 #include "oracle/interpreter.h"
 #include "stitch_emulated.h"

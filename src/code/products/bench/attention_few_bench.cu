@@ -45,7 +45,7 @@ struct Shape {
 
 constexpr int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
 
-// As code/products/attention.cpp has it.
+// As code/products/attention/attention.cpp has it.
 constexpr int64_t even_splits(int64_t tiles, int64_t resident, int64_t rounds) {
   auto cost = [&](int64_t splits) {
     return divided_up(tiles * splits, resident) * (divided_up(rounds, splits) + 2) +
@@ -61,7 +61,7 @@ constexpr int64_t even_splits(int64_t tiles, int64_t resident, int64_t rounds) {
 }
 constexpr int64_t sms = 132, shared_per_sm = 228 * 1024;
 
-// As code/products/attention_few.cpp chooses them; `stage_limit` 1: without copies ahead; `waves`: so many
+// As code/products/attention/attention_few.cpp chooses them; `stage_limit` 1: without copies ahead; `waves`: so many
 // times as many blocks.
 template <class Of, int warp_count, int stage_limit = 8, int row_limit = 8, int waves = 1>
 struct Few : Of {
@@ -96,7 +96,7 @@ struct Few : Of {
                            limited = wanted > 256 ? 256 : wanted;
   static constexpr int splits = static_cast<int>(divided_up(Of::keys, divided_up(Of::keys, limited)));
 };
-// `wanted_splits` 0: as code/products/attention_half.cpp chooses them.
+// `wanted_splits` 0: as code/products/attention/attention_half.cpp chooses them.
 template <class Of, int keys_of_tile, int stage_count, int wanted_splits = 0>
 struct Half : Of {
   static constexpr int warps = 1, row_tiles = 1, key_tile = keys_of_tile, stages = stage_count, mask_run = 1;

@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "cuda_runtime.h"
-#include "device/emulated/compile.h"
+#include "build/compile_emulated/compile.h"
 #include "stitch_emulated.h"
 
 namespace stitch::code {

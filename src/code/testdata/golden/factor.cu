@@ -1,5 +1,5 @@
-#include "stitch/kernels/loops_factor.h"
-#include "stitch/kernels/loops_math.h"
+#include "stitch/loops/factor.h"
+#include "stitch/loops/math.h"
 #include "stitch/runtime/errors.h"
 #include "stitch/runtime/launch.h"
 

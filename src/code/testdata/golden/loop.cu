@@ -1,5 +1,5 @@
-#include "stitch/kernels/loops_math.h"
-#include "stitch/kernels/loops_vector.h"
+#include "stitch/loops/math.h"
+#include "stitch/loops/vector.h"
 #include "stitch/runtime/errors.h"
 #include "stitch/runtime/launch.h"
 #include "stitch/runtime/tensors.h"

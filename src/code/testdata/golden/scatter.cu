@@ -1,4 +1,4 @@
-#include "stitch/kernels/loops_math.h"
+#include "stitch/loops/math.h"
 #include "stitch/runtime/errors.h"
 #include "stitch/runtime/launch.h"
 

@@ -21,7 +21,7 @@
 //   };
 #pragma once
 
-#include "stitch/kernels/loops_math.h"
+#include "stitch/loops/math.h"
 #include "stitch/kernels/matmul.h"
 #include "stitch/runtime/async_copy.h"
 #include "stitch/runtime/mma.h"

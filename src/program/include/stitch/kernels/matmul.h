@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "stitch/kernels/loops_math.h"
+#include "stitch/loops/math.h"
 #include "stitch/runtime/launch.h"
 
 namespace stitch {

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "stitch/kernels/loops_math.h"
+#include "stitch/loops/math.h"
 #include "stitch/runtime/launch.h"
 
 namespace stitch {

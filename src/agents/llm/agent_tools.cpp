@@ -1,0 +1,158 @@
+#include "agents/llm/agent_tools.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "llm/answers/quoted.h"
+#include "notes/search.h"
+
+namespace stitch::agents {
+
+namespace {
+
+constexpr const char* region_file = "region.cu";
+constexpr size_t most_files = 32;
+constexpr size_t most_file_bytes = 1 << 20;
+
+std::shared_ptr<const Json> schema(Json properties, std::vector<std::string> required) {
+  return std::make_shared<const Json>(Json{{"type", "object"},
+                                           {"properties", std::move(properties)},
+                                           {"required", std::move(required)},
+                                           {"additionalProperties", false}});
+}
+
+Json text_field(const char* about) { return {{"type", "string"}, {"description", about}}; }
+
+}  // namespace
+
+struct AgentTools::Row {
+  llm::ToolSpec spec;
+  Tool tool;
+};
+
+const std::vector<AgentTools::Row>& AgentTools::rows_of_tools() {
+  const Json none = Json::object();
+  static const std::vector<Row> rows = {
+      {{"list_files", "Lists the files.", schema(none, {})}, &AgentTools::list_files},
+      {{"read_file", "One file.", schema({{"path", text_field("a name from list_files")}}, {"path"})},
+       &AgentTools::read_file},
+      {{"write_file", "Creates or replaces a file. region.cu is what is checked and submitted.",
+        schema({{"path", text_field("a name without folders")}, {"text", text_field("the whole file")}},
+               {"path", "text"})},
+       &AgentTools::write_file},
+      {{"check",
+        "Builds the program with region.cu and verifies it: returns what failed, or that every gate passed.",
+        schema(none, {})},
+       &AgentTools::check},
+      {{"profile", "Profile of the program that was checked last.", schema(none, {})}, &AgentTools::profile},
+      {{"search_notes", "Searches notes on CUDA techniques.",
+        schema({{"query", text_field("a few words")}}, {"query"})},
+       &AgentTools::search_notes},
+      {{"submit", "Submits region.cu and ends the work.", schema(none, {})}, &AgentTools::submit},
+  };
+  return rows;
+}
+
+const std::vector<llm::ToolSpec>& AgentTools::specs() {
+  static const std::vector<llm::ToolSpec> all = [] {
+    std::vector<llm::ToolSpec> out;
+    for (const Row& row : rows_of_tools()) out.push_back(row.spec);
+    return out;
+  }();
+  return all;
+}
+
+AgentTools::AgentTools(const Situation& now, const Proposal& step, const plan::Plan& plan, RegionBrief brief,
+                       const LlmBrain& brain)
+    : now_(now), step_(step), plan_(plan), brief_(std::move(brief)), brain_(brain) {
+  files_["contract.md"] = brief_.values.at("contract") + "\n" + brief_.values.at("function_signature") + "\n";
+  files_["builtin.cu"] = brief_.values.at("builtin_source");
+}
+
+std::optional<std::string> AgentTools::written() const {
+  auto found = files_.find(region_file);
+  return found == files_.end() ? std::nullopt : std::optional(found->second);
+}
+
+Result<std::string> AgentTools::call(const llm::ToolCall& call) {
+  STITCH_TRY(Json arguments, llm::tool_arguments(call, specs()));
+  for (const Row& row : rows_of_tools())
+    if (row.spec.name == call.name) return (this->*row.tool)(arguments);
+  return work_error("llm_answer", "no such tool");
+}
+
+Result<std::string> AgentTools::list_files(const Json&) {
+  std::string out;
+  for (const auto& [path, text] : files_) out += format("{} ({} bytes)\n", path, text.size());
+  return out;
+}
+
+Result<std::string> AgentTools::read_file(const Json& arguments) {
+  const std::string path = arguments.at("path").get<std::string>();
+  auto found = files_.find(path);
+  if (found == files_.end())
+    return work_error("llm_answer", format("no such file: '{}'", shorten(printable(path), 60)));
+  return found->second;
+}
+
+Result<std::string> AgentTools::write_file(const Json& arguments) {
+  const std::string path = arguments.at("path").get<std::string>();
+  std::string text = arguments.at("text").get<std::string>();
+  if (path.empty() || path.size() > 100 || path.find_first_of("/\\") != std::string::npos || path == "..")
+    return work_error("llm_answer", "expected a file name without folders");
+  if (path == "contract.md" || path == "builtin.cu")
+    return work_error("llm_answer", format("{} is read-only", path));
+  if (text.size() > most_file_bytes || (files_.size() >= most_files && !files_.contains(path)))
+    return work_error("llm_answer", "too large, or too many files");
+  files_[path] = std::move(text);
+  return format("{} is written", path);
+}
+
+Result<std::string> AgentTools::check(const Json&) {
+  const std::optional<std::string> source = written();
+  if (!source) return work_error("llm_answer", "write region.cu first");
+  if (!now_.bench) return work_error("llm_answer", "checking is not available here: submit it");
+  STITCH_TRY(plan::Plan plan, code::with_source(now_.context, plan_, brief_.region,
+                                                source_from(brief_, *source, brain_.author)));
+  STITCH_TRY(Draft draft, draft_of(now_, step_, std::move(plan), brain_.author));
+  if (brain_.on_progress) brain_.on_progress(format("{} checks {}", brain_.author, brief_.region));
+  STITCH_TRY(verifier::Verdict verdict, now_.bench->try_out(draft));
+  last_ = std::move(verdict);
+  if (last_->passed()) {
+    std::string out = "Every gate passed.";
+    if (last_->timing)
+      out +=
+          format(" A call takes {}.", seconds_text(last_->timing->at("program").at("seconds").get<double>()));
+    if (now_.best) out += format(" The best program so far takes {}.", seconds_text(now_.best->seconds));
+    return out;
+  }
+  STITCH_TRY(Feedback feedback, now_.bench->explain(*last_));
+  return feedback_text(feedback);
+}
+
+Result<std::string> AgentTools::profile(const Json&) {
+  const verifier::GateReport* report = last_ ? last_->gate("profile") : nullptr;
+  if (!report || !report->evidence)
+    return work_error("llm_answer", "no profile yet: check a program that passes first");
+  return llm::quoted("profile", report->summary + "\n" + report->evidence->dump(1), "", 12000);
+}
+
+Result<std::string> AgentTools::search_notes(const Json& arguments) {
+  std::string out;
+  if (brain_.notes)
+    for (const notes::Hit& hit : notes::search(*brain_.notes, arguments.at("query").get<std::string>(), 3))
+      out += format("### {}\nWhen: {}\n{}\n", hit.note->title, hit.note->when, hit.note->body);
+  return out.empty() ? std::string("no note matches") : out;
+}
+
+Result<std::string> AgentTools::submit(const Json&) {
+  const std::optional<std::string> source = written();
+  if (!source) return work_error("llm_answer", "write region.cu first");
+  // What can't be the region's source is said now, while it can be mended.
+  STITCH_CHECK(
+      code::with_source(now_.context, plan_, brief_.region, source_from(brief_, *source, brain_.author)));
+  submitted_ = *source;
+  return std::string("submitted");
+}
+
+}  // namespace stitch::agents

@@ -1,0 +1,127 @@
+// The Planner that asks a language model for plans. The built-in Planner's steps come first, so that there is
+// a program to ship whatever the model says.
+#include <deque>
+#include <nlohmann/json.hpp>
+
+#include "agents/llm/llm_plan_answer.h"
+#include "agents/llm/llm_source.h"
+#include "agents/llm/region_brief.h"
+#include "base/text.h"
+#include "code/catalogue.h"
+#include "graph/text.h"
+#include "llm/answers/json_answer.h"
+#include "llm/answers/quoted.h"
+#include "plan/document/document.h"
+#include "plan/cost/estimate.h"
+
+namespace stitch::agents {
+
+namespace {
+
+constexpr int most_lists = 3;
+constexpr size_t most_graph_bytes = 60000, most_plan_bytes = 60000;
+
+std::string catalogue_text() {
+  std::string out;
+  for (const plan::Technique* each : code::catalogue().all())
+    if (!each->takes_source()) out += format("- {}: {}\n", each->name(), each->idea());
+  return out;
+}
+
+class LlmPlanner final : public Planner {
+ public:
+  LlmPlanner(LlmBrain brain, std::unique_ptr<Planner> builtin)
+      : brain_(std::move(brain)), builtin_(std::move(builtin)) {}
+
+  Result<std::optional<Proposal>> propose(const Situation& now) override {
+    if (!builtin_done_) {
+      STITCH_TRY(std::optional<Proposal> proposal, builtin_->propose(now));
+      if (proposal) return proposal;
+      builtin_done_ = true;
+    }
+    if (list_.empty() && lists_ == 0 && now.best) STITCH_CHECK(ask(now));
+    // On top of the best program: a step that was dropped takes those along that need it, and no others.
+    while (!list_.empty() && now.best) {
+      const Json next = std::move(list_.front());
+      list_.pop_front();
+      auto proposals = proposals_of(next, now.context, now.best->plan, code::catalogue());
+      if (proposals && !proposals->empty()) return std::optional(std::move(proposals->front()));
+    }
+    return std::optional<Proposal>();
+  }
+
+  Result<bool> replan(const Situation& now) override {
+    if (!builtin_done_ || !now.best || lists_ >= most_lists) return false;
+    STITCH_CHECK(ask(now));
+    return !list_.empty();
+  }
+
+  std::vector<plan::Step> remaining(const Situation& now) override {
+    std::vector<plan::Step> out = builtin_done_ ? std::vector<plan::Step>() : builtin_->remaining(now);
+    for (const Json& each : list_)
+      if (each.contains("steps")) {
+        const Json& step = each["steps"][0];
+        out.push_back({shorten(printable(step.at("title").get<std::string>()), 60),
+                       shorten(printable(step.at("why").get<std::string>()), 200),
+                       {},
+                       step.value("predicted_gain_seconds", 0.0)});
+      }
+    return out;
+  }
+
+ private:
+  Result<void> ask(const Situation& now) {
+    ++lists_;
+    list_.clear();
+    const plan::Plan& base = now.best->plan;
+    const Json schema = plan_answer_schema();
+    const verifier::GateReport* profile = now.best->verdict.gate("profile");
+    STITCH_TRY(
+        std::string prompt,
+        brain_.prompts(
+            "planner",
+            {{"graph", llm::quoted("the graph", print_graph(now.context.graph), "", most_graph_bytes)},
+             {"plan", llm::quoted("the plan of the best program so far",
+                                  plan::to_json(now.context, base).dump(1), "json", most_plan_bytes)},
+             {"timeline", profile && profile->evidence
+                              ? llm::quoted("its profile",
+                                            profile->summary + "\n" + profile->evidence->dump(1), "", 20000)
+                              : std::string("none\n")},
+             {"hardware", hardware_text(now.context.gpu)},
+             {"numerics", numerics_text(now.context.numerics)},
+             {"catalogue", catalogue_text()},
+             {"ledger", llm::quoted("what was tried", to_json(now.ledger).dump(1), "json", 20000)},
+             {"memory", "none\n"},
+             {"schema", schema.dump(1)},
+             // No clock: a conversation that is replayed asks the same.
+             {"budget", format("{} more plans may be asked for after this one", most_lists - lists_)}}));
+    if (brain_.on_progress) brain_.on_progress(brain_.author + " plans");
+    auto holds = [&](const Json& answer) -> Result<void> {
+      STITCH_CHECK(proposals_of(answer, now.context, base, code::catalogue()));
+      return {};
+    };
+    STITCH_TRY(llm::JsonAnswer answer,
+               llm::ask_json(*brain_.chat, {.messages = {llm::user_message(std::move(prompt))}}, schema,
+                             ask_options(now), holds));
+    if (answer.value->contains("plan")) {
+      list_.push_back(*answer.value);
+      return {};
+    }
+    for (const Json& step : answer.value->at("steps")) list_.push_back({{"steps", {step}}});
+    return {};
+  }
+
+  LlmBrain brain_;
+  std::unique_ptr<Planner> builtin_;
+  bool builtin_done_ = false;
+  int lists_ = 0;
+  std::deque<Json> list_;  // of answers with one step each, checked when they came
+};
+
+}  // namespace
+
+std::unique_ptr<Planner> llm_planner(LlmBrain brain, std::unique_ptr<Planner> builtin) {
+  return std::make_unique<LlmPlanner>(std::move(brain), std::move(builtin));
+}
+
+}  // namespace stitch::agents

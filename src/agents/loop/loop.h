@@ -1,0 +1,124 @@
+// One run of the loop, from the first proposal to the shipped program. The router chooses each action; this
+// executes it.
+#pragma once
+
+#include "agents/optimize.h"
+#include "agents/loop/tune.h"
+#include "base/machine/time_account.h"
+
+namespace stitch::agents {
+
+class Loop final : private Workbench {
+ public:
+  Loop(const Task& task, const plan::Context& context, Brains& brains, const OptimizeOptions& options,
+       fs::path scratch, Clock::time_point begin);
+  Result<Optimized> run();
+
+ private:
+  // The outcome of one try at a step.
+  struct Judged {
+    Outcome outcome = Outcome::better;
+    std::optional<verifier::Verdict> verdict;
+    std::optional<Error> no_verdict;
+    fs::path program;
+  };
+
+  // loop.cpp: steps until the router says ship
+  Result<void> take_steps();
+  Result<void> model_runs() const;
+  Result<std::optional<Proposal>> propose();
+  Outcome state_before(const std::optional<Proposal>& proposal) const;
+  bool replan();
+  void name_what_was_not_tried(const std::optional<Proposal>& proposal);
+  void not_tried(const std::vector<plan::Step>& steps, Outcome outcome);
+
+  // loop_step.cpp: the tries of one step
+  Action take(const Proposal& proposal);
+  Result<Draft> write(const Proposal& proposal);
+  Judged judge(const Draft& draft, const Proposal& proposal);
+  void record(Judged& judged, const Draft* draft, const Proposal& proposal, LedgerEntry& entry) const;
+  // Another draft for the step; nothing: the Coder has no other.
+  std::optional<Result<Draft>> revise(const Proposal& proposal);
+  void remember(const Judged& judged, const LedgerEntry& entry, std::shared_ptr<const Draft> draft);
+  int base_of_revision() const;
+  std::string rounding_note(const plan::Plan& plan) const;
+  // What a program takes beyond what it may, in words; empty: nothing, or it was not measured.
+  std::string memory_note(const verifier::Verdict& verdict) const;
+  // Never more memory for less time.
+  bool is_better(double seconds, bool fat) const;
+  double seconds_without_clock(const Draft& draft, const verifier::Verdict& verdict, double predicted) const;
+  bool renew();
+  void keep_costs(const std::string& step, const plan::Plan& plan,
+                  const verifier::Verdict& verdict);  // loop_costs.cpp
+
+  // Workbench
+  Result<verifier::Verdict> try_out(const Draft& draft) override;
+  Result<Feedback> explain(const verifier::Verdict& verdict) override;
+  void end(LedgerEntry entry, Action action, Clock::time_point begin);
+
+  // loop_tune.cpp: tunes the best program's settings on the GPU
+  void tune_settings();
+  void skip_tuning(std::string why);
+  Tuned search(const std::vector<Tunable>& tunables, LedgerEntry& entry);
+
+  // loop_ship.cpp
+  Result<void> ship(Optimized& out);
+  Result<PackageContents> contents_of(const Program& program) const;
+  bool is_judged_fully(Judging judging) const;
+  Result<void> publish(Optimized& out);
+
+  // Measures time spent waiting for builds, runs and the reference, which is not the loop's own.
+  template <class Work>
+  auto elsewhere(Work&& work) {
+    struct Stopwatch {
+      double& sum;
+      const Clock::time_point begin = Clock::now();
+      ~Stopwatch() { sum += seconds_since(begin); }
+    } const stopwatch{elsewhere_};
+    return work();
+  }
+
+  Situation situation();
+  const Program* best() const { return kept_.empty() ? nullptr : &kept_.back(); }
+  bool past_deadline() const;
+  bool stopped() const { return past_deadline() || (options_.should_stop && options_.should_stop()); }
+  Error none_passed() const;
+  // Of the budget: neither the model's import nor waiting for others is charged to it.
+  double seconds_left(double share = 1) const;
+  bool spent(double share = 1) const { return seconds_left(share) <= 0; }
+  // Once there is a program to ship, a step is abandoned when the budget ends.
+  bool cut_short(const Proposal& proposal) const { return !proposal.needed && best() && spent(); }
+  std::string budget_spent() const;
+  void say_ready(const verifier::Verdict& verdict);
+  void tell(const Event& event) const {
+    if (options_.events) options_.events->on(event);
+  }
+
+  const Task& task_;
+  const plan::Context& context_;
+  Brains& brains_;
+  const OptimizeOptions& options_;
+  const fs::path scratch_;
+  const Clock::time_point begin_;
+  const double opened_, waited_before_;  // seconds: the budget is charged from here
+  const double floor_;                   // seconds per call
+  Ledger ledger_;
+  std::vector<Program> kept_;       // each better than the one before it
+  std::optional<plan::Plan> plan_;  // proposed last
+  PackageContents shipped_;
+  std::shared_ptr<const Json> tuning_;
+  std::shared_ptr<Json> costs_;    // null: nothing was measured
+  std::optional<Proposal> held_;   // proposed, not yet tried
+  std::vector<Sibling> siblings_;  // tries of the current step
+  int base_ = -1;                  // of the current try
+  int without_gain_ = 0;           // consecutive steps without a gain, since the last replanning
+  int programs_ = 0;               // written so far
+  double elsewhere_ = 0;           // seconds
+  double first_seconds_ = 0;       // from the beginning to the first program that passed
+  bool extended_ = false;          // the budget was spent before that
+};
+
+// Measured if available, else predicted.
+double seconds_of(const verifier::Verdict& verdict, double predicted);
+
+}  // namespace stitch::agents

@@ -1,0 +1,113 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "agents/loop/loop.h"
+#include "agents/package_task.h"
+#include "agents/record/shipped_before.h"
+#include "agents/record/shipped_record.h"
+#include "base/contained.h"
+#include "plan/document/document.h"
+
+namespace stitch::agents {
+
+namespace {
+
+// The plan's regions, each with the lines of the model that it computes.
+Json regions_with_lines(const plan::Context& context, const plan::Plan& plan) {
+  Json out = plan::to_json(context, plan).value("regions", Json::array());
+  for (size_t i = 0; i < plan.regions.size() && i < out.size(); ++i) {
+    Json& lines = out[i]["lines"] = Json::array();
+    for (int32_t node : plan.regions[i].nodes) {
+      const std::string& where = context.graph.nodes[static_cast<size_t>(node)].where;
+      if (!where.empty() && std::ranges::find(lines, Json(where)) == lines.end()) lines.push_back(where);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+// The best program that passes every gate, beside the baselines: should the best one fail one that the steps
+// don't have, the one before it has its turn.
+Result<void> Loop::ship(Optimized& out) {
+  const fs::path to_ship = scratch_ / "shipped";
+  for (; !kept_.empty(); kept_.pop_back()) {
+    const auto begin = Clock::now();
+    const Program& best = kept_.back();
+    STITCH_TRY(shipped_, contents_of(best));
+    STITCH_CHECK(write_package(to_ship, shipped_));
+    out.judged_fully = is_judged_fully(best.judging);
+    out.seconds_a_call = best.seconds;
+    out.verdict = best.verdict;
+    out.predicted_seconds = best.predicted_seconds;
+    out.regions = std::make_shared<const Json>(regions_with_lines(context_, best.plan));
+    if (best.judging == Judging::as_shipped) break;
+    auto verdict = contained([&] {
+      return elsewhere(
+          [&] { return brains_.verifier->judge(to_ship, Judging::as_shipped, options_.should_stop); });
+    });
+    // The steps' verdict stands where there is no time for another, or something of ours broke.
+    if (!verdict) {
+      out.stopped = outcome_of(verdict.error()) == Outcome::interrupted;
+      if (!out.stopped) out.verdict.notes.push_back("quick checks only: " + verdict.error().message);
+      break;
+    }
+    out.verdict = *std::move(verdict);
+    keep_costs("ship", best.plan, out.verdict);
+    if (out.verdict.passed()) {
+      out.judged_fully = is_judged_fully(Judging::as_shipped);
+      out.seconds_a_call = seconds_of(out.verdict, best.predicted_seconds);
+      break;
+    }
+    const verifier::GateReport& failure = *out.verdict.failure();
+    end({.step = "ship",
+         .why = "every gate",
+         .before = best.seconds,
+         .outcome = outcome_of(failure),
+         .report = failure,
+         .tries = 1},
+        Action::drop, begin);
+  }
+  if (best())
+    if (std::string note = rounding_note(best()->plan); !note.empty())
+      out.verdict.notes.push_back(std::move(note));
+  return {};
+}
+
+// Only now: an earlier interruption leaves the user's folder unchanged.
+Result<void> Loop::publish(Optimized& out) {
+  if (options_.device == runner::Device::cuda && out.verdict.passed()) shipped_.library = out.verdict.library;
+  shipped_.record = facts_of(options_, out.judged_fully);
+  if (out.verdict.passed())
+    shipped_.record["seconds"] = format("{}", out.seconds_a_call);
+  else
+    shipped_.record["judged"] = "failed";
+  std::string beside;
+  const auto there = read_record(options_.out);
+  if (there && options_.overwrite == Overwrite::refuse)
+    beside = out.verdict.passed() ? why_better(there->facts, shipped_.record) : "this one failed a gate";
+  STITCH_CHECK(add_weights(shipped_, task_.weights, options_.weights));
+  shipped_.results = results_of(out, ledger_, options_);
+  STITCH_TRY(out.published, write_package(options_.out, shipped_, options_.overwrite,
+                                          beside.empty() ? "" : "the program there is kept: " + beside));
+  if (out.published.beside.empty()) out.published.folder = options_.out;
+  STITCH_CHECK(write_records(out, ledger_, task_, options_, {scratch_}));
+  if (!out.verdict.header) return {};
+  Json header = *out.verdict.header;
+  header["program"] = out.published.folder.string();
+  out.verdict.header = std::make_shared<const Json>(std::move(header));
+  return {};
+}
+
+bool Loop::is_judged_fully(Judging judging) const {
+  return judging == Judging::wholly || (judging == Judging::as_shipped && !options_.quick);
+}
+
+// With its task and constants.
+Result<PackageContents> Loop::contents_of(const Program& program) const {
+  PackageContents contents = program.contents;
+  STITCH_CHECK(add_task(contents, task_));
+  return contents;
+}
+
+}  // namespace stitch::agents

@@ -1,0 +1,109 @@
+#include "agents/loop/measured_gain.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "gpu/measured_calibration.h"
+#include "plan/cost/cost_fit.h"
+#include "plan/cost/estimate.h"
+#include "plan/steps.h"
+
+namespace stitch::agents {
+
+namespace {
+
+// The cost model beside what the profile gate measured of one program.
+class Measured {
+ public:
+  Measured(const plan::Context& context, const Program& program)
+      : context_(context), program_(program), seconds_(region_seconds(program.verdict)) {
+    for (const plan::Region& region : program.plan.regions)
+      if (auto found = seconds_.find(region.name); found != seconds_.end()) {
+        Sums& way = seen_[plan::way_of(region)];
+        way.measured += found->second;
+        way.predicted += model(program.plan, region).seconds();
+      }
+  }
+
+  bool empty() const { return seconds_.empty(); }
+
+  // Of the program itself.
+  plan::RegionEstimate of(const plan::Region& region) const {
+    auto found = seconds_.find(region.name);
+    if (found == seconds_.end()) return model(program_.plan, region);
+    plan::RegionEstimate out;
+    // What a kernel takes to start may overlap with a neighbour's work; the rest of it is work.
+    out.launch = std::min(model(program_.plan, region).launch, found->second);
+    out.memory = found->second - out.launch;
+    return out;
+  }
+
+  // Of a region of another plan for the same graph.
+  plan::RegionEstimate of(const plan::Plan& plan, const plan::Region& region) const {
+    for (const plan::Region& known : program_.plan.regions)
+      if (plan::is_same_work(program_.plan, known, plan, region)) return of(known);
+    plan::RegionEstimate out = model(plan, region);
+    const double factor = correction(region);
+    for (double* part : {&out.memory, &out.compute, &out.rearranging, &out.launch}) *part *= factor;
+    return out;
+  }
+
+ private:
+  struct Sums {
+    double measured = 0, predicted = 0;
+  };
+
+  plan::RegionEstimate model(const plan::Plan& plan, const plan::Region& region) const {
+    const Calibration* calibration = context_.gpu.calibration.get();
+    if (!calibration) calibration = measured_calibration(context_.gpu.name);
+    return plan::calibrated(plan::estimate_without_calibration(context_, plan, region),
+                            calibration ? calibration->find(plan::way_of(region)) : nullptr);
+  }
+
+  double correction(const plan::Region& region) const {
+    constexpr double most = 4;  // more is another regime, and says little of other sizes
+    auto found = seen_.find(plan::way_of(region));
+    if (found == seen_.end() || found->second.predicted <= 0) return 1;
+    return std::clamp(found->second.measured / found->second.predicted, 1 / most, most);
+  }
+
+  const plan::Context& context_;
+  const Program& program_;
+  const std::map<std::string, double> seconds_;  // by region
+  std::map<std::string, Sums> seen_;             // by way
+};
+
+}  // namespace
+
+std::map<std::string, double> region_seconds(const verifier::Verdict& verdict) {
+  std::map<std::string, double> out;
+  const verifier::GateReport* profile = verdict.gate("profile");
+  if (!profile || !profile->evidence || !profile->evidence->contains("region_times")) return out;
+  for (const Json& each : profile->evidence->at("region_times"))
+    if (const double nanoseconds = each.value("nanoseconds", 0.0); nanoseconds > 0)
+      out[each.value("name", std::string())] = nanoseconds * 1e-9;
+  return out;
+}
+
+RegionPredictor region_predictor(const plan::Context& context, const Program& best) {
+  auto measured = std::make_shared<const Measured>(context, best);
+  if (measured->empty()) return {};
+  return [measured](const plan::Plan& plan, const plan::Region& region) {
+    return measured->of(plan, region).seconds();
+  };
+}
+
+std::optional<double> predicted_gain(const plan::Context& context, const Program& best,
+                                     const plan::Plan& next) {
+  const Measured measured(context, best);
+  if (measured.empty() || best.seconds <= 0) return std::nullopt;
+  const double before = plan::estimate(context, best.plan,
+                                       [&](const plan::Region&region) { return measured.of(region); }),
+               after = plan::estimate(context, next,
+                                      [&](const plan::Region&region) { return measured.of(next, region); });
+  // The clock sees more than kernels: gaps between them, and less where branches overlap.
+  return (before - after) * best.seconds / before;
+}
+
+}  // namespace stitch::agents

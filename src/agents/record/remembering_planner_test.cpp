@@ -1,0 +1,186 @@
+// What a run leaves, and what the next one makes of it: the built-in Planner and Coder, verdicts by a script.
+#include "agents/record/remembering_planner.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "agents/record/recorded_run.h"
+#include "agents/llm/scripted.h"
+#include "base/text.h"
+#include "plan/document/document_names.h"
+#include "store/database.h"
+#include "store/memory.h"
+
+namespace stitch::agents {
+namespace {
+
+using namespace scripted;
+
+std::string model_of(int columns, const char* last = "softmax(%second) dim=1") {
+  return format(R"(graph "remembered"
+parameter %w : f32[1024,1024]
+parameter %v : f32[{0},1024]
+input %x : f32[512,1024]
+%first = linear(%x, %w) : f32[512,1024]
+%active = relu(%first) : f32[512,1024]
+%second = linear(%active, %v) : f32[512,{0}]
+%rows = {1} : f32[512,{0}]
+%scaled = tanh(%rows) : f32[512,{0}]
+output %scaled
+end
+)",
+                columns, last);
+}
+
+struct Heard final : EventSink {
+  void on(const Event& event) override {
+    if (auto* started = std::get_if<StepStarted>(&event)) steps.emplace_back(started->step);
+    if (auto* refused = std::get_if<RefusedBefore>(&event)) not_again.emplace_back(refused->step);
+  }
+  std::vector<std::string> steps, not_again;
+};
+
+// By the step that is at hand.
+class ByStep final : public Verifier {
+ public:
+  ByStep(std::map<std::string, Answer> answers, const Heard& heard)
+      : answers_(std::move(answers)), heard_(heard) {}
+  Result<verifier::Verdict> judge(const fs::path&, Judging, const std::function<bool()>&) override {
+    auto found = answers_.find(heard_.steps.back());
+    return found == answers_.end() ? passes(100)() : found->second();
+  }
+  Result<Feedback> explain(Outcome outcome, const verifier::Verdict&) override {
+    return Feedback{.outcome = outcome, .report = {}, .suggestion = {}};
+  }
+  Result<void> renew() override { return {}; }
+  Result<std::unique_ptr<verifier::SettingsClock>> settings_clock(const fs::path&) override {
+    return work_error("clock", "the script has no clock");
+  }
+
+ private:
+  std::map<std::string, Answer> answers_;
+  const Heard& heard_;
+};
+
+class Remembering : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!store::Database::is_built_in()) GTEST_SKIP() << "built without SQLite";
+    auto made = ScratchFolder::create("stitch-remembering");
+    ASSERT_TRUE(made);
+    scratch.emplace(*std::move(made));
+    open(model_of(1024));
+  }
+  void open(const std::string& model) {
+    auto graph = parse_graph(model);
+    ASSERT_TRUE(graph) << graph.error().text();
+    task.graph = *std::move(graph);
+    context.emplace(task.graph, gpu, Numerics::standard);
+  }
+
+  struct Ran {
+    std::string steps, not_again, program;
+    int attempts = 0;
+    Ledger ledger;
+  };
+  // Measured unless it is emulated, where estimates decide.
+  Ran run(std::map<std::string, Answer> answers, bool memory = true) {
+    Heard heard;
+    OptimizeOptions options;
+    options.out = scratch->path() / format("out{}", runs++);
+    options.device = device;
+    options.tune = false;
+    Brains brains;
+    brains.planner = *make_planner({}, false, nullptr);
+    brains.coder = builtin_coder();
+    brains.verifier = std::make_unique<ByStep>(std::move(answers), heard);
+    auto record = RecordedRun::open({.store = scratch->path() / "runs.db",
+                                     .resume = {},
+                                     .options = "{}",
+                                     .version = version,
+                                     .memory = memory},
+                                    {.task = "remembered", .graph = plan::graph_hash(task.graph)}, &heard);
+    EXPECT_TRUE(record) << record.error().text();
+    (*record)->attach(*context, brains, options, Clock::now());
+    auto optimized = optimize(task, *context, brains, options);
+    EXPECT_TRUE(optimized) << optimized.error().text();
+    (*record)->finish(optimized);
+    Ran out{.steps = join(heard.steps, ", "),
+            .not_again = join(heard.not_again, ", "),
+            .program = *read_file(options.out / "program.cu"),
+            .ledger = optimized ? optimized->ledger : Ledger{}};
+    for (const LedgerEntry& entry : out.ledger.entries) out.attempts += entry.tries;
+    return out;
+  }
+
+  Task task{.source = "remembered.py"};
+  const GpuSpec gpu = *find_gpu("H200");
+  std::optional<plan::Context> context;
+  std::optional<ScratchFolder> scratch;
+  runner::Device device = runner::Device::cuda;
+  std::string version = "1";
+  int runs = 0;
+};
+
+TEST_F(Remembering, TheBestProgramOfTheGraphIsTriedFirst) {
+  const std::map<std::string, Answer> answers = {
+      {"whole plan", is_wrong()}, {"without tensor cores", passes(4)}, {"remembered", passes(4)}};
+  const Ran first = run(answers);
+  EXPECT_TRUE(first.steps.starts_with("whole plan, the first ")) << first.steps;
+  EXPECT_NE(first.steps.find("without tensor cores"), std::string::npos) << first.steps;
+  const Ran second = run(answers);
+  EXPECT_EQ(second.steps, "remembered");
+  EXPECT_EQ(second.program, first.program);
+  EXPECT_LE(2 * second.attempts, first.attempts);
+  EXPECT_EQ(run(answers, false).steps, first.steps);  // without memory
+}
+
+TEST_F(Remembering, ARealGpuHasItsOwnExperience) {
+  device = runner::Device::emulated;
+  // No times: estimates decide.
+  auto right = [] { return verdict({.gate = "correctness", .outcome = verifier::Outcome::passed}); };
+  const Ran first = run({{"whole plan", right}, {"remembered", right}});
+  const Ran second = run({{"whole plan", right}, {"remembered", right}});
+  EXPECT_EQ(second.steps, "remembered");
+  EXPECT_EQ(second.program, first.program);
+  device = runner::Device::cuda;
+  EXPECT_EQ(run({{"whole plan", passes(9)}}).steps, "whole plan");
+}
+
+TEST_F(Remembering, AProgramThatFailsNowIsNotTriedAThirdTime) {
+  std::map<std::string, Answer> answers = {{"whole plan", passes(5)}};
+  run(answers);
+  answers["remembered"] = is_wrong();
+  EXPECT_EQ(run(answers).steps, "remembered, whole plan");
+  // What the second one shipped is the same plan.
+  EXPECT_EQ(run(answers).steps, "whole plan");
+}
+
+TEST_F(Remembering, WhatARegionOfTheKindRefusedIsLeftOutOfAnotherGraph) {
+  auto whole =
+      plan::best_plan_of_steps(*context, code::catalogue(), [](const plan::StepRule&) { return true; });
+  ASSERT_TRUE(whole);
+  const std::string last = whole->plan.regions.back().name;  // softmax and what follows it, in one kernel
+  auto wrong_there = [last] {
+    verifier::Verdict out = *is_wrong()();
+    out.gates[0].evidence = std::make_shared<const Json>(Json{{"wrong_region", last}});
+    return out;
+  };
+  const Ran first = run({{"whole plan", wrong_there}});
+  EXPECT_TRUE(first.steps.starts_with(format("whole plan, without {} in the plan", last))) << first.steps;
+  auto store = store::RunStore::open(scratch->path() / "runs.db");
+  auto observations = store::Memory(*store).all();
+  ASSERT_TRUE(observations) << observations.error().text();
+  int regions = 0;
+  for (const store::Observation& one : *observations)
+    regions += one.scope == store::Scope::region && one.outcome == "wrong" && one.among == 1;
+  EXPECT_EQ(regions, 1);
+  open(model_of(1040));  // of another size, within the power of two
+  const Ran other = run({{"whole plan", passes(9)}});
+  EXPECT_NE(other.ledger.entries[0].why.find("not where it was refused before"), std::string::npos)
+      << other.ledger.entries[0].why;
+}
+
+}  // namespace
+}  // namespace stitch::agents

@@ -1,0 +1,77 @@
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
+#include "base/terminal/progress.h"
+#include "cli/choose_device.h"
+#include "cli/flags/model_options.h"
+#include "cli/commands/judge/verify.h"
+#include "verify/receipt.h"
+#include "verify/signing_key.h"
+
+namespace stitch {
+
+namespace {
+
+Result<int> print_key(Console& console) {
+  STITCH_TRY(KeyBytes seed, verifier::signing_key());
+  const std::string key = hex_of(public_key_of(seed));
+  if (console.json)
+    console.out << document_text(
+        {{"key", key}, {"file", (verifier::signing_key_folder() / "receipt.pub").string()}});
+  else
+    console.out << key << '\n';
+  return 0;
+}
+
+std::string conclusion(const verifier::ReceiptCheck& check, const Terminal& terminal) {
+  if (!check.passed) return styled("the receipt does not hold", Style::bad, terminal);
+  return styled("the receipt holds", Style::good, terminal) +
+         (check.claims_speed ? "" : " for the results; it claims no speed");
+}
+
+}  // namespace
+
+Result<int> run_receipt(const ReceiptCommand& command, Console& console) {
+  if (command.action == "key") return print_key(console);
+  if (command.action != "check")
+    return user_error("receipt", format("unknown action '{}'", command.action),
+                      "stitchcuda receipt check FILE");
+  if (command.receipt.empty())
+    return user_error("receipt", "RECEIPT is required", "stitchcuda receipt check FILE");
+  verifier::ReceiptOptions options{.receipt = command.receipt,
+                                   .program = command.program,
+                                   .task = command.task,
+                                   .mode = command.mode,
+                                   .python = command.python};
+  STITCH_TRY(options.numerics, parse_numerics(command.numerics));
+  STITCH_TRY(options.device, choose_device(command.device));
+  if (!command.key.empty()) {
+    STITCH_TRY(options.key, verifier::read_public_key(command.key));
+  }
+  Warnings warnings(console);
+  Result<verifier::ReceiptCheck> check = work_error("", "");
+  {
+    Progress progress(console.err, console.err_terminal, console.json, "checking");
+    options.on_progress = [&](std::string_view text) { progress.detail(text); };
+    options.on_warning = warnings.above(progress);
+    check = verifier::check_receipt(options);
+  }
+  if (!check) return std::move(check).error();
+  if (console.json) {
+    Json json = {{"passed", check->passed},
+                 {"claims_speed", check->claims_speed},
+                 {"key", check->signed_by},
+                 {"differences", check->differences}};
+    if (check->verdict) json["verdict"] = to_json(*check->verdict);
+    warnings.add_to(json);
+    console.out << document_text(json);
+  } else {
+    if (check->verdict) console.out << table(*check->verdict, console.out_terminal) << '\n';
+    for (const std::string& difference : check->differences)
+      console.out << "differs: " << printable(difference) << '\n';
+    console.out << conclusion(*check, console.out_terminal) << '\n';
+  }
+  return check->passed ? 0 : 1;
+}
+
+}  // namespace stitch

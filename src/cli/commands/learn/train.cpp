@@ -1,0 +1,212 @@
+#include "cli/commands/learn/train.h"
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/machine/interrupt.h"
+#include "base/json.h"
+#include "base/terminal/progress.h"
+#include "base/terminal/table.h"
+#include "base/text.h"
+#include "cli/choose_device.h"
+#include "cli/choose_gpu.h"
+#include "cli/pages/train_page.h"
+#include "cli/commands/learn/train_problems.h"
+#include "learn/coder/collect.h"
+#include "learn/coder/table.h"
+
+namespace stitch {
+
+namespace {
+
+std::string standings_text(const std::string& set, const Json& compared, const Terminal& terminal) {
+  if (compared.value("problems", 0) == 0)
+    return format("No {} region has a choice with a known time.\n", set);
+  Table table({{.header = "who chooses"},
+               {.header = "time over built-in", .align = Column::Align::right},
+               {.header = "95 %", .align = Column::Align::right}});
+  for (const Json& each : compared["time_over_built_in"])
+    table.add_row({word(each, "who"), format("{:.3f}", each.value("geomean", 1.0)),
+                   format("{:.3f} to {:.3f}", each.value("low", 1.0), each.value("high", 1.0))});
+  std::string out = format("{} {} regions, geometric means:\n", compared.value("problems", 0), set) +
+                    table.render(terminal);
+  for (const Json& each : compared["search"])
+    out += format("within 5 % of the best: {} needs {} trials (median), {:.0f} % of all choices\n",
+                  word(each, "who"), each.value("median_trials", 0), 100 * each.value("mean_share", 0.0));
+  return out;
+}
+
+Result<Json> measure_all(const TrainCommand& command, const TrainProblems& problems, learn::Timings& timings,
+                         const fs::path& file, Console& console) {
+  STITCH_TRY(const runner::Device device, choose_device("auto"));
+  if (device != runner::Device::cuda)
+    return user_error("device", "--reward run needs a GPU, and this machine has none",
+                      "use --reward model, or --reward measured with --timings from a machine with a GPU");
+  std::vector<learn::RegionProblem> all = problems.all();
+  if (command.disputed)
+    all = learn::disputed(std::move(all), static_cast<size_t>(command.choices), command.train.seed);
+  all = learn::in_fair_order(std::move(all));
+  Progress progress(console.err, console.err_terminal, console.json, "measuring", std::ssize(all));
+  STITCH_TRY(const learn::Collected collected,
+             learn::collect(all, timings,
+                            {.file = file,
+                             .choices = static_cast<size_t>(command.choices),
+                             .jobs = command.jobs,
+                             .seconds = command.measure_seconds,
+                             .seed = command.train.seed,
+                             .should_stop = stop_requested,
+                             .on_progress = [&](const std::string& problem, int, int) {
+                               progress.detail(problem);
+                               progress.advance();
+                             }}));
+  constexpr size_t most_notes = 10;  // all are in the document
+  for (size_t i = 0; i < std::min(most_notes, collected.troubles.size()); ++i)
+    progress.say("note: " + printable(collected.troubles[i]));
+  if (collected.by_events > 0)
+    progress.say(
+        format("note: {} times were taken with CUDA events, without a profiler", collected.by_events));
+  return Json{{"regions", collected.problems},    {"known_before", collected.known},
+              {"not_begun", collected.not_begun}, {"timed", collected.timed},
+              {"failed", collected.failed},       {"by_events", collected.by_events},
+              {"troubles", collected.troubles}};
+}
+
+int say_measured(const Json& document, const fs::path& file, Console& console) {
+  if (console.json) {
+    console.out << document_text(document);
+  } else {
+    const Json& measured = document["measured"];
+    console.out << format("{} choices of {} regions timed, {} failed: {}\n", measured["timed"].get<int>(),
+                          measured["regions"].get<int>(), measured["failed"].get<int>(),
+                          printable(file.string()));
+  }
+  return document["measured"]["timed"].get<int>() > 0 ? 0 : 1;
+}
+
+Result<std::optional<Calibration>> calibration_in(const std::string& file) {
+  if (file.empty()) return std::optional<Calibration>();
+  STITCH_TRY(const std::string text, read_file(file));
+  auto document = parse_json(text);
+  if (!document) return within(file, std::move(document).error());
+  auto calibration = read_calibration(*document);
+  if (!calibration) return within(file, std::move(calibration).error());
+  return std::optional(*std::move(calibration));
+}
+
+// Writes the table, trains on it, and keeps the curve. Nothing: it was stopped.
+Result<std::optional<Json>> train(const TrainCommand& command, const TrainProblems& problems,
+                                  learn::Times& times, std::vector<Json>& curve, Console& console) {
+  const fs::path out = command.out;
+  std::vector<learn::NamedCalibration> calibrations;
+  if (command.reward != "model") {
+    // The cost model, too, may learn from the training regions.
+    calibrations.emplace_back("estimate fitted to the training regions",
+                              learn::fit_calibration(problems.train, times));
+    STITCH_TRY(const std::optional<Calibration> given, calibration_in(command.calibration));
+    if (given) calibrations.emplace_back("estimate by " + command.calibration, *given);
+  }
+  std::vector<learn::NamedProblems> sets = {
+      {"train", problems.train}, {"validation", problems.validation}, {"held-out", problems.test}};
+  sets.insert(sets.end(), problems.evaluation.begin(), problems.evaluation.end());
+  STITCH_TRY(const size_t questions,
+             learn::write_table(out / "table.safetensors", sets, times, calibrations));
+  if (questions == 0)
+    return user_error("empty", "nothing to train on: no region of these tasks has a choice with a known time",
+                      "give more tasks, or timings for these");
+  Progress progress(console.err, console.err_terminal, console.json, "training", command.train.epochs);
+  std::ofstream lines(out / "curve.jsonl");
+  auto on_epoch = [&](const Json& point) {
+    curve.push_back(point);
+    lines << line_text(point) << std::endl;
+    progress.detail(format("loss {:.3f}", point.value("loss", 0.0)));
+    progress.advance();
+  };
+  return learn::train_coder(out, command.train, {.on_epoch = on_epoch, .should_stop = stop_requested});
+}
+
+}  // namespace
+
+Result<int> run_train(const TrainCommand& command, Console& console) {
+  STITCH_TRY(const GpuSpec gpu, choose_gpu(command.gpu));
+  STITCH_TRY(const Numerics numerics, parse_numerics(command.numerics));
+  if (command.reward != "model" && command.reward != "measured" && command.reward != "run")
+    return user_error("reward", format("unknown reward '{}'", printable(command.reward)),
+                      "model (the cost model), measured (--timings alone) or run (on this machine's GPU)");
+  STITCH_CHECK(calibration_in(command.calibration));  // before anything takes time
+  if (command.measure_only && command.reward != "run")
+    return user_error("reward", "--measure-only needs --reward run");
+  StopPolitely polite;
+  const fs::path out = command.out;
+  const fs::path timings_file = command.timings.empty() ? out / "timings.jsonl" : fs::path(command.timings);
+  STITCH_TRY(learn::Timings timings, learn::Timings::read(timings_file));
+  Result<TrainProblems> read = work_error("", "");
+  {
+    Progress progress(console.err, console.err_terminal, console.json, "planning tasks");
+    read = read_train_problems(command, gpu, numerics, command.reward == "measured" ? &timings : nullptr,
+                               [&](const std::string& task) { progress.detail(task); });
+  }
+  STITCH_TRY(const TrainProblems problems, std::move(read));
+  std::error_code failed;
+  fs::create_directories(out, failed);  // only now: what was asked for can be done
+  if (!fs::is_directory(out))
+    return user_error("output", format("{} is not a folder, and can't be created", printable(command.out)));
+  Json document = {{"gpu", gpu.name},
+                   {"tasks", problems.tasks},
+                   {"regions",
+                    {{"train", problems.train.size()},
+                     {"validation", problems.validation.size()},
+                     {"test", problems.test.size()}}},
+                   {"fold", command.fold},
+                   {"left_out", problems.left_out},
+                   {"reward", command.reward},
+                   {"options", to_json(command.train)}};
+  for (const auto& [set, own] : problems.evaluation) document["regions"][set] = own.size();
+  if (command.reward == "run") {
+    STITCH_TRY(document["measured"], measure_all(command, problems, timings, timings_file, console));
+    if (command.measure_only) return say_measured(document, timings_file, console);
+  }
+  learn::EstimatedTimes estimated;
+  learn::MeasuredTimes measured(timings);
+  learn::Times& times = command.reward == "model" ? static_cast<learn::Times&>(estimated) : measured;
+  std::vector<Json> curve;
+  STITCH_TRY(std::optional<Json> result, train(command, problems, times, curve, console));
+  if (!result) {
+    document["stopped"] = true;
+    if (console.json)
+      console.out << document_text(document);
+    else
+      console.out << format("Stopped after epoch {} of {}; the same command continues.\n", curve.size(),
+                            command.train.epochs);
+    return 1;
+  }
+  const std::string weights = (out / "coder.safetensors").string(), page = (out / "index.html").string();
+  const Json &trained = (*result)["trained"], &compared = (*result)["compared"];
+  document["trained"] = trained;
+  document["held_out"] = compared["held-out"];
+  for (const auto& [set, own] : problems.evaluation)
+    if (compared.contains(set)) document["evaluated"][set] = compared[set];
+  document["weights"] = weights;
+  STITCH_CHECK(write_file(out / "training.json", document_text(document)));
+  STITCH_CHECK(write_file(page, train_page(document, curve)));
+  if (console.json) {
+    console.out << document_text(document);
+    return 0;
+  }
+  if (command.reward == "model") console.out << "Times are the cost model's estimates: nothing was run.\n";
+  console.out << standings_text("held-out", compared["held-out"], console.out_terminal);
+  for (const auto& [set, own] : problems.evaluation)
+    if (compared.contains(set)) console.out << standings_text(set, compared[set], console.out_terminal);
+  const double gain = trained.value("out_of_sample", 1.0);
+  if (const int regions = trained.value("out_of_sample_regions", 0); regions > 0)
+    console.out << format(
+        "On {} training regions, decided by networks that were not trained on them: {:.3f} of the built-in "
+        "time{}.\n",
+        regions, gain, gain < 1 ? "" : "; no gain, so the built-in choices are kept");
+  console.out << format("{} epochs of {} networks. Weights: {}\nCurve: {}\n", command.train.epochs,
+                        command.train.members, printable(weights), printable(page));
+  return 0;
+}
+
+}  // namespace stitch

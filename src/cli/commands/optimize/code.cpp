@@ -1,0 +1,79 @@
+#include "cli/commands/optimize/code.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "agents/package_task.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "base/terminal/wording.h"
+#include "cli/choose_gpu.h"
+#include "cli/load_model.h"
+#include "cli/flags/model_options.h"
+#include "cli/output_place.h"
+#include "cli/commands/optimize/plan_file.h"
+#include "code/catalogue.h"
+#include "code/write_program.h"
+#include "plan/steps.h"
+
+namespace stitch {
+
+namespace {
+
+// In the order of the plan, a step's name once.
+Result<void> check_steps(const std::vector<std::string>& names) {
+  std::vector<std::string> known;
+  for (const plan::StepRule& rule : plan::all_steps()) known.emplace_back(rule.name);
+  for (const std::string& name : names)
+    if (std::ranges::find(known, name) == known.end())
+      return user_error("step", format("unknown step '{}'", name), "one of: " + join(known, ", "));
+  return {};
+}
+
+}  // namespace
+
+Result<int> run_code(const CodeCommand& command, Console& console) {
+  STITCH_TRY(const Numerics numerics, parse_numerics(command.numerics));
+  STITCH_TRY(const ShipWeights weights, parse_ship_weights(command.weights));
+  STITCH_CHECK(check_steps(command.without));
+  STITCH_TRY(const plan::ReferenceFacts facts, facts_for(command.compatible, numerics));
+  STITCH_CHECK(OutputFolder::check(command.out, overwrite_if(command.force)));
+  const TaskOptions options{.model_class = command.model_class,
+                            .mode = command.mode,
+                            .python = command.python,
+                            .algebra = !facts.as_pytorch};
+  STITCH_TRY(std::shared_ptr<const Task> task, load_model(command.model, options, console));
+  Warnings warnings(console);
+  warnings.say_mode(task->facts);
+  STITCH_TRY(GpuSpec gpu, choose_gpu(command.gpu));
+  auto wanted = [&](const plan::StepRule& rule) {
+    bool may_round = numerics == Numerics::half || command.rounding;
+    return !command.plain && (may_round || !rule.rounds) &&
+           std::ranges::find(command.without, rule.name) == command.without.end();
+  };
+  auto planned = [&]() -> Result<plan::GivenPlan> {
+    if (!command.plan.empty()) return read_plan_file(command.plan, task->graph, gpu, numerics);
+    plan::Context context(task->graph, gpu, numerics, facts);
+    STITCH_TRY(plan::Plan plan, plan::plan_of_steps(context, code::catalogue(), wanted));
+    return plan::GivenPlan{std::move(context), std::move(plan)};
+  };
+  STITCH_TRY(const plan::GivenPlan made, planned());
+  const auto& [context, plan] = made;
+  STITCH_TRY(PackageContents contents, code::write_program(context, plan));
+  STITCH_CHECK(agents::add_task(contents, *task));
+  STITCH_CHECK(add_weights(contents, task->weights, weights));
+  STITCH_TRY(Published published, write_package(command.out, contents, overwrite_if(command.force)));
+  if (console.json) {
+    Json document = {{"program", command.out}, {"regions", plan.regions.size()}};
+    add_place(document, "program", published, command.out);
+    warnings.add_to(document);
+    console.out << document.dump(2) << '\n';
+  } else {
+    console.out << said_of(published, command.out)
+                << format("{}: {}\n", place_of(published, command.out),
+                          counted(std::ssize(plan.regions), "region"));
+  }
+  return 0;
+}
+
+}  // namespace stitch

@@ -1,0 +1,235 @@
+#include "cli/commands/optimize/optimize.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "agents/optimize.h"
+#include "agents/loop/time_spent.h"
+#include "base/machine/interrupt.h"
+#include "base/json.h"
+#include "base/terminal/progress.h"
+#include "base/text.h"
+#include "cli/commands/judge/baselines.h"
+#include "cli/choose_device.h"
+#include "cli/choose_gpu.h"
+#include "cli/commands/judge/honesty.h"
+#include "cli/flags/model_options.h"
+#include "cli/pages/optimize_page.h"
+#include "cli/commands/optimize/optimize_record.h"
+#include "cli/commands/optimize/optimize_summary.h"
+#include "cli/commands/optimize/optimize_view.h"
+#include "cli/output_place.h"
+#include "cli/commands/optimize/plan_file.h"
+#include "cli/commands/runs.h"
+#include "learn/coder/propose.h"
+#include "program/package.h"
+
+namespace stitch {
+
+namespace {
+
+// What the budget cut off, and how to get it: a budget for all of it, at the pace of what was tried.
+Json cut_off_json(const agents::Optimized& optimized, int budget) {
+  const std::vector<std::string> steps = agents::cut_off(optimized.ledger);
+  if (steps.empty()) return nullptr;
+  const auto tried = static_cast<double>(optimized.ledger.entries.size() - steps.size());
+  const double needed = optimized.seconds * (1 + static_cast<double>(steps.size()) / std::max(tried, 1.0));
+  return {{"budget_seconds", budget}, {"not_tried", steps}, {"try_budget", std::ceil(needed / 10) * 10}};
+}
+
+std::string cut_off_text(const Json& cut_off) {
+  return format("The budget of {} s was spent before these steps were tried: {}.\nTo try them: --budget {}\n",
+                cut_off["budget_seconds"].get<int>(),
+                join(cut_off["not_tried"].get<std::vector<std::string>>(), ", "),
+                cut_off["try_budget"].get<int>());
+}
+
+Result<agents::LlmOptions> llm_options(const OptimizeCommand& command) {
+  agents::LlmOptions out;
+  out.config = command.config;
+  STITCH_TRY(out.style, agents::parse_coder_style(command.coder_style));
+  out.regions = command.llm_regions;
+  out.whole = command.whole_program;
+  if (command.max_tokens > 0) out.budget.tokens = command.max_tokens;
+  if (command.max_dollars > 0) out.budget.dollars = command.max_dollars;
+  out.record = command.record;
+  out.replay = command.replay;
+  out.prompts = command.prompts;
+  out.notes = command.notes;
+  return out;
+}
+
+// "coder: 3 requests, 41,000 tokens, $0.12": a line for people.
+std::string llm_account_text(const Json& llm) {
+  std::string out;
+  for (const auto& [agent, spent] : llm.items()) {
+    if (agent == "total") continue;
+    const Json usage = spent.value("usage", Json::object());
+    const int requests = spent.value("requests", 0);
+    out += format("{}: {} request{}, {} tokens", agent, requests, requests == 1 ? "" : "s",
+                  usage.value("input", 0) + usage.value("output", 0));
+    if (const double dollars = spent.value("dollars", 0.0); dollars > 0) out += format(", ${:.2f}", dollars);
+    out += '\n';
+  }
+  return out;
+}
+
+// The page with the program's sources beside the model's lines; where it is written.
+Result<std::string> write_page(const OptimizeCommand& command, const Published& published, const Json& run) {
+  const auto package = load_package(published.folder);
+  const std::string page = optimize_page(run, package ? package_sources(*package) : ReportSources());
+  if (!command.html.empty()) {
+    STITCH_CHECK(write_output_file(command.html, page, overwrite_if(command.force)));
+    return command.html;
+  }
+  STITCH_CHECK(write_file(published.folder / "report.html", page));
+  STITCH_CHECK(add_to_record(published.folder, "report.html"));
+  return (fs::path(place_of(published, command.out)) / "report.html").string();
+}
+
+// --exit-slower is no use where nothing is timed beside PyTorch.
+Result<void> check_comparison(const OptimizeCommand& command, bool cuda,
+                              const std::vector<std::string>& baselines) {
+  if (!command.exit_slower) return {};
+  if (!cuda)
+    return user_error("exit_slower", "--exit-slower needs times, and the emulated GPU has none",
+                      "run it on a machine with a GPU");
+  if (command.no_timing || baselines.empty())
+    return user_error("exit_slower", "--exit-slower needs PyTorch's times",
+                      "leave out --no-timing and --baselines none");
+  return {};
+}
+
+std::optional<agents::Recording> recording_of(const OptimizeCommand& command) {
+  const fs::path store = store_file(command.store);
+  if (store.empty()) return std::nullopt;
+  return agents::Recording{.store = store,
+                           .resume = command.resume,
+                           .options = record_of(command),
+                           .version = STITCH_VERSION,
+                           .memory = !command.no_recall};
+}
+
+Result<agents::OptimizeOptions> optimize_options(const OptimizeCommand& command) {
+  agents::OptimizeOptions options;
+  options.model = command.model;
+  options.out = command.out;
+  options.overwrite = overwrite_if(command.force);
+  STITCH_CHECK(check_task_file(command.model));
+  if (!command.html.empty()) STITCH_CHECK(check_output_file(command.html, options.overwrite));
+  STITCH_TRY(options.numerics, parse_numerics(command.numerics));
+  STITCH_TRY(options.device, choose_device(command.device));
+  const bool cuda = options.device == runner::Device::cuda;
+  STITCH_TRY(options.gpu, choose_gpu(command.gpu));
+  const std::string beside = cuda && !command.no_timing ? "all" : "none";
+  STITCH_TRY(options.baselines, baselines_named(command.baselines == "auto" ? beside : command.baselines));
+  STITCH_CHECK(check_comparison(command, cuda, options.baselines));
+  options.task = {.model_class = command.model_class,
+                  .mode = command.mode,
+                  .python = command.python,
+                  .algebra = command.compatible.empty()};
+  if (!command.plan.empty()) {
+    STITCH_TRY(Json document, load_plan_file(command.plan));
+    options.plan = std::make_shared<const Json>(std::move(document));
+    options.plan_source = command.plan;
+  }
+  if (!command.coder_weights.empty()) {
+    STITCH_TRY(const learn::Committee coder, learn::load_coder(command.coder_weights));
+    options.around_planner = [coder](std::unique_ptr<agents::Planner> planner) {
+      return learn::learned_planner(std::move(planner), coder);
+    };
+  }
+  options.budget = std::chrono::seconds(command.budget);
+  options.brains = {command.planner, command.coder, command.verifier};
+  STITCH_TRY(options.llm, llm_options(command));
+  options.deadline = std::chrono::seconds(command.deadline);
+  options.measured_ledger = command.ledger == "measured";
+  options.timing = !command.no_timing;
+  STITCH_TRY(options.weights, parse_ship_weights(command.weights));
+  options.quick = command.quick;
+  STITCH_TRY(const plan::ReferenceFacts facts, facts_for(command.compatible, options.numerics));
+  options.kernelbench_compatible = facts.as_pytorch;
+  options.tune = !command.no_tune;
+  options.memory = command.memory;
+  options.recording = recording_of(command);
+  return options;
+}
+
+// The document of --json, without the path of the report page, which is made from it.
+Json optimize_document(const OptimizeCommand& command, const agents::OptimizeOptions& options,
+                       const agents::Optimized& optimized, const Warnings& warnings) {
+  Json json = {{"program", ""},
+               {"gpu", options.gpu.name},
+               {"seconds", optimized.seconds},
+               {"first_seconds", optimized.first_seconds},
+               {"budget_extended", optimized.budget_extended},
+               {"own_seconds", optimized.own_seconds},
+               {"seconds_a_call", optimized.seconds_a_call},
+               {"floor_seconds", optimized.floor},
+               {"stopped", optimized.stopped},
+               {"ledger", to_json(optimized.ledger)},
+               {"verdict", to_json(optimized.verdict)},
+               {"gates", verifier::gates_text(optimized.verdict)}};
+  if (!optimized.published.folder.empty())
+    json.update(honesty_of(optimized.published.folder, optimized.verdict, {}));
+  add_place(json, "program", optimized.published, command.out);
+  warnings.add_to(json);
+  if (optimized.regions) json["regions"] = *optimized.regions;
+  if (optimized.cost) json["cost"] = *optimized.cost;
+  json["predicted_seconds"] = optimized.predicted_seconds;
+  if (optimized.llm) json["llm"] = *optimized.llm;
+  if (optimized.tuning) json["tuning"] = *optimized.tuning;
+  if (optimized.time) json["time"] = *optimized.time;
+  if (!optimized.run.empty()) json["run"] = optimized.run;
+  if (!optimized.verdict.library.empty()) json["library"] = optimized.verdict.library.string();
+  if (Json cut_off = cut_off_json(optimized, command.budget); !cut_off.is_null())
+    json["cut_off"] = std::move(cut_off);
+  return json;
+}
+
+void print_result(const OptimizeCommand& command, const agents::OptimizeOptions& options,
+                  const agents::Optimized& optimized, const Json& json, Console& console) {
+  console.out << table(optimized.ledger, console.out_terminal) << '\n'
+              << table(optimized.verdict, console.out_terminal) << '\n';
+  if (options.device != runner::Device::cuda) console.out << "Times are estimates: this run had no GPU.\n";
+  if (json.contains("cut_off")) console.out << cut_off_text(json["cut_off"]);
+  if (optimized.llm) console.out << llm_account_text(*optimized.llm);
+  if (optimized.stopped) console.out << "Interrupted: saved the best program; quick checks only.\n";
+  const std::string program = place_of(optimized.published, command.out);
+  console.out << said_of(optimized.published, command.out)
+              << format("{}: done in {}{}\n", program, seconds_text(optimized.seconds),
+                        optimized.run.empty() ? "" : format(" (stitchcuda runs show {})", optimized.run))
+              << (optimized.time ? format("  {}\n", agents::time_text(*optimized.time)) : "")
+              << summary_text(json, {command.model, program, json["report"].get<std::string>()},
+                              console.out_terminal);
+}
+
+}  // namespace
+
+Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
+  STITCH_TRY(agents::OptimizeOptions options, optimize_options(command));
+  StopPolitely polite;
+  options.should_stop = stop_requested;
+  Warnings warnings(console);
+  Result<agents::Optimized> optimized = work_error("", "");
+  {
+    Progress progress(console.err, console.err_terminal, console.json, "optimizing");
+    OptimizeView view(progress, warnings, options.budget);
+    options.events = &view;
+    optimized = agents::optimize(options);
+  }
+  if (!optimized) return std::move(optimized).error();
+  Json json = optimize_document(command, options, *optimized, warnings);
+  STITCH_TRY(const std::string report, write_page(command, optimized->published, json));
+  json["report"] = report;
+  const Standing standing = standing_of(json);
+  if (console.json)
+    console.out << document_text(json);
+  else
+    print_result(command, options, *optimized, json, console);
+  if (command.exit_slower && (standing.best <= 0 || standing.slower())) return 1;
+  return optimized->verdict.passed() ? 0 : 1;
+}
+
+}  // namespace stitch

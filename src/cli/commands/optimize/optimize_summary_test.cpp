@@ -1,0 +1,153 @@
+// What the end of optimize says, and in which order.
+#include "cli/commands/optimize/optimize_summary.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/optimize/bench.h"
+#include "cli/pages/optimize_page.h"
+#include "cli/commands/optimize/optimize_view.h"
+#include "cli/testdata/sample_runs.h"
+
+namespace stitch {
+namespace {
+
+const SummaryPlaces summary_places{"model.py", "out", "out/report.html"};
+
+TEST(OptimizeSummary, FasterThanPyTorch) {
+  const Json run = samples::optimized(true);
+  EXPECT_EQ(
+      headline(run),
+      "308 us per call: 1.20x as fast as the best PyTorch (compile-graph, 370 us), 1.20x as fast as eager "
+      "(370 us).");
+  EXPECT_FALSE(standing_of(run).slower());
+  EXPECT_EQ(summary_text(run, summary_places, {}),
+            headline(run) +
+                "\nReport: out/report.html\nNext:   from PyTorch: ModelNew in "
+                "out/model_new.py; from C++: out/README.md\n");
+}
+
+TEST(OptimizeSummary, SlowerIsSaidFirstWithTheReasonOfEachRegion) {
+  Json run = samples::optimized(true);
+  run["seconds_a_call"] = 5e-4;
+  EXPECT_TRUE(standing_of(run).slower());
+  const std::string text = summary_text(run, summary_places, {});
+  EXPECT_TRUE(text.starts_with(
+      "Slower than PyTorch: 500 us per call, 0.74x as fast as the best PyTorch (compile-graph, 370 us), "
+      "0.74x "
+      "as fast as eager (370 us).\n"
+      "  conv1_conv (convolution by cuDNN, fp16, channels last): 48.2 us, 10 % of the call\n"))
+      << text;
+  EXPECT_NE(text.find("  step not kept: one CUDA graph: the whole program did not get better\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("Next:   stitchcuda profile out --task model.py --html profile.html"),
+            std::string::npos)
+      << text;
+  const std::string page = optimize_page(run);
+  EXPECT_LT(page.find("Slower than PyTorch"), page.find("<h2>"));
+}
+
+TEST(OptimizeSummary, WithoutAGpuTimesAreEstimates) {
+  Json run = samples::optimized(false);
+  run["verdict"].erase("timing");
+  EXPECT_EQ(headline(run), "308 us per call, estimated for an H200; PyTorch was not timed.");
+  run["ledger"]["pytorch_estimated_seconds"] = {{"eager", 1.54e-3}, {"eager-graph", 4.62e-4}};
+  EXPECT_EQ(
+      headline(run),
+      "308 us per call, estimated for an H200: 1.50x as fast as the best PyTorch (eager-graph, 462 us), "
+      "5.00x as fast as eager (1.54 ms).");
+  run["gates"] = "passed 10 of 13 gates; not run: timing";
+  EXPECT_NE(summary_text(run, summary_places, {}).find("Gates:  passed 10 of 13 gates; not run: timing\n"),
+            std::string::npos);
+  run["seconds_a_call"] = 5e-4;
+  EXPECT_TRUE(headline(run).starts_with("Slower than PyTorch: 500 us per call, estimated for an H200, 0.92x"))
+      << headline(run);
+  run["seconds_a_call"] = 3.08e-4;
+  EXPECT_NE(summary_text(run, summary_places, {})
+                .find("Next:   on a machine with a GPU: stitchcuda verify out --task model.py"),
+            std::string::npos);
+  run["gpu"] = "B200";
+  EXPECT_NE(headline(run).find("for a B200"), std::string::npos);
+  run["cut_off"] = {{"try_budget", 40}};
+  EXPECT_NE(
+      summary_text(run, summary_places, {}).find("Next:   stitchcuda optimize model.py -o out --budget 40"),
+      std::string::npos);
+}
+
+TEST(OptimizeSummary, AFailureHasItsReason) {
+  Json run = samples::optimized(true);
+  run["verdict"].update(
+      Json{{"verdict", "failed"}, {"gate", "correctness"}, {"reason", "output 0 is wrong"}});
+  EXPECT_EQ(headline(run), "Failed at correctness: output 0 is wrong");
+}
+
+TEST(OptimizeReport, LeadsWithBeforeAndAfterAndShowsKernelsBesideTheModelsLines) {
+  Json run = samples::optimized(true);
+  run["regions"][0]["lines"] = {"model.py:12, in forward: x = self.conv1(x) < 3"};
+  ReportSources sources;
+  sources.text = {{"regions/conv1_conv.cu", "__global__ void conv1() { a < b; }\n"}};
+  sources.file = {{"conv1_conv", "regions/conv1_conv.cu"}, {"fc_linear", "regions/conv1_conv.cu"}};
+  const std::string page = optimize_page(run, sources);
+  const size_t lead = page.find("class=\"lead\""), times = page.find("class=\"times\""),
+               ledger = page.find("<h2>Ledger");
+  EXPECT_LT(lead, times);
+  EXPECT_LT(times, ledger);
+  for (const char* expected : {"<a href=\"#code-conv1_conv\">conv1_conv</a>", "x = self.conv1(x) &lt; 3",
+                               "void conv1() { a &lt; b; }", "id=\"code-fc_linear\"", "1 line, for 2 regions",
+                               "<h2>Legend</h2>", "% of time"})
+    EXPECT_NE(page.find(expected), std::string::npos) << expected;
+  EXPECT_EQ(page.find("% of error"), std::string::npos) << "nobody measured it";
+  run["regions"][0]["error_share"] = 0.4;
+  EXPECT_NE(optimize_page(run, sources).find("% of error"), std::string::npos);
+}
+
+TEST(BenchPage, LinksReportsAndCanBeSortedAndFiltered) {
+  auto record = [](const char* name, bool passed, double seconds) {
+    return std::make_shared<const Json>(Json{{"task", name},
+                                             {"group", "level1"},
+                                             {"passed", passed},
+                                             {"code", passed ? "" : "wrong"},
+                                             {"seconds_a_call", seconds},
+                                             {"baselines", {{"eager", 1e-3}}},
+                                             {"seconds", 9.0}});
+  };
+  Json summary = agents::summarise(
+      {record("level1/a", true, 5e-4), record("level1/<b>", true, 2e-3), record("level1/c", false, 0)});
+  summary["run"] = {{"gpu", "H200"}, {"kept_from_earlier", 1}, {"of_other_settings", 2}};
+  summary["tasks"][0]["report"] = "programs/level1/a/report.html";
+  const std::string page = bench_page(summary);
+  for (const char* expected :
+       {"<a href=\"programs/level1/a/report.html\">level1/a</a>", "data-result=\"passed faster\"",
+        "data-result=\"passed slower\"", "data-result=\"failed\"", "level1/&lt;b&gt;", "data-v=\"0.0005\"",
+        "1 of the tasks was not part of this run: kept from earlier runs in this folder.",
+        "2 earlier results of another numerics class or device are left out.",
+        "<option value=\"5\">speedup</option>"})
+    EXPECT_NE(page.find(expected), std::string::npos) << expected;
+}
+
+// Without a GPU: what passed and what it is estimated to take, no columns of dashes, no JSON.
+TEST(BenchPage, LeavesOutWhatNobodyMeasured) {
+  Json summary = agents::summarise({std::make_shared<const Json>(Json{{"task", "a"},
+                                                                      {"group", "."},
+                                                                      {"passed", true},
+                                                                      {"label", "clean"},
+                                                                      {"seconds_a_call", 5e-4},
+                                                                      {"times", "estimated"},
+                                                                      {"seconds", 9.0}})});
+  summary["run"] = {
+      {"gpu", "H200"}, {"device", "emulated"}, {"flags", {"--quick", "--no-tune"}}, {"stopped", false}};
+  const std::string page = bench_page(summary), text = bench_text(summary, Terminal{});
+  for (const char* nothing : {"–", "best baseline", "fast_1", "vs eager", "memory vs PyTorch", "Authors",
+                              "0 partial", "&quot;gpu&quot;", "faster than the best PyTorch"}) {
+    EXPECT_EQ(page.find(nothing), std::string::npos) << nothing;
+    EXPECT_EQ(text.find(nothing), std::string::npos) << nothing << "\n" << text;
+  }
+  EXPECT_NE(page.find("--quick, --no-tune"), std::string::npos);
+  EXPECT_NE(page.find("1/1"), std::string::npos);
+  EXPECT_NE(text.find("500 us"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace stitch

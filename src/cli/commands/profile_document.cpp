@@ -1,0 +1,227 @@
+#include "cli/commands/profile_document.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/terminal/table.h"
+#include "base/text.h"
+#include "base/terminal/wording.h"
+
+namespace stitch {
+
+namespace {
+
+using profile::Summary;
+
+// One side, with its sums and what the rules say of it.
+Json side_json(const profile::Timeline& timeline, const std::string& title,
+               const profile::Diagnoses& diagnoses) {
+  return {{"side", name(timeline.side)},
+          {"title", title},
+          {"device", timeline.device},
+          {"times", name(timeline.times)},
+          {"note", timeline.note},
+          {"summary", to_json(summarise(timeline))},
+          {"diagnosis", to_json(diagnoses.whole)},
+          {"timeline", to_json(timeline)}};
+}
+
+Json pytorch_json(const ProfileRun& run) {
+  const profile::Timeline& timeline = *run.pytorch;
+  auto subjects = profile::subjects_of(timeline, {}, {}, nullptr, run.gpu);
+  Json out = side_json(timeline, run.baseline, diagnose(timeline, subjects, run.gpu));
+  if (run.pytorch_estimate.known()) {
+    out["estimated_seconds"] = to_json(run.pytorch_estimate);
+    out["seconds_a_call"] = out["estimated_seconds"][run.baseline];
+  }
+  return out;
+}
+
+Json region_json(const ProfileRun& run, const ManifestRegion& region, const profile::Subject& subject,
+                 const profile::Diagnosis& diagnosis) {
+  Json out = {{"name", region.name},
+              {"file", region.file},
+              {"technique", region.technique},
+              {"lines", run.graph ? profile::lines_of(*run.graph, region) : std::vector<std::string>()},
+              {"launches", subject.launches},
+              {"seconds", subject.seconds},
+              {"bytes", subject.work.bytes},
+              {"flops", subject.work.flops},
+              {"diagnosis", to_json(diagnosis)}};
+  return out;
+}
+
+Json program_json(const ProfileRun& run) {
+  const profile::Collected& collected = *run.collected;
+  const profile::Timeline& timeline = collected.timeline;
+  const auto subjects =
+      profile::subjects_of(timeline, collected.manifest, collected.metrics, run.graph, run.gpu);
+  const profile::Diagnoses diagnoses = diagnose(timeline, subjects, run.gpu);
+  Json out = side_json(timeline, collected.manifest.name, diagnoses);
+  if (run.program_seconds > 0) out["seconds_a_call"] = run.program_seconds;
+  out["owners"] = Json::array();
+  for (const profile::Activity& activity : timeline.activities) out["owners"].push_back(activity.region);
+  out["regions"] = Json::array();
+  // By number, as owners have them; those that launched nothing stay, without a time.
+  for (const ManifestRegion& region : collected.manifest.regions) {
+    Json entry;
+    for (const profile::Subject& subject : subjects)
+      if (subject.name == region.name)
+        for (const profile::Diagnosis& diagnosis : diagnoses.regions)
+          if (diagnosis.subject == region.name) entry = region_json(run, region, subject, diagnosis);
+    if (entry.is_null())
+      entry = {{"name", region.name}, {"file", region.file}, {"technique", region.technique}};
+    out["regions"].push_back(std::move(entry));
+  }
+  out["others"] = Json::array();  // kernels of no region
+  for (const profile::Diagnosis& diagnosis : diagnoses.regions) {
+    bool known = false;
+    for (const ManifestRegion& region : collected.manifest.regions) known |= region.name == diagnosis.subject;
+    if (!known) out["others"].push_back(to_json(diagnosis));
+  }
+  out["metrics"] = Json::array();
+  for (const auto& [kernel, metrics] : collected.metrics) out["metrics"].push_back(to_json(metrics));
+  if (!collected.missing.empty()) out["counters_missing"] = collected.missing;
+  return out;
+}
+
+std::string times_word(const Json& side) {
+  const std::string times = word(side, "times");
+  return times == "measured" ? "" : times == "estimated" ? ", estimated" : ", no times";
+}
+
+void print_side(std::string& out, const Json& side, const Terminal& terminal) {
+  const Json& summary = side.at("summary");
+  const double span = summary.at("span_ns").get<double>() * 1e-9,
+               busy = summary.at("busy_ns").get<double>() * 1e-9;
+  out += styled(format("{} ({})", word(side, "side"), printable(word(side, "title"))), Style::bold, terminal);
+  out += format(": {}, {}", counted(summary.at("kernels").get<int>(), "kernel"),
+                counted(summary.at("copies").get<int>() + summary.at("fills").get<int>(), "copy or fill",
+                        "copies and fills"));
+  if (const double call = side.value("seconds_a_call", 0.0); call > 0)
+    out += format(", {} a call", seconds_text(call));
+  else if (span > 0)
+    out += format(", {} from the first to the last, {} busy, idle {:.0f} %", seconds_text(span),
+                  seconds_text(busy), 100 * summary.at("idle_share").get<double>());
+  if (const int calls = summary.at("host_calls").get<int>())
+    out += format("; {} CUDA calls, {}", calls, seconds_text(summary.at("host_ns").get<double>() * 1e-9));
+  out += times_word(side);
+  if (side.contains("estimated_seconds"))
+    for (const auto& [baseline, seconds] : side["estimated_seconds"].items())
+      if (baseline != word(side, "title"))
+        out += format("; {} {}", baseline, seconds_text(seconds.get<double>()));
+  out += "\n";
+  if (std::string note = word(side, "note"); !note.empty()) out += "  " + printable(note) + "\n";
+}
+
+void print_kernels(std::string& out, const Json& summary, const Terminal& terminal) {
+  Table table({{.header = "kernel", .least = 24},
+               {.header = "launches", .align = Column::Align::right},
+               {.header = "time", .align = Column::Align::right},
+               {.header = "share", .align = Column::Align::right}});
+  const double total =
+      std::max(1.0, summary.at("kernel_ns").get<double>() + summary.at("copy_ns").get<double>());
+  size_t listed = 0;
+  for (const Json& sum : summary.at("by_name")) {
+    if (listed++ == 10) break;
+    const double spent = sum.at("nanoseconds").get<double>();
+    table.add_row({printable(word(sum, "short_name")), std::to_string(sum.at("count").get<int>()),
+                   spent > 0 ? seconds_text(spent * 1e-9) : "–",
+                   spent > 0 ? format("{:.0f} %", 100 * spent / total) : ""});
+  }
+  if (!table.empty()) out += table.render(terminal, 2);
+  if (summary.at("by_name").size() > 10)
+    out += format("  … and {} more\n", summary.at("by_name").size() - 10);
+}
+
+void print_regions(std::string& out, const Json& side, const Terminal& terminal) {
+  std::vector<const Json*> regions;
+  for (const Json& region : side.at("regions"))
+    if (region.contains("diagnosis")) regions.push_back(&region);
+  std::ranges::stable_sort(regions, std::greater(),
+                           [](const Json* one) { return one->value("seconds", 0.0); });
+  Table table({{.header = "region", .least = 20},
+               {.header = "time", .align = Column::Align::right},
+               {.header = "share", .align = Column::Align::right},
+               {.header = "bound by"},
+               {.header = "launches", .align = Column::Align::right, .optional = 3},
+               {.header = "gain", .align = Column::Align::right, .optional = 1},
+               {.header = "model", .least = 16, .optional = 2}});
+  for (size_t i = 0; i < std::min<size_t>(regions.size(), 15); ++i) {
+    const Json& region = *regions[i];
+    const Json& diagnosis = region.at("diagnosis");
+    const double seconds = region.at("seconds").get<double>(),
+                 gain = diagnosis.at("expected_gain_seconds").get<double>();
+    const Json& lines = region.at("lines");
+    table.add_row({printable(word(region, "name")), seconds > 0 ? seconds_text(seconds) : "–",
+                   format("{:.0f} %", 100 * diagnosis.at("share").get<double>()),
+                   word(diagnosis, "bottleneck"), std::to_string(region.at("launches").get<int>()),
+                   is_worth(gain, seconds) ? seconds_text(gain) : "",
+                   lines.empty() ? "" : printable(lines[0].get<std::string>())});
+  }
+  if (!table.empty()) out += table.render(terminal, 2);
+  if (regions.size() > 15) out += format("  … and {} more\n", regions.size() - 15);
+  for (const Suggestion& each : suggestions_of(side))
+    out += format("  {}: {}; up to {}\n", printable(each.regions), each.text, seconds_text(each.gain));
+}
+
+}  // namespace
+
+bool is_worth(double gain, double seconds) { return gain > 0.05 * seconds; }
+
+std::vector<Suggestion> suggestions_of(const Json& side) {
+  constexpr size_t most_named = 3;
+  struct Group {
+    double gain = 0;
+    std::vector<std::string> names;
+  };
+  std::map<std::string, Group> groups;
+  for (const Json& region : side.at("regions")) {
+    const Json diagnosis = region.value("diagnosis", Json::object());
+    const double gain = diagnosis.value("expected_gain_seconds", 0.0);
+    if (!is_worth(gain, region.value("seconds", 0.0))) continue;
+    Group& group = groups[word(diagnosis, "suggestion")];
+    group.gain += gain;
+    group.names.push_back(word(region, "name"));
+  }
+  std::vector<Suggestion> out;
+  for (auto& [text, group] : groups) {
+    const size_t count = group.names.size();
+    if (count > most_named + 1) group.names.resize(most_named);
+    std::string names = join(group.names, ", ");
+    if (count > group.names.size()) names += format(" and {} more", count - group.names.size());
+    out.push_back({std::move(names), text, group.gain});
+  }
+  std::ranges::stable_sort(out, std::greater(), &Suggestion::gain);
+  return out;
+}
+
+Json profile_json(const ProfileRun& run) {
+  Json out = {{"model", run.model}, {"program", run.program}, {"device", run.device}, {"gpu", run.gpu.name}};
+  out["sides"] = Json::array();
+  if (run.pytorch) out["sides"].push_back(pytorch_json(run));
+  if (run.collected) out["sides"].push_back(program_json(run));
+  out["notes"] = run.notes;
+  return out;
+}
+
+std::string profile_text(const Json& document, const Terminal& terminal) {
+  std::string out;
+  for (const Json& side : document.at("sides")) {
+    if (!out.empty()) out += '\n';
+    print_side(out, side, terminal);
+    if (side.contains("regions") && !side["regions"].empty())
+      print_regions(out, side, terminal);
+    else
+      print_kernels(out, side.at("summary"), terminal);
+    if (auto diagnosis = profile::diagnosis_from_json(side.at("diagnosis")))
+      out += "  " + styled("bottleneck", Style::bold, terminal) + ": " +
+             printable(profile::text(*diagnosis)) + "\n";
+    if (std::string missing = word(side, "counters_missing"); !missing.empty())
+      out += "  counters: " + printable(missing) + "\n";
+  }
+  for (const Json& note : document.at("notes")) out += "note: " + printable(note.get<std::string>()) + "\n";
+  return out;
+}
+
+}  // namespace stitch

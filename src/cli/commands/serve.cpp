@@ -1,0 +1,225 @@
+#include "cli/commands/serve.h"
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/machine/interrupt.h"
+#include "base/machine/parallel.h"
+#include "base/terminal/progress.h"
+#include "base/digest/sha256.h"
+#include "base/text.h"
+#include "base/terminal/wording.h"
+#include "cli/commands/judge/baselines.h"
+#include "cli/choose_device.h"
+#include "cli/choose_gpu.h"
+#include "cli/flags/model_options.h"
+#include "http/url.h"
+#include "serve/fleet/fan_out.h"
+#include "serve/fleet/worker.h"
+#include "serve/reward/service.h"
+#include "serve/reward/task_shelf.h"
+#include "serve/token.h"
+#include "store/run_store.h"
+#include "reference/torch_lender.h"
+
+namespace stitch {
+
+namespace {
+
+// Beside the store of runs: NAME-HASH of the folder of tasks.
+fs::path state_folder(const ServeCommand& command) {
+  if (!command.state.empty()) return command.state;
+  const fs::path store = store::default_store();
+  const fs::path base = store == "none" ? cache_folder() : store.parent_path();
+  const fs::path tasks = fs::absolute(command.tasks).lexically_normal();
+  const std::string name = (tasks.has_filename() ? tasks : tasks.parent_path()).filename().string();
+  return base / "serve" / (name + "-" + sha256(tasks.string()).substr(0, 8));
+}
+
+Result<serve::Judging> judging_of(const ServeCommand& command) {
+  serve::Judging out;
+  STITCH_TRY(out.numerics, parse_numerics(command.numerics));
+  // Workers elsewhere may have what this machine hasn't.
+  if (!command.judge_here || !command.cluster.on.empty()) {
+    STITCH_TRY(bool gpu, workers_have_gpu(command.device));
+    out.device = gpu ? runner::Device::cuda : runner::Device::emulated;
+  } else {
+    STITCH_TRY(out.device, choose_device(command.device));
+  }
+  STITCH_TRY(out.reward, rubric::parse_reward(command.reward));
+  STITCH_CHECK(check_compatible(command.compatible));
+  out.kernelbench_compatible = !command.compatible.empty();
+  const bool cuda = out.device == runner::Device::cuda;
+  const std::string baselines = command.baselines != "auto" ? command.baselines
+                                : cuda && command.timing    ? "eager,compile-graph"
+                                                            : "none";
+  STITCH_TRY(out.baselines, baselines_named(baselines));
+  out.quick = command.quick;
+  out.timing = command.timing;
+  out.shared_processes = command.shared_processes;
+  if (out.shared_processes && (!out.quick || out.timing))
+    return user_error("share_processes", "--share-processes is for rewards without timing",
+                      "add --quick --no-timing, or leave --share-processes out");
+  out.time_limit = command.time_limit;
+  out.mode = command.mode;
+  out.version = STITCH_VERSION;
+  return out;
+}
+
+Result<serve::ServiceOptions> service_options(const ServeCommand& command) {
+  serve::ServiceOptions out;
+  out.tasks = command.tasks;
+  out.state = state_folder(command);
+  STITCH_TRY(out.scorer.judging, judging_of(command));
+  STITCH_TRY(out.scorer.gpu, choose_gpu(""));
+  out.scorer.python = command.python;
+  out.scorer.machine = serve::worker_name();
+  out.jobs = command.jobs > 0 ? command.jobs : core_count();
+  out.scorer.most_open = std::max<size_t>(8, 2 * static_cast<size_t>(out.jobs));
+  out.judge_here = command.judge_here && command.cluster.on.empty();
+  out.most_waiting = static_cast<size_t>(command.queue);
+  out.answer_within = command.answer_within;
+  out.lease_seconds = command.lease;
+  STITCH_TRY(out.token, serve::token_in(command.token_env));
+  if (!command.cluster.on.empty() && (out.token.empty() || http::is_loopback(command.host)))
+    return user_error("on", "--on needs an address that other machines can reach, and a token",
+                      "--host 0.0.0.0 --token-env STITCHCUDA_TOKEN");
+  if (out.token.empty() && !http::is_loopback(command.host))
+    return user_error("token",
+                      format("{} is reachable from other machines, so a token is required", command.host),
+                      "put one into an environment variable and pass its name: --token-env STITCHCUDA_TOKEN");
+  out.http.host = command.host;
+  out.http.port = command.port;
+  out.http.limits.body = static_cast<size_t>(command.most_body) << 20;
+  return out;
+}
+
+std::string counts_in(const Json& status) {
+  return format("{} waiting, {} being judged, {} stored", status["queue"]["waiting"].get<int64_t>(),
+                status["queue"]["judging"].get<int64_t>(), status["answers_kept"].get<int64_t>());
+}
+std::string doing(const Json& status) {
+  return format("{}, {:.1f} verdicts per minute", counts_in(status),
+                status["verdicts_a_minute"].get<double>());
+}
+
+// Writes lines to stderr, from any thread.
+class Notices {
+ public:
+  explicit Notices(Console& console) : console_(console) {}
+  void say(std::string_view text) {
+    std::lock_guard hold(mutex_);
+    if (progress_)
+      progress_->say(text);
+    else if (!console_.json)
+      console_.err << text << std::endl;
+  }
+  void above(Progress* progress) {
+    std::lock_guard hold(mutex_);
+    progress_ = progress;
+  }
+
+ private:
+  Console& console_;
+  std::mutex mutex_;
+  Progress* progress_ = nullptr;
+};
+
+// On a terminal one line that is redrawn; in a log, a line when something has changed, at most every 10 s.
+void serve_until_stopped(const serve::RewardService& service, serve::Fleet* fleet, Notices& notices,
+                         Console& console) {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto look_at_fleet_every = std::chrono::seconds(5), say_every = std::chrono::seconds(10);
+  const bool redrawn = console.err_terminal.interactive;
+  std::optional<Progress> progress;
+  if (redrawn) notices.above(&progress.emplace(console.err, console.err_terminal, console.json, "serving"));
+  serve::FleetState workers;
+  std::string said;
+  Clock::time_point looked = Clock::now(), told{};
+  while (!stop_requested()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    const Json status = service.status();
+    if (redrawn) {
+      progress->detail(doing(status));
+    } else if (const std::string now = counts_in(status); now != said && Clock::now() - told >= say_every) {
+      if (!said.empty()) notices.say(doing(status));
+      said = now, told = Clock::now();
+    }
+    if (!fleet || Clock::now() - looked < look_at_fleet_every) continue;
+    looked = Clock::now();
+    if (auto state = fleet->state()) {
+      if (const std::string ended = said_of_ended(*fleet, workers, *state); !ended.empty())
+        notices.say(ended);
+      workers = *state;
+    }
+  }
+  notices.above(nullptr);
+}
+
+}  // namespace
+
+Result<int> run_serve(const ServeCommand& command, Console& console) {
+  STITCH_TRY(serve::ServiceOptions options, service_options(command));
+  if (auto shelf = serve::TaskShelf::open(options.tasks); !shelf)
+    return shelf.error();  // before PyTorch's seconds
+  StopPolitely polite;
+  Notices notices(console);
+  options.on_notice = [&](std::string_view text) { notices.say(text); };
+  // The port opens at once; candidates wait until PyTorch is there.
+  options.judge_later = options.judge_here;
+  const bool judge_here = options.judge_here;
+  const fs::path state = options.state;
+  STITCH_TRY(std::unique_ptr<serve::RewardService> service, serve::RewardService::start(std::move(options)));
+  const Json status = service->status();
+  const std::string host =
+      command.host.find(':') == std::string::npos ? command.host : "[" + command.host + "]";
+  const std::string url = format("http://{}:{}", host, service->port());
+  if (console.json) {
+    console.out << line_text({{"url", url},
+                              {"port", service->port()},
+                              {"tasks", status["tasks"]},
+                              {"answers_kept", status["answers_kept"]},
+                              {"state", state.string()},
+                              {"judging", status["judging"]}})
+                << std::endl;
+  } else {
+    console.out << format("Serving {} at {} (device {}, reward {}). Ctrl-C ends it.\n",
+                          counted(status["tasks"].get<int64_t>(), "task"), url,
+                          word(status["judging"], "device"), word(status["judging"], "reward"))
+                << format("Answers are stored in {}: {} so far.", printable(state.string()),
+                          status["answers_kept"].get<int64_t>());
+    if (service->left_from_before() > 0)
+      console.out << format(" {} left over from an earlier process are judged now.",
+                            service->left_from_before());
+    console.out << std::endl;
+  }
+  std::unique_ptr<serve::Fleet> fleet;
+  if (!command.cluster.on.empty()) {
+    const bool gpu = word(status["judging"], "device") == "cuda";
+    STITCH_TRY(serve::FleetOptions how,
+               fleet_options(command.cluster, gpu, command.python, state / "workers"));
+    how.server = http::Url{.host = command.cluster.at.empty() ? serve::own_host() : command.cluster.at,
+                           .port = service->port()}
+                     .origin();
+    STITCH_TRY(how.token, serve::token_in(command.token_env));
+    STITCH_TRY(fleet, serve::Fleet::start(how));
+  }
+  // Without these every task imports its own. They set a variable: the service's threads read none until they
+  // judge.
+  std::optional<verifier::TorchLender> lender;
+  std::optional<runner::CandidateLender> to_candidates;
+  if (judge_here) {
+    notices.say("Importing PyTorch; candidates wait until it is there.");
+    if (auto lent = verifier::TorchLender::start(command.python)) lender.emplace(*std::move(lent));
+    if (auto lent = verifier::lend_to_candidates(command.python)) to_candidates.emplace(*std::move(lent));
+    service->begin_judging();
+    notices.say("Ready.");
+  }
+  serve_until_stopped(*service, fleet.get(), notices, console);
+  notices.say("Finishing the candidates being judged; press Ctrl-C again to stop at once.");
+  service.reset();
+  return 0;
+}
+
+}  // namespace stitch

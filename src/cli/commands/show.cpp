@@ -1,0 +1,59 @@
+#include "cli/commands/show.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "base/terminal/wording.h"
+#include "cli/choose_gpu.h"
+#include "cli/load_model.h"
+#include "cli/flags/model_options.h"
+#include "cli/output_place.h"
+#include "cli/pages/page.h"
+#include "cli/pages/report.h"
+#include "graph/text.h"
+
+namespace stitch {
+
+Result<int> run_show(const ShowOptions& options, Console& console) {
+  // Before the import, which may take a minute.
+  if (!options.html.empty()) STITCH_CHECK(check_output_file(options.html, overwrite_if(options.force)));
+  if (!options.gpu.empty()) STITCH_CHECK(find_gpu(options.gpu));
+  const TaskOptions how{
+      .model_class = options.model_class, .mode = options.mode, .python = options.python, .weights = false};
+  STITCH_TRY(std::shared_ptr<const Task> task, load_model(options.model, how, console));
+  return show_graph(task->graph, options.model, options, console, task->facts);
+}
+
+Result<int> show_graph(const Graph& graph, const std::string& source, const ShowOptions& options,
+                       Console& console, const TaskFacts& task) {
+  Warnings warnings(console);
+  warnings.say_mode(task);
+  if (options.text && options.html.empty() && !console.json) {
+    console.out << print_graph(graph);
+    return 0;
+  }
+  STITCH_TRY(GpuSpec gpu, choose_gpu(options.gpu));
+  Report report = make_report(graph, source, gpu);
+  std::string page;
+  if (!options.html.empty()) {
+    page = report_page(report);
+    STITCH_CHECK(write_output_file(options.html, page, overwrite_if(options.force)));
+  }
+  if (console.json) {
+    Json document = report_json(report);
+    if (options.text) document["text"] = print_graph(graph);
+    if (!options.html.empty()) document["html"] = options.html;
+    warnings.add_to(document);
+    console.out << document_text(document);
+  } else if (!options.html.empty()) {
+    console.out << format("{}: {}, {}; open it in any browser\n", options.html,
+                          counted(std::ssize(graph.nodes), "node"),
+                          bytes_text(static_cast<double>(page.size())));
+  } else {
+    console.out << report_text(report, console.out_terminal, options.ops);
+  }
+  return 0;
+}
+
+}  // namespace stitch

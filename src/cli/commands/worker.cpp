@@ -1,0 +1,62 @@
+#include <nlohmann/json.hpp>
+
+#include "base/machine/interrupt.h"
+#include "base/machine/parallel.h"
+#include "base/terminal/progress.h"
+#include "base/terminal/wording.h"
+#include "cli/choose_device.h"
+#include "cli/choose_gpu.h"
+#include "cli/commands/serve.h"
+#include "serve/fleet/optimize_work.h"
+#include "serve/fleet/worker.h"
+#include "serve/reward/remote_scorer.h"
+#include "serve/token.h"
+#include "reference/torch_lender.h"
+
+namespace stitch {
+
+Result<int> run_worker(const WorkerCommand& command, Console& console) {
+  serve::WorkerOptions options;
+  STITCH_TRY(options.server, http::parse_address(command.server));
+  STITCH_TRY(options.token, serve::token_in(command.token_env));
+  serve::ScorerOptions scorer;
+  STITCH_TRY(scorer.judging.device, choose_device(command.device));
+  STITCH_TRY(scorer.gpu, choose_gpu(""));
+  const bool cuda = scorer.judging.device == runner::Device::cuda;
+  scorer.judging.version = STITCH_VERSION;
+  scorer.python = command.python;
+  scorer.machine = serve::worker_name();
+  options.name = scorer.machine;
+  options.device = cuda ? "cuda" : "emulated";
+  // One a GPU: nothing is timed beside anything else.
+  options.jobs = cuda ? 1 : command.jobs > 0 ? command.jobs : core_count();
+  options.idle = command.idle;
+  options.patience = command.patience;
+  StopPolitely polite;
+  options.should_stop = stop_requested;
+  std::optional<verifier::TorchLender> lender;
+  if (auto lent = verifier::TorchLender::start(command.python)) lender.emplace(*std::move(lent));
+  const std::optional<runner::CandidateLender> to_candidates = verifier::lend_to_candidates(command.python);
+  serve::RemoteScorer remote(scorer);
+  const serve::Doer doer = [&](const std::string& key, const Json& payload) {
+    if (word(payload, "kind") == "optimize") return serve::optimize_leased(payload, command.python);
+    return remote.score(key, payload);
+  };
+  Result<serve::WorkerCounts> counts = work_error("", "");
+  {
+    Progress progress(console.err, console.err_terminal, console.json,
+                      "working for " + options.server.origin());
+    options.on_doing = [&](std::string_view text) { progress.detail(printable(text)); };
+    counts = serve::work_for(options, doer);
+  }
+  if (!counts) return std::move(counts).error();
+  if (console.json)
+    console.out << document_text(
+        {{"worker", options.name}, {"done", counts->done}, {"counted", counts->counted}});
+  else
+    console.out << format("{} results sent, {} accepted.\n", counted(counts->done, "result"),
+                          counts->counted);
+  return 0;
+}
+
+}  // namespace stitch

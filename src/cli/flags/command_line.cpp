@@ -1,0 +1,94 @@
+#include "cli/flags/command_line.h"
+
+#include <CLI/CLI.hpp>
+
+#include "base/text.h"
+#include "cli/commands/commands.h"
+
+namespace stitch {
+
+namespace {
+
+struct Choice {
+  std::string_view command, flag;  // command empty: of every command that has the flag
+  std::vector<std::string_view> values;
+};
+
+const std::vector<Choice>& all_choices() {
+  static const std::vector<Choice> all = {
+      {"", "--numerics", {"strict", "default", "tf32", "half"}},
+      {"", "--device", {"cuda", "emulated"}},
+      {"", "--baselines", {"eager", "eager-graph", "compile", "compile-graph", "all", "none"}},
+      {"", "--compat", {"kernelbench"}},
+      {"optimize", "--coder-style", {"answer", "agent"}},
+      {"optimize", "--planner", {"builtin", "llm:"}},
+      {"optimize", "--coder", {"builtin", "llm:"}},
+      {"", "--verifier", {"builtin", "llm:"}},
+      {"write", "--form", {"model-new", "program"}},
+      {"profile", "--baseline", {"eager", "eager-graph", "compile", "compile-graph", "none"}},
+      {"runs", "ACTION", {"list", "show", "diff", "resume", "export", "page", "remove"}},
+      {"memory", "ACTION", {"show", "export", "merge", "forget"}},
+      {"receipt", "ACTION", {"check", "key"}},
+      {"prompts", "ACTION", {"list", "show", "check"}},
+      {"llm", "ACTION", {"list", "ask"}},
+      {"completion", "SHELL", {"bash", "zsh", "fish"}},
+  };
+  return all;
+}
+
+// Flags that mean the same everywhere are described once.
+void add_what_all_have(CLI::App& command, Options& options) {
+  if (CLI::Option* numerics = command.get_option_no_throw("--numerics"))
+    numerics->description(
+        "how much rounding error is allowed: strict, default, tf32 or half (default: default)");
+  command.add_option("--log", options.log, "append a log with times to this file; keys are left out")
+      ->type_name("FILE");
+}
+
+}  // namespace
+
+void add_command_line(CLI::App& app, Options& options) {
+  app.description("StitchCUDA turns PyTorch models into verified, faster CUDA programs.");
+  app.set_help_flag("-h,--help", "show this help");
+  app.add_flag("--version", options.version, "show the version");
+  add_json(app, options);
+  for (const CommandRow& command : all_commands()) command.add_flags(app, options);
+  for (CLI::App* command : app.get_subcommands({})) add_what_all_have(*command, options);
+  app.require_subcommand(0, 1);
+  app.footer(
+      "stitchcuda doctor\n"
+      "stitchcuda optimize model.py -o program/\n"
+      "stitchcuda verify program/ --task model.py");
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  return names;
+}
+
+Error unknown_command(const CLI::App& app, const std::string& word) {
+  const std::vector<std::string> names = command_names(app);
+  const auto near = nearest(word, names);
+  return user_error("unknown_command", format("unknown command '{}'", printable(word)),
+                    near ? format("did you mean {}?", *near) : "one of: " + join(names, ", "));
+}
+
+std::vector<std::string_view> choices_of(std::string_view command, std::string_view flag) {
+  for (const Choice& choice : all_choices())
+    if (choice.flag == flag && (choice.command.empty() || choice.command == command)) return choice.values;
+  return {};
+}
+
+const std::vector<NumericsLine>& numerics_lines() {
+  static const std::vector<NumericsLine> lines = {
+      {"strict", "at most twice PyTorch's error without TF32, or 1e-5"},
+      {"default",
+       "at most twice PyTorch's error with its defaults (TF32 convolutions, FP32 matmuls), or 1e-5"},
+      {"tf32", "at most twice PyTorch's error with TF32 everywhere"},
+      {"half", "at most twice PyTorch's error under autocast (fp16 or bf16)"},
+  };
+  return lines;
+}
+
+}  // namespace stitch

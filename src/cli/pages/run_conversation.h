@@ -1,0 +1,37 @@
+// What was said to the language models of a run and what they answered, for people: in a terminal, on a page,
+// as Markdown.
+#pragma once
+
+#include "agents/record/run_history.h"
+#include "cli/console.h"
+
+namespace stitch {
+
+struct Said {
+  std::string role;  // system, user, assistant, tool
+  std::string text;
+  std::string reasoning = {};
+  std::vector<std::pair<std::string, std::string>> calls = {};  // of tools: name, arguments
+  bool failed = false;                                          // of a tool: its call failed
+};
+
+struct Exchange {
+  std::string agent, model;
+  std::vector<Said> said;         // what is new since this agent's exchange before; the answer is last
+  int64_t input = 0, output = 0;  // tokens
+  bool estimated = false;         // the server didn't count them
+  double seconds = 0;
+  std::string finish;
+  std::string error;  // empty: there is an answer
+};
+
+// In order. A line that is no exchange (another version's) is an error.
+Result<std::vector<Exchange>> conversation_of(const store::RunStore& store, const agents::PastRun& run);
+
+// Who was asked, and what it took; not what was said.
+Json to_json(const std::vector<Exchange>& all);
+std::string conversation_table(const std::vector<Exchange>& all, const Terminal& terminal);
+std::string conversation_html(const std::vector<Exchange>& all);
+std::string conversation_markdown(const std::vector<Exchange>& all);
+
+}  // namespace stitch

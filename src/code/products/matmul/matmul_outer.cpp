@@ -1,0 +1,96 @@
+// matmul.outer: a product of depth one, out (batch, row, column) = left (batch, row) · right (batch, column).
+// Bound by writing the result once: one thread per element, adjacent along columns, with the epilogue. A
+// library's tiles would be mostly empty. Exact in all classes. Chosen for every such product.
+#include <array>
+
+#include "code/names.h"
+#include "code/products/matmul/library_product.h"
+#include "code/products/techniques.h"
+
+namespace stitch::code {
+
+namespace {
+
+constexpr std::array products = {Op::linear, Op::matmul};
+
+class MatmulOuter final : public ProductTechnique {
+ public:
+  std::string_view name() const override { return "matmul.outer"; }
+  std::string_view idea() const override {
+    return "a product of depth one at the bandwidth of writing its result";
+  }
+  plan::Kind kind() const override { return plan::Kind::product; }
+  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
+    return streaming_rate(context);
+  }
+
+ private:
+  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
+  Result<RegionCode> write_region(const RegionRequest& request) const override;
+};
+
+}  // namespace
+
+Result<void> MatmulOuter::accepts_region(const plan::Context& context, const plan::Region& region) const {
+  const Graph& graph = context.graph;
+  STITCH_TRY(Parts parts, parts_of(graph, region, products));
+  const Node& node = *parts.product;
+  if (graph.type(node.operands[0]).shape.back() != 1) return not_for(region, "takes products of depth one");
+  constexpr int64_t most = int64_t{1} << 38;  // of a grid of blocks of 256
+  const int64_t elements = graph.type(node.results[0]).elements();
+  if (elements == 0 || elements >= most) return not_for(region, "has no grid for so many elements, or none");
+  return accepts_views(graph, region, parts);
+}
+
+Result<RegionCode> MatmulOuter::write_region(const RegionRequest& request) const {
+  STITCH_TRY(Parts parts, parts_of(request.graph, request.region, products));
+  STITCH_TRY(Products all, products_of(request, parts));
+  const Contraction& c = all.steps.back();
+  const Shape& result = request.graph.type(parts.product->results[0]).shape;
+  STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, result.size() - 1));
+  const Place &left = *c.left.place, &right = *c.right.place, &out = *c.out.place;
+
+  RegionCode code;
+  code.includes = "#include \"stitch/kernels/matmul.h\"\n#include \"stitch/runtime/launch.h\"\n";
+  Signature signature("enqueue_" + request.name);
+  for (const Place* place : {&left, &right}) signature.read(*place);
+  for (const Place* place : epilogue.places) signature.read(*place);
+  signature.write(out);
+  code.declaration = signature.declaration();
+  const std::string product = type_name(request.name, "Product"), kernel = request.name + "_outer";
+  code.source = format("// {}\n// Nothing is summed: each thread writes one element.\n{}\n", describe(c),
+                       product_struct(c, product));
+  if (!epilogue.empty()) code.source += epilogue.definition + "\n";
+  code.source += format(
+      "template <class P, class Epilogue>\n"
+      "__global__ void {0}(const typename P::Left* left, const typename P::Right* right,\n"
+      "                    typename P::Out* out, Epilogue epilogue) {{\n"
+      "  stitch::wait_for_previous_kernel();\n"
+      "  using Index = typename P::Index;\n"
+      "  using Sum = typename P::Sum;\n"
+      "  const Index element = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;\n"
+      "  if (element >= P::batches * P::rows * P::columns) return;\n"
+      "  const Index column = element % P::columns, row = element / P::columns % P::rows,\n"
+      "              batch = element / (P::columns * P::rows);\n"
+      "  const Sum value = static_cast<Sum>(left[P::left(batch, row, 0)]) *\n"
+      "                    static_cast<Sum>(right[P::right(batch, 0, column)]);\n"
+      "  out[P::out(batch, row, column)] =\n"
+      "      static_cast<typename P::Out>(epilogue(value, P::position(batch, row, column)));\n"
+      "}}\n\n",
+      kernel);
+  constexpr int64_t threads = 256;
+  const int64_t blocks = (extent(c.batch) * extent(c.rows) * extent(c.columns) + threads - 1) / threads;
+  code.source +=
+      format("{} {{\n  return stitch::launch(\"{}\", {}<{}, {}>, {{{}, {}}}, stream, {}, {}, {}, {});\n}}\n",
+             signature.head(), request.name, kernel, product, epilogue.type, blocks, threads, left.pointer,
+             right.pointer, out.pointer, epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
+  code.arguments = signature.arguments();
+  return code;
+}
+
+const Technique& matmul_outer() {
+  static const MatmulOuter technique;
+  return technique;
+}
+
+}  // namespace stitch::code

@@ -1,0 +1,119 @@
+#include "plan/regions/views.h"
+
+#include <algorithm>
+
+#include "plan/regions/channels.h"
+#include "plan/regions/grouping.h"
+#include "plan/regions/layouts.h"
+
+namespace stitch::plan {
+
+bool is_strided_view(Op op) {
+  return op == Op::permute || op == Op::reshape || op == Op::expand || op == Op::slice;
+}
+
+namespace {
+
+// What a product's region may take over: a constant that what follows the product needs, or a view.
+bool can_be_taken(const Graph& graph, const Region& region, const Region& product,
+                  const std::vector<int32_t>& users) {
+  if (region.nodes.size() != 1) return false;
+  const Node& node = graph.nodes[static_cast<size_t>(region.nodes[0])];
+  auto every_user = [&](auto fits) {
+    return std::ranges::all_of(users, [&](int32_t n) {
+      return std::ranges::find(product.nodes, n) != product.nodes.end() &&
+             fits(graph.nodes[static_cast<size_t>(n)]);
+    });
+  };
+  const Kind kind = kind_of(graph, product);
+  const bool weight = is_strided_view(node.op) && graph[node.operands[0]].has_data();
+  if (node.op == Op::full || (kind == Kind::convolution && weight))
+    return (kind == Kind::product || kind == Kind::convolution) &&
+           every_user([](const Node& user) { return info(user.op).family == Family::pointwise; });
+  return is_strided_view(node.op) && kind == Kind::product && every_user([](const Node&) { return true; });
+}
+
+bool is_result(const Graph& graph, ValueId value) {
+  return std::ranges::find(graph.outputs, value) != graph.outputs.end() ||
+         std::ranges::find(graph.updates, value, &Update::value) != graph.updates.end();
+}
+
+}  // namespace
+
+Result<Plan> take_views(const Context& context, Plan plan) {
+  const Graph& graph = context.graph;
+  std::vector<std::vector<int32_t>> used_by = users(graph);
+  // From the end, so that a view of a view follows it.
+  for (size_t p = plan.regions.size(); p-- > 0;) {
+    for (size_t v = p; v-- > 0;) {
+      Region& product = plan.regions[p];
+      const Region& view = plan.regions[v];
+      if (view.nodes.empty() || product.nodes.empty() || view.writes.size() != 1) continue;
+      ValueId value = view.writes[0];
+      if (is_result(graph, value) || !can_be_taken(graph, view, product, used_by[index_of(value)])) continue;
+      Region both = product;
+      both.nodes.insert(both.nodes.begin(), view.nodes.begin(), view.nodes.end());
+      std::ranges::sort(both.nodes);
+      complete(graph, both);
+      // The Coder takes reads for row-major when it looks for strides.
+      bool row_major = std::ranges::all_of(
+          both.reads, [&](ValueId id) { return plan.storage[index_of(id)].order.empty(); });
+      if (!row_major || !both.technique->accepts(context, both)) continue;
+      product = std::move(both);
+      plan.regions[v] = {};
+    }
+  }
+  std::erase_if(plan.regions, [](const Region& region) { return region.nodes.empty(); });
+  return plan;
+}
+
+namespace {
+
+// A depthwise convolution, or one that multiplies 16-bit images, has nothing to transpose where a linear
+// layer left the image, pixel after pixel, if what it makes is wanted so, too.
+bool convolves_pixels(const Graph& graph, const Region& region) {
+  const Node* node = convolution_in(graph, region);
+  if (!node || node->op != Op::conv || !has_channels_from_last(graph, node->operands[0])) return false;
+  const bool depthwise = node->attributes.integer("groups") > 1 &&
+                         node->attributes.integer("groups") == graph.type(node->operands[0]).shape[1];
+  const bool narrow = size_of(graph.type(node->results[0]).dtype) == 2;
+  return (depthwise || narrow) && is_wanted_channels_last(graph, node->results[0]);
+}
+
+}  // namespace
+
+Result<Plan> absorb_views(const Context& context, Plan plan, const Catalogue&) {
+  const Graph& graph = context.graph;
+  Grouping groups(graph, std::move(plan.regions));
+  // A concat is two tensors that attention reads where they are, if its technique can.
+  auto only_views = [&](const Region& region) {
+    return std::ranges::all_of(region.nodes, [&](int32_t n) {
+      const Op op = graph.nodes[static_cast<size_t>(n)].op;
+      return is_strided_view(op) || op == Op::concat;
+    });
+  };
+  // From the end: a chain of views is taken over from its last one on.
+  for (size_t r = groups.size(); r-- > 0;) {
+    if (!groups.alive(r) || !only_views(groups[r])) continue;
+    std::set<size_t> next = groups.consumers(r);
+    if (next.size() != 1 || groups[r].writes.size() != 1) continue;
+    const size_t consumer = *next.begin();
+    const Region& reader = groups[consumer];
+    const Kind kind = kind_of(graph, reader);
+    if (reader.technique->entry() == Entry::plain ||
+        (kind != Kind::attention && !(kind == Kind::convolution && convolves_pixels(graph, reader))))
+      continue;
+    Region both = groups.merged(r, consumer);
+    std::ranges::sort(both.nodes);
+    both.technique = reader.technique;
+    both.offer = reader.offer;
+    both.choices = reader.choices;
+    both.name = reader.name;
+    if (both.writes != reader.writes || !both.technique->accepts(context, both)) continue;
+    groups.merge(consumer, r, std::move(both));
+  }
+  plan.regions = groups.in_order();
+  return plan;
+}
+
+}  // namespace stitch::plan

@@ -1,0 +1,103 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "oracle/interpreter.h"
+#include "reference/reference.h"
+#include "reference/sensitivity.h"
+
+namespace stitch::verifier {
+
+namespace {
+
+// Rounding happens at every node, and not only to what comes in.
+constexpr double accumulation = 4;
+
+using Named = std::vector<std::pair<ValueId, oracle::Tensor>>;
+
+Result<void> add_known(const Graph& graph, const std::vector<ManifestTensor>& names, const Tensors& values,
+                       Named& known) {
+  require(names.size() == values.size(), "as many tensors as the signature names");
+  for (size_t i = 0; i < names.size(); ++i) {
+    ValueId id = graph.find(names[i].name);
+    require(id != ValueId::none, "a signature names values of its graph");
+    STITCH_TRY(oracle::Tensor tensor,
+               oracle::Tensor::from_bytes(values[i].type.dtype, values[i].type.shape, values[i].bytes));
+    known.emplace_back(id, std::move(tensor));
+  }
+  return {};
+}
+
+oracle::Known as_known(const Named& named) { return {named.begin(), named.end()}; }
+
+DType truth_dtype(DType dtype) { return is_floating(dtype) ? DType::f64 : dtype; }
+
+}  // namespace
+
+Result<oracle::Known> oracle_values(const TaskGraph& task, const Tensors& parameters, const Tensors& inputs) {
+  Named known;
+  STITCH_CHECK(add_known(task.graph, task.signature.parameters, parameters, known));
+  STITCH_CHECK(add_known(task.graph, task.signature.inputs, inputs, known));
+  return as_known(known);
+}
+
+bool is_random(const Signature& signature) {
+  return std::ranges::any_of(signature.inputs, [](const ManifestTensor& t) { return t.role == "seed"; });
+}
+
+bool overflows(const Trial& trial) {
+  const Question& question = trial.question;
+  if (question.distribution == harsh::not_finite ||
+      (question.weights == Weights::task && question.distribution == "task"))
+    return false;
+  for (size_t i = 0; i < trial.truth.size(); ++i)
+    if (auto pytorch = pytorch_distance(trial, i); pytorch && pytorch->not_finite > 0) return true;
+  return false;
+}
+
+bool proves(const Trial& trial, size_t output) {
+  const TensorBytes& truth = trial.truth[output];
+  if (!is_floating(truth.type.dtype)) return true;
+  const std::optional<Distance> pytorch = pytorch_distance(trial, output);
+  return !(pytorch ? *pytorch : distance(truth, truth)).says_nothing();
+}
+
+bool is_sound(const Trial& trial) {
+  // What a recurrence forgot shows by half of its output: less certainty will do there.
+  const double near = trial.question.weights == Weights::pointed ? 0.1 : 1e-2;
+  for (size_t i = 0; i < trial.truth.size(); ++i) {
+    if (!is_floating(trial.truth[i].type.dtype)) continue;
+    if (auto pytorch = pytorch_distance(trial, i);
+        pytorch && (pytorch->not_finite > 0 || !(pytorch->relative() < near)))
+      return false;
+    if (i < trial.sensitivity.size() && !(trial.sensitivity[i] < near)) return false;
+  }
+  return true;
+}
+
+Result<OracleAnswer> ask_oracle(const TaskGraph& task, const Tensors& parameters, const Tensors& inputs,
+                                Numerics numerics, uint64_t seed, bool exact_inputs) {
+  const Graph& graph = task.graph;
+  Named known;
+  STITCH_CHECK(add_known(graph, task.signature.parameters, parameters, known));
+  STITCH_CHECK(add_known(graph, task.signature.inputs, inputs, known));
+  std::vector<ValueId> wanted = graph.outputs;
+  for (const Update& update : graph.updates) wanted.push_back(update.value);
+  STITCH_TRY(std::vector<oracle::Tensor> exact, oracle::evaluate(graph, as_known(known), wanted));
+
+  double unit = coarsest_rounding(graph, 0, graph.nodes.size(), numerics);
+  // Products round what they read.
+  const bool inputs_stay = exact_inputs && unit < 0x1p-20;
+  for (auto& [id, tensor] : known)
+    if (!inputs_stay || graph[id].role != Role::input) tensor = perturbed(tensor, unit, seed + index_of(id));
+  STITCH_TRY(std::vector<oracle::Tensor> moved, oracle::evaluate(graph, as_known(known), wanted));
+
+  OracleAnswer answer;
+  for (size_t i = 0; i < exact.size(); ++i) {
+    DType dtype = truth_dtype(exact[i].dtype());
+    answer.truth.add({dtype, exact[i].shape(), {}}, exact[i].to_bytes(dtype));
+    answer.sensitivity.push_back(accumulation * relative_change(moved[i], exact[i]));
+  }
+  return answer;
+}
+
+}  // namespace stitch::verifier

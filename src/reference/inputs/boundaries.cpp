@@ -1,0 +1,329 @@
+#include "reference/inputs/boundaries.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "oracle/philox.h"
+#include "oracle/tensor.h"
+#include "reference/inputs/fade.h"
+#include "reference/trial.h"
+
+namespace stitch::verifier {
+
+namespace {
+
+using harsh::bounds, harsh::whole_numbers, harsh::far_angles, harsh::sizes, harsh::not_numbers;
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// The number that a value is everywhere, where a node made it so.
+class Constants {
+ public:
+  explicit Constants(const Graph& graph) : graph_(graph), producers_(producers(graph)) {}
+
+  const Node* maker(ValueId id) const {
+    const int32_t node = id == ValueId::none ? -1 : producers_[index_of(id)];
+    return node < 0 ? nullptr : &graph_.nodes[static_cast<size_t>(node)];
+  }
+
+  std::optional<double> of(ValueId id) const {
+    const Node* node = maker(id);
+    if (!node) return {};
+    if (node->op == Op::full) return node->attributes.number("value");
+    const Family family = info(node->op).family;
+    return node->op == Op::cast || family == Family::view ? of(node->operands[0]) : std::nullopt;
+  }
+
+ private:
+  const Graph& graph_;
+  std::vector<int32_t> producers_;
+};
+
+// What an operand has to be for a pointwise op with one varying operand to give `wanted`.
+std::optional<double> undone(const Node& node, double wanted) {
+  switch (node.op) {
+    case Op::neg: return -wanted;
+    case Op::abs: return wanted >= 0 ? std::optional(wanted) : std::nullopt;
+    case Op::relu:
+    case Op::leaky_relu:
+    case Op::elu: return wanted > 0 ? std::optional(wanted) : std::nullopt;
+    case Op::exp: return wanted > 0 ? std::optional(std::log(wanted)) : std::nullopt;
+    case Op::log: return std::exp(wanted);
+    case Op::expm1: return wanted > -1 ? std::optional(std::log1p(wanted)) : std::nullopt;
+    case Op::log1p: return std::expm1(wanted);
+    case Op::sqrt: return wanted >= 0 ? std::optional(wanted * wanted) : std::nullopt;
+    case Op::rsqrt: return wanted > 0 ? std::optional(1 / (wanted * wanted)) : std::nullopt;
+    case Op::reciprocal: return wanted != 0 ? std::optional(1 / wanted) : std::nullopt;
+    case Op::tanh: return std::fabs(wanted) < 1 ? std::optional(std::atanh(wanted)) : std::nullopt;
+    case Op::sigmoid:
+      return wanted > 0 && wanted < 1 ? std::optional(std::log(wanted / (1 - wanted))) : std::nullopt;
+    case Op::clamp:
+      return wanted >= node.attributes.number("low") && wanted <= node.attributes.number("high")
+                 ? std::optional(wanted)
+                 : std::nullopt;
+    default: return {};
+  }
+}
+
+// x in x ∘ number, or in number ∘ x.
+std::optional<double> undone(Op op, double number, bool number_is_first, double wanted) {
+  switch (op) {
+    case Op::add: return wanted - number;
+    case Op::sub: return number_is_first ? number - wanted : wanted + number;
+    case Op::mul: return number != 0 ? std::optional(wanted / number) : std::nullopt;
+    case Op::div:
+      if (number_is_first) return wanted != 0 ? std::optional(number / wanted) : std::nullopt;
+      return wanted * number;
+    case Op::pow:
+      if (number_is_first || number == 0 || wanted < 0) return {};
+      return std::pow(wanted, 1 / number);
+    default: return {};
+  }
+}
+
+class Finder {
+ public:
+  explicit Finder(const Graph& graph) : graph_(graph), constants_(graph), products_(has_product(graph)) {}
+
+  Boundaries find() {
+    for (const Node& node : graph_.nodes) visit(node);
+    return std::move(found_);
+  }
+
+ private:
+  void visit(const Node& node) {
+    if (node.operands.empty() || node.operands[0] == ValueId::none) return;
+    const ValueId x = node.operands[0];
+    if (!is_floating(graph_.type(x).dtype)) return;
+    switch (node.op) {
+      case Op::clamp:
+        threshold(x, node.attributes.number("low"));
+        threshold(x, node.attributes.number("high"));
+        break;
+      case Op::hardsigmoid:
+      case Op::hardswish:
+        threshold(x, -3);
+        threshold(x, 3);
+        break;
+      case Op::softplus:
+        threshold(x, node.attributes.number("threshold") / node.attributes.number("beta"));
+        break;
+      case Op::sign:
+      case Op::signbit: threshold(x, 0); break;
+      case Op::eq:
+      case Op::ne:
+      case Op::lt:
+      case Op::le:
+      case Op::gt:
+      case Op::ge:
+      case Op::minimum:
+      case Op::maximum: compared(node); break;
+      case Op::floor:
+      case Op::ceil:
+      case Op::round:
+      case Op::trunc: whole(x, 1); break;
+      case Op::cast:
+        if (!is_floating(graph_.type(node.results[0]).dtype)) whole(x, 1);
+        break;
+      case Op::fmod:
+      case Op::remainder: divided(node); break;
+      case Op::div:
+        if (node.attributes.text("rounding") != "none") divided(node);
+        break;
+      case Op::sin:
+      case Op::cos:
+      case Op::tan:
+        // Beyond what a fast sine reduces, and near enough for float32 to know the angle.
+        for (double angle : {333.0, 777.5, 2000.25}) reach(far_angles, x, {angle, -angle});
+        break;
+      case Op::is_nan: reach(not_numbers, x, {std::numeric_limits<double>::quiet_NaN()}); break;
+      case Op::is_inf: reach(not_numbers, x, {infinity, -infinity}); break;
+      case Op::layer_norm:
+      case Op::group_norm:
+      case Op::rms_norm:
+        // Larger ones show in rows of zeros, and behind faint weights.
+        if (node.attributes.number("eps") < 1e-8) spread(x, std::sqrt(node.attributes.number("eps")));
+        break;
+      default: break;
+    }
+  }
+
+  void compared(const Node& node) {
+    if (auto number = constants_.of(node.operands[1])) return threshold(node.operands[0], *number);
+    if (auto number = constants_.of(node.operands[0])) threshold(node.operands[1], *number);
+  }
+
+  void divided(const Node& node) {
+    if (auto number = constants_.of(node.operands[1]); number && *number != 0)
+      whole(node.operands[0], *number);
+  }
+
+  void whole(ValueId x, double unit) {
+    for (double k : {0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 7.5}) reach(whole_numbers, x, {k * unit, -k * unit});
+  }
+
+  // At it exactly, where float32 can be; next to it, and well beyond.
+  void threshold(ValueId x, double at) {
+    if (!std::isfinite(at) || std::fabs(at) > 1e30) return;
+    if (at == 0) return reach(bounds, x, {0});
+    std::vector<double> values = {at * (1 + 0x1p-6), at * (1 - 0x1p-6), at * 1.5, at * 3, at / 2};
+    const auto narrow = static_cast<float>(at);
+    if (static_cast<double>(narrow) == at) {
+      values.push_back(at);
+      values.push_back(std::nextafter(narrow, std::numeric_limits<float>::infinity()));
+      values.push_back(std::nextafter(narrow, -std::numeric_limits<float>::infinity()));
+    }
+    reach(bounds, x, values);
+  }
+
+  void reach(std::string_view kind, ValueId id, std::vector<double> wanted) {
+    for (double value : wanted) reach_one(kind, id, value, 0);
+  }
+
+  // Back to an input, through what can be undone. What mixes elements can't: there, samples of many sizes.
+  void reach_one(std::string_view kind, ValueId id, double wanted, int depth) {
+    constexpr int deep_enough = 64;
+    if (depth > deep_enough) return;
+    const Node* node = constants_.maker(id);
+    if (!node) {
+      if (graph_[id].role == Role::input && is_floating(graph_.type(id).dtype)) add(kind, id, wanted);
+      return;
+    }
+    const Family family = info(node->op).family;
+    const ValueId x = node->operands.empty() ? ValueId::none : node->operands[0];
+    if (x == ValueId::none) return;
+    auto follow = [&](ValueId operand, std::optional<double> value) {
+      if (value && !(std::isfinite(wanted) && !std::isfinite(*value)))
+        reach_one(kind, operand, *value, depth + 1);
+    };
+    if (family == Family::view || family == Family::movement || node->op == Op::cast ||
+        node->op == Op::amax || node->op == Op::amin || node->op == Op::where)
+      return follow(node->op == Op::where ? node->operands[1] : x, wanted);
+    if (node->operands.size() == 2 && family == Family::pointwise) {
+      if (auto number = constants_.of(node->operands[1]))
+        return follow(x, undone(node->op, *number, false, wanted));
+      if (auto number = constants_.of(x))
+        return follow(node->operands[1], undone(node->op, *number, true, wanted));
+      if (node->op == Op::mul && x == node->operands[1])
+        return follow(x, wanted >= 0 ? std::optional(std::sqrt(wanted)) : std::nullopt);
+      // Near it: the other operand is as the task draws it.
+      if (node->op == Op::add || node->op == Op::sub) return follow(x, wanted);
+    }
+    if (auto value = undone(*node, wanted)) return follow(x, value);
+    if (kind != bounds || wanted == 0) return;
+    if (node->op == Op::norm || node->op == Op::sum || node->op == Op::mean) return of_rows(*node, wanted);
+    spread(id, std::fabs(wanted));
+  }
+
+  // Sizes under which a reduction gives about `wanted`.
+  void of_rows(const Node& node, double wanted) {
+    const ValueId x = node.operands[0];
+    const double count = static_cast<double>(std::max<int64_t>(1, graph_.type(x).elements())) /
+                         static_cast<double>(std::max<int64_t>(1, graph_.type(node.results[0]).elements()));
+    wanted = std::fabs(wanted);
+    if (node.op == Op::norm) return spread(x, wanted / std::sqrt(count));
+    const Node* made = constants_.maker(x);
+    const bool squares = made && ((made->op == Op::mul && made->operands[0] == made->operands[1]) ||
+                                  (made->op == Op::pow && constants_.of(made->operands[1]) == 2.0));
+    const double each = node.op == Op::sum ? wanted / count : wanted;
+    spread(squares ? made->operands[0] : x, squares ? std::sqrt(each) : each);
+  }
+
+  // All inputs that a value is made of: how large it gets is theirs to say.
+  void spread(ValueId id, double about) {
+    constexpr double below = 1.0 / 32, beyond = 32, largest_factor = 256;
+    if (!(about > 0) || !std::isfinite(about)) return;
+    std::set<ValueId> seen;
+    std::vector<ValueId> left = {id};
+    while (!left.empty()) {
+      const ValueId next = left.back();
+      left.pop_back();
+      if (next == ValueId::none || !seen.insert(next).second) continue;
+      if (const Node* node = constants_.maker(next)) {
+        left.insert(left.end(), node->operands.begin(), node->operands.end());
+      } else if (graph_[next].role == Role::input && is_floating(graph_.type(next).dtype)) {
+        Planted& planted = found_[std::string(sizes)][next];
+        planted.smallest = planted.smallest == 0 ? about * below : std::min(planted.smallest, about * below);
+        planted.largest = std::max(planted.largest, about * beyond);
+        if (products_) planted.largest = std::clamp(largest_factor, planted.smallest, planted.largest);
+      }
+    }
+  }
+
+  void add(std::string_view kind, ValueId input, double value) {
+    const bool halves = products_ || graph_.type(input).dtype == DType::f16;
+    if (halves && std::isfinite(value) && std::fabs(value) > most_of_a_half) return;
+    const bool below = value < 0 && std::isfinite(value);
+    Planted& planted = found_[below ? format("{} below zero", kind) : std::string(kind)][input];
+    constexpr size_t most = 256;
+    if (planted.values.size() < most && std::ranges::find(planted.values, value) == planted.values.end())
+      planted.values.push_back(value);
+  }
+
+  // Honest products compute in halves, which end at 65504.
+  static constexpr double most_of_a_half = 3e4;
+
+  const Graph& graph_;
+  Constants constants_;
+  bool products_;
+  Boundaries found_;
+};
+
+// JSON has no infinities.
+Json number_to_json(double value) {
+  if (std::isfinite(value)) return value;
+  return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+}
+
+}  // namespace
+
+Boundaries boundaries_of(const Graph& graph) { return Finder(graph).find(); }
+
+Json to_json(const Boundaries& boundaries, const Graph& graph) {
+  Json out = Json::object();
+  for (const auto& [kind, inputs] : boundaries) {
+    Json list = Json::array();
+    for (ValueId input : graph.inputs()) {
+      const auto found = inputs.find(input);
+      const Planted planted = found == inputs.end() ? Planted{} : found->second;
+      Json values = Json::array();
+      for (double value : planted.values) values.push_back(number_to_json(value));
+      list.push_back(
+          {{"values", std::move(values)}, {"smallest", planted.smallest}, {"largest", planted.largest}});
+    }
+    out[kind] = std::move(list);
+  }
+  return out;
+}
+
+void plant(const Planted& planted, uint64_t seed, const Shape& shape, std::span<double> values) {
+  constexpr double share = 0.25;
+  auto uniform = [&](int64_t i) {
+    return oracle::uniform(oracle::random_bits(static_cast<int64_t>(seed), 5, i)[0], 53);
+  };
+  const auto count = std::ssize(values);
+  if (planted.largest > 0) {
+    const int64_t samples = shape.size() > 1 ? shape[0] : 1, each = count / std::max<int64_t>(1, samples);
+    for (int64_t sample = 0; sample < samples; ++sample) {
+      const std::span<double> part =
+          values.subspan(static_cast<size_t>(sample * each), static_cast<size_t>(each));
+      double squares = 0;
+      for (double value : part) squares += value * value;
+      if (squares == 0) continue;
+      const double size =
+          planted.smallest * std::pow(planted.largest / planted.smallest, uniform(-1 - sample));
+      for (double& value : part) value *= size / std::sqrt(squares / static_cast<double>(each));
+    }
+  }
+  for (int64_t i = 0; i < count && !planted.values.empty(); ++i) {
+    const double draw = uniform(i);
+    if (draw < share)
+      values[static_cast<size_t>(i)] =
+          planted.values[static_cast<size_t>(draw / share * static_cast<double>(planted.values.size()))];
+  }
+}
+
+}  // namespace stitch::verifier

@@ -1,0 +1,52 @@
+#include "reference/trial.h"
+
+#include <algorithm>
+
+namespace stitch::verifier {
+
+void Tensors::add(TensorType type, std::vector<std::byte> bytes) {
+  auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+  tensors.push_back({std::move(type), *owner});
+  owners.push_back(std::move(owner));
+}
+
+void Tensors::add(const TensorBytes& tensor, std::shared_ptr<const void> owner) {
+  tensors.push_back(tensor);
+  owners.push_back(std::move(owner));
+}
+
+int64_t Tensors::bytes() const {
+  int64_t sum = 0;
+  for (const TensorBytes& tensor : tensors) sum += tensor.type.bytes();
+  return sum;
+}
+
+bool harsh::is_exact(std::string_view distribution) {
+  return std::ranges::any_of(std::initializer_list<std::string_view>{bounds, whole_numbers, not_numbers},
+                             [&](std::string_view kind) { return distribution.starts_with(kind); });
+}
+
+bool harsh::is_harsh(std::string_view distribution) {
+  return is_exact(distribution) || distribution.starts_with(far_angles) || distribution.starts_with(sizes) ||
+         distribution == large || distribution == offset || distribution == ties || distribution == zeros ||
+         distribution == ends || distribution == patches || distribution == prefix ||
+         distribution == inner_prefix || distribution == low || distribution == small ||
+         distribution == uneven || distribution == masks || distribution == not_finite;
+}
+
+bool is_harsh(const Question& question) {
+  return question.weights == Weights::pointed || harsh::is_harsh(question.distribution);
+}
+
+std::string_view name(Weights weights) {
+  switch (weights) {
+    case Weights::task: return "task";
+    case Weights::reparameterised: return "reparameterised";
+    case Weights::faint: return "faint";
+    case Weights::pointed: return "pointed";
+    case Weights::mixed: return "mixed";
+  }
+  return "";
+}
+
+}  // namespace stitch::verifier

@@ -1,0 +1,197 @@
+#include "verify/numerics/discontinuity.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#include "oracle/philox.h"
+#include "reference/sensitivity.h"
+
+namespace stitch::verifier {
+
+namespace {
+
+constexpr int variants = 8;
+constexpr double roundings_before = 4;  // rounding happens at every node before the jump
+
+bool jumps(const Graph& graph, const Node& node) {
+  switch (node.op) {
+    case Op::sign:
+    case Op::signbit:
+    case Op::floor:
+    case Op::ceil:
+    case Op::round:
+    case Op::trunc:
+    case Op::fmod:
+    case Op::remainder:
+    case Op::eq:
+    case Op::ne:
+    case Op::lt:
+    case Op::le:
+    case Op::gt:
+    case Op::ge:
+    case Op::argmax:
+    case Op::argmin:
+    case Op::sort:
+    case Op::topk:
+    case Op::searchsorted:
+    case Op::any:
+    case Op::all:
+    case Op::logical_not:
+    case Op::logical_and:
+    case Op::logical_or:
+    case Op::logical_xor: return true;
+    case Op::div: return node.attributes.text("rounding") != "none";
+    case Op::cast: return !is_floating(graph.type(node.results[0]).dtype);
+    // Positions beside the values.
+    case Op::max_pool:
+    case Op::adaptive_max_pool:
+    case Op::cummax:
+    case Op::cummin: return node.results.size() > 1;
+    default: return false;
+  }
+}
+
+// Gives of exact operands an exact result, whoever computes it.
+bool keeps_exact(const Graph& graph, const Node& node) {
+  const Family family = info(node.op).family;
+  if (family == Family::view || family == Family::movement || family == Family::indexing ||
+      family == Family::create)
+    return true;
+  constexpr std::array exact = {Op::neg,     Op::abs,     Op::relu, Op::clamp, Op::where,
+                                Op::minimum, Op::maximum, Op::amax, Op::amin,  Op::cast};
+  return jumps(graph, node) || std::ranges::find(exact, node.op) != exact.end();
+}
+
+// By value: was it rounded on its way from the inputs?
+std::vector<bool> rounded_values(const Graph& graph) {
+  std::vector<bool> rounded(graph.values.size());
+  for (const Node& node : graph.nodes) {
+    const bool from_rounded = std::ranges::any_of(
+        node.operands, [&](ValueId id) { return id != ValueId::none && rounded[index_of(id)]; });
+    for (ValueId id : node.results) rounded[index_of(id)] = from_rounded || !keeps_exact(graph, node);
+  }
+  return rounded;
+}
+
+bool is_moved(const Graph& graph, ValueId id, const std::vector<bool>& rounded) {
+  return id != ValueId::none && rounded[index_of(id)] && is_floating(graph.type(id).dtype);
+}
+
+// Each element by `unit` of its own size, or of the tensor's where it is smaller than most.
+oracle::Tensor moved(const oracle::Tensor& tensor, double unit, int variant, bool opposite, uint64_t seed) {
+  oracle::Tensor out(tensor.dtype(), tensor.shape());
+  const double* from = tensor.data<double>();
+  double* to = out.writable<double>();
+  double squares = 0;
+  for (int64_t i = 0; i < tensor.elements(); ++i) squares += std::isfinite(from[i]) ? from[i] * from[i] : 0;
+  const double rms = tensor.elements() ? std::sqrt(squares / static_cast<double>(tensor.elements())) : 0;
+  const int64_t stream = variant;
+  for (int64_t i = 0; i < tensor.elements(); ++i) {
+    double sign = variant == 0 ? 1 : -1;
+    if (variant > 1)
+      sign = oracle::random_bits(static_cast<int64_t>(seed), stream, i)[0] & 1 ? 1 : -1;
+    else if (opposite)
+      sign = -sign;
+    to[i] = from[i] + sign * unit * std::max(std::fabs(from[i]), rms);
+  }
+  return out;
+}
+
+template <class T>
+T number_at(const TensorBytes& tensor, int64_t i) {
+  T value;
+  std::memcpy(&value, tensor.bytes.data() + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
+  return value;
+}
+
+}  // namespace
+
+bool has_discontinuity(const Graph& graph) {
+  const std::vector<bool> rounded = rounded_values(graph);
+  return std::ranges::any_of(graph.nodes, [&](const Node& node) {
+    return jumps(graph, node) &&
+           std::ranges::any_of(node.operands, [&](ValueId id) { return is_moved(graph, id, rounded); });
+  });
+}
+
+bool has_discontinuity(const Graph& graph, const std::vector<std::string>& nodes) {
+  return std::ranges::any_of(graph.nodes, [&](const Node& node) {
+    return jumps(graph, node) && std::ranges::find(nodes, graph[node.results[0]].name) != nodes.end();
+  });
+}
+
+Result<std::vector<std::vector<oracle::Tensor>>> across_jumps(const Graph& graph, const oracle::Known& known,
+                                                              std::span<const ValueId> wanted,
+                                                              Numerics numerics, uint64_t seed) {
+  const std::vector<bool> rounded = rounded_values(graph);
+  std::vector<std::vector<oracle::Tensor>> out;
+  for (int variant = 0; variant < variants; ++variant) {
+    oracle::Known here = known;
+    for (size_t n = 0; n < graph.nodes.size(); ++n) {
+      const Node& node = graph.nodes[n];
+      if (!jumps(graph, node)) continue;
+      const double unit = roundings_before * coarsest_rounding(graph, 0, n, numerics);
+      for (size_t o = 0; o < node.operands.size(); ++o) {
+        const ValueId id = node.operands[o];
+        if (!is_moved(graph, id, rounded) || here.contains(id)) continue;
+        STITCH_TRY(std::vector<oracle::Tensor> made, oracle::evaluate(graph, here, std::span(&id, 1)));
+        here.insert_or_assign(id, moved(made[0], unit, variant, o == 1, seed + n));
+      }
+    }
+    STITCH_TRY(std::vector<oracle::Tensor> results, oracle::evaluate(graph, std::move(here), wanted));
+    out.push_back(std::move(results));
+  }
+  return out;
+}
+
+std::vector<std::byte> truth_at_jumps(const TensorBytes& values, const TensorBytes& truth,
+                                      std::span<const oracle::Tensor> alternatives, double tolerance,
+                                      int64_t& count) {
+  std::vector<std::byte> out(truth.bytes.begin(), truth.bytes.end());
+  const bool floats = is_floating(truth.type.dtype);
+  const DType dtype = floats ? DType::f64 : DType::i64;
+  // Both sides as float64 or as int64.
+  auto of = [&](const TensorBytes& tensor) -> std::vector<std::byte> {
+    auto read = oracle::Tensor::from_bytes(tensor.type.dtype, tensor.type.shape, tensor.bytes);
+    return read ? read->to_bytes(dtype) : std::vector<std::byte>();
+  };
+  const std::vector<std::byte> got = of(values), exact = of(truth);
+  std::vector<std::vector<std::byte>> others;
+  for (const oracle::Tensor& one : alternatives) others.push_back(one.to_bytes(dtype));
+  const TensorBytes got_view{{dtype, truth.type.shape, {}}, got},
+      exact_view{{dtype, truth.type.shape, {}}, exact};
+  if (got.size() != exact.size()) return out;
+  std::vector<std::byte> accepted = exact;
+  count = 0;
+  for (int64_t i = 0; i < truth.type.elements(); ++i) {
+    if (!floats) {
+      const auto value = number_at<int64_t>(got_view, i);
+      if (value == number_at<int64_t>(exact_view, i)) continue;
+      const bool known = std::ranges::any_of(others, [&](const std::vector<std::byte>& other) {
+        return number_at<int64_t>({{dtype, truth.type.shape, {}}, other}, i) == value;
+      });
+      if (!known) continue;
+      std::memcpy(accepted.data() + i * 8, &value, 8);
+      ++count;
+      continue;
+    }
+    const double value = number_at<double>(got_view, i), expected = number_at<double>(exact_view, i);
+    double low = expected, high = expected;
+    for (const std::vector<std::byte>& other : others) {
+      const double one = number_at<double>({{dtype, truth.type.shape, {}}, other}, i);
+      low = std::min(low, one);
+      high = std::max(high, one);
+    }
+    if (!(high - low > tolerance) || !(value >= low - tolerance && value <= high + tolerance)) continue;
+    const double nearest = std::clamp(value, low, high);
+    std::memcpy(accepted.data() + i * 8, &nearest, 8);
+    count += std::fabs(value - expected) > tolerance;
+  }
+  if (floats) return accepted;
+  auto read = oracle::Tensor::from_bytes(DType::i64, truth.type.shape, accepted);
+  return read ? read->to_bytes(truth.type.dtype) : out;
+}
+
+}  // namespace stitch::verifier

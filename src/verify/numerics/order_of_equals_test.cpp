@@ -1,0 +1,43 @@
+#include "verify/numerics/order_of_equals.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace stitch::verifier {
+
+namespace {
+
+// Two rows of four, the three largest of each.
+std::vector<int64_t> accepted(const std::vector<int64_t>& named, int64_t expected) {
+  oracle::Tensor ordered(DType::f32, {2, 4});
+  const std::vector<double> values = {5, 7, 5, 5, 1, 2, 3, 4};
+  std::ranges::copy(values, ordered.writable<double>());
+  const std::vector<int64_t> exact = {1, 0, 2, 3, 2, 1};
+  const TensorType type{DType::i64, {2, 3}, {}};
+  int64_t count = -1;
+  const std::vector<std::byte> bytes = truth_among_equals(
+      {type, std::as_bytes(std::span(named))}, {type, std::as_bytes(std::span(exact))}, ordered, -1, count);
+  EXPECT_EQ(count, expected);
+  std::vector<int64_t> out(6);
+  std::memcpy(out.data(), bytes.data(), bytes.size());
+  return out;
+}
+
+}  // namespace
+
+TEST(OrderOfEquals, AnyOfEqualsWillDo) {
+  EXPECT_EQ(accepted({1, 3, 0, 3, 2, 1}, 2), (std::vector<int64_t>{1, 3, 0, 3, 2, 1}));
+}
+
+TEST(OrderOfEquals, NoneIsNamedTwice) {
+  EXPECT_EQ(accepted({1, 3, 3, 3, 2, 1}, 0), (std::vector<int64_t>{1, 0, 2, 3, 2, 1}));
+}
+
+TEST(OrderOfEquals, OthersAreWrong) {
+  EXPECT_EQ(accepted({0, 1, 2, 2, 3, 1}, 0), (std::vector<int64_t>{1, 0, 2, 3, 2, 1}));
+  EXPECT_EQ(accepted({1, 0, 9, 3, 2, -1}, 0), (std::vector<int64_t>{1, 0, 2, 3, 2, 1}));
+}
+
+}  // namespace stitch::verifier
