@@ -14,7 +14,7 @@
 #include "graph/cost.h"
 #include "plan/document/document.h"
 #include "plan/document/document_names.h"
-#include "verify/preflight.h"
+#include "reference/preflight.h"
 
 namespace stitch::agents {
 
@@ -65,7 +65,7 @@ bool worth_measuring(const Graph& graph, const OptimizeOptions& options) {
 
 // What PyTorch multiplies in is what its accuracy asks for, and what rounding does to the outputs is what it
 // costs. Without answers the Planner guesses, and steps that round stand or fall as a whole.
-plan::ReferenceFacts look_at_reference(verifier::Verifier& verifier, const OptimizeOptions& options) {
+plan::ReferenceFacts look_at_reference(verifier::OpenReference& reference, const OptimizeOptions& options) {
   plan::ReferenceFacts out{.as_pytorch = options.kernelbench_compatible};
   auto tell = [&](const std::string& text) {
     if (options.events) options.events->on(Doing{text});
@@ -73,23 +73,23 @@ plan::ReferenceFacts look_at_reference(verifier::Verifier& verifier, const Optim
   const bool follows = options.numerics == Numerics::standard || options.numerics == Numerics::tf32;
   if (follows && options.device == runner::Device::cuda) {
     const SpentOn phase("arithmetic", TimeAccount::Kind::phase);
-    if (auto seen = verifier.tf32_convolutions())
+    if (auto seen = reference.tf32_convolutions())
       out.tf32 = *std::move(seen);
     else
       tell(format("PyTorch's arithmetic (TF32 or FP32) could not be observed: {}", seen.error().message));
   }
   // Without a GPU, PyTorch's side rounds the operands of every convolution.
   if (follows && options.kernelbench_compatible && options.device != runner::Device::cuda)
-    for (const Node& node : verifier.task().graph.nodes)
-      if (plan::is_convolution(node.op)) out.tf32[verifier.task().graph.number_of(node)] = true;
-  if (!worth_measuring(verifier.task().graph, options)) return out;
+    for (const Node& node : reference.task.graph.nodes)
+      if (plan::is_convolution(node.op)) out.tf32[reference.task.graph.number_of(node)] = true;
+  if (!worth_measuring(reference.task.graph, options)) return out;
   tell("measuring how rounding affects the outputs");
   const SpentOn phase("roundings", TimeAccount::Kind::phase);
-  auto measured = verifier.roundings();
+  auto measured = reference.roundings();
   if (measured) {
     if (auto errors = plan::measured_errors(*measured))
       out.errors = std::make_shared<const plan::MeasuredErrors>(
-          plan::held_to_pytorch(*std::move(errors), verifier.task().graph, out.tf32));
+          plan::held_to_pytorch(*std::move(errors), reference.task.graph, out.tf32));
   } else if (options.events) {
     options.events->on(
         Notice{format("How rounding affects the outputs was not measured: {}.", measured.error().message)});
@@ -193,24 +193,27 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
                                 [&](std::string_view line) { record->add_to_conversation(line); }));
   const GpuQueue queue(options.events);
   if (record) GpuLock::introduce("run " + record->id());
-  auto open = [&]() -> Result<std::unique_ptr<verifier::Verifier>> {
+  auto open = [&] {
     const SpentOn phase("open the reference", TimeAccount::Kind::phase);
-    return verifier::Verifier::open(std::move(opened), {.numerics = options.numerics,
-                                                        .device = options.device,
-                                                        .baselines = options.baselines,
-                                                        .timing = options.timing,
-                                                        .on_warning = teller<Warning>(options.events),
-                                                        .on_notice = teller<Notice>(options.events)});
+    return verifier::OpenReference::open(std::move(opened), {.numerics = options.numerics,
+                                                             .device = options.device,
+                                                             .on_warning = teller<Warning>(options.events),
+                                                             .on_notice = teller<Notice>(options.events)});
   };
-  auto make = [&](std::unique_ptr<verifier::Verifier> verifier) {
+  auto make = [&](std::unique_ptr<verifier::OpenReference> reference) {
+    auto verifier = verifier::Verifier::open(std::move(reference),
+                                             {.numerics = options.numerics,
+                                              .device = options.device,
+                                              .baselines = options.baselines,
+                                              .timing = options.timing});
     return make_verifier(options.brains, std::move(verifier), setup_of(options), session.get());
   };
   // A resumed run may need no new verdicts: its reference starts on first use.
   std::optional<plan::ReferenceFacts> facts = record ? record->reference_facts(task->graph) : std::nullopt;
   if (!facts) {
-    STITCH_TRY(std::unique_ptr<verifier::Verifier> verifier, open());
-    facts = look_at_reference(*verifier, options);
-    STITCH_TRY(brains.verifier, make(std::move(verifier)));
+    STITCH_TRY(std::unique_ptr<verifier::OpenReference> reference, open());
+    facts = look_at_reference(*reference, options);
+    STITCH_TRY(brains.verifier, make(std::move(reference)));
   }
   if (given) {
     brains.planner = given_plan_planner(std::move(given->plan));
@@ -231,8 +234,8 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
   };
   if (!record) return with_account(optimize(*task, context, brains, options, begin));
   record->attach(context, brains, options, begin, [&]() -> Result<std::unique_ptr<Verifier>> {
-    STITCH_TRY(std::unique_ptr<verifier::Verifier> verifier, open());
-    return make(std::move(verifier));
+    STITCH_TRY(std::unique_ptr<verifier::OpenReference> reference, open());
+    return make(std::move(reference));
   });
   Result<Optimized> out = with_account(optimize(*task, context, brains, options, begin));
   record->finish(out);

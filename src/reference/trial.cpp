@@ -49,4 +49,14 @@ std::string_view name(Weights weights) {
   return "";
 }
 
+std::optional<Distance> pytorch_distance(const Trial& trial, size_t output) {
+  if (!trial.held && trial.pytorch.size() == 0) return std::nullopt;
+  trial.pytorch_distances.resize(trial.truth.size());
+  std::optional<Distance>& known = trial.pytorch_distances[output];
+  if (!known)
+    known = distance(trial.pytorch[output], trial.truth[output],
+                     trial.question.distribution == harsh::not_finite);
+  return known;
+}
+
 }  // namespace stitch::verifier

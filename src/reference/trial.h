@@ -105,4 +105,7 @@ struct Trial {
   mutable std::shared_ptr<const std::vector<std::vector<oracle::Tensor>>> across_jumps;
 };
 
+// How far PyTorch is off, where it can say.
+std::optional<Distance> pytorch_distance(const Trial& trial, size_t output);
+
 }  // namespace stitch::verifier

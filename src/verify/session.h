@@ -14,8 +14,9 @@
 #include "program/manifest.h"
 #include "program/package.h"
 #include "runner/candidate.h"
-#include "verify/gpu_share.h"
+#include "reference/gpu_share.h"
 #include "reference/numerics.h"
+#include "reference/open_reference.h"
 #include "reference/reference.h"
 #include "reference/timing.h"
 #include "reference/trial.h"
@@ -26,9 +27,6 @@ namespace stitch::verifier {
 class Attempt;
 class BaselineProcess;
 class TorchReference;
-
-// Of inputs and truth: moving and comparing more of them on the host takes seconds a trial.
-inline constexpr int64_t largest_moved = int64_t{64} << 20;
 
 struct VerifyOptions {
   fs::path program;  // a program folder, a .cu file, or a .py file with ModelNew

@@ -59,18 +59,18 @@ INSTANTIATE_TEST_SUITE_P(, ExamplePrograms, testing::ValuesIn(names_in(source / 
 TEST(Arithmetic, IsSeenConvolutionByConvolution) {
   auto task = open_task_to_judge(source / "examples/inception.py", {});
   ASSERT_TRUE(task) << task.error().text();
-  auto verifier = Verifier::open(*std::move(task), {});
-  ASSERT_TRUE(verifier) << verifier.error().text();
-  auto seen = (*verifier)->tf32_convolutions();
+  auto reference = OpenReference::open(*std::move(task), {});
+  ASSERT_TRUE(reference) << reference.error().text();
+  auto seen = (*reference)->tf32_convolutions();
   ASSERT_TRUE(seen) << seen.error().text();
   EXPECT_EQ(seen->size(), 6u);
   for (auto [node, tf32] : *seen) {
-    EXPECT_EQ((*verifier)->task().graph.nodes[static_cast<size_t>(node)].op, Op::conv);
+    EXPECT_EQ((*reference)->task.graph.nodes[static_cast<size_t>(node)].op, Op::conv);
     EXPECT_TRUE(tf32);
   }
   // What that costs, in units of the budget: a quarter of the square, which is half of twice the error; a
   // little more, since outputs of few elements vary from draw to draw.
-  auto roundings = (*verifier)->roundings();
+  auto roundings = (*reference)->roundings();
   ASSERT_TRUE(roundings) << roundings.error().text();
   double sum = 0;
   for (const auto& [name, product] : roundings->at("products").items())

@@ -18,7 +18,7 @@
 #include "verify/clock/clock.h"
 #include "verify/gates/gates.h"
 #include "verify/not_judged.h"
-#include "verify/preflight.h"
+#include "reference/preflight.h"
 #include "verify/receipt.h"
 #include "reference/shared_reference.h"
 #include "reference/torch_reference.h"
@@ -160,16 +160,6 @@ Result<void> find_the_program(const fs::path& program) {
                                          "name a program folder, a .cu file, or a .py file with ModelNew"));
 }
 
-// The GPU that is here, for floors and for nvcc.
-Result<std::optional<GpuSpec>> spec_of_device(const VerifyOptions& options) {
-  if (options.device != runner::Device::cuda) return std::optional<GpuSpec>();
-  STITCH_TRY(Driver driver, detect_gpus());
-  if (driver.gpus.empty())
-    return user_error("no_gpu", "there is no GPU in this machine",
-                      "judge it on the emulated GPU, or where there is one");
-  return std::optional<GpuSpec>(spec_of(driver.gpus[0]));
-}
-
 }  // namespace
 
 uint64_t Session::next_seed() {
@@ -214,52 +204,16 @@ struct SharedDeviceMemory {
 
 class OpenVerifier final : public Verifier {
  public:
-  explicit OpenVerifier(std::shared_ptr<const Task> task) : task_(std::move(task)) {}
-
-  Result<void> prepare(OpenedTask opened, const VerifyOptions& options) {
-    std::optional<TorchProcess>& process = opened.process;
-    STITCH_TRY(gpu_, spec_of_device(options));
-    STITCH_TRY(runner::Arena arena, runner::Arena::create(int64_t{1} << 20));
-    arena_.emplace(std::move(arena));
-    if (auto warning = mode_warning(task_.facts); warning && options.on_warning) options.on_warning(*warning);
-    STITCH_CHECK(look_ahead(options));
-    if (!task_.weights && !task_.signature.parameters.empty())
-      return at(task_.source.string(), user_error("no_weights", "this graph was imported without weights",
-                                                  "import it again, with weights"));
-    if (!task_.opened->in_python()) {
-      reference_ = oracle_reference(task_, options.numerics);
-      return {};
-    }
-    if (!process) {
-      STITCH_TRY(TorchProcess started, TorchProcess::start(task_.opened->options.python));
-      process.emplace(std::move(started));
-    }
-    std::string where = options.device == runner::Device::cuda ? "cuda" : "cpu";
-    process->set_time_limit(options.reference_time_limit);
-    STITCH_TRY(auto loaded, TorchReference::load(*std::move(process), task_, options.numerics, where));
-    torch_ = loaded.get();
-    torch_->hold_above(options.hold_above, *arena_);
-    reference_ = std::move(loaded);
-    begin_baselines(std::move(opened.for_baselines), options);
-    return {};
+  OpenVerifier(std::unique_ptr<OpenReference> reference, const VerifyOptions& options)
+      : open_(std::move(reference)), task_(open_->task), torch_(open_->torch()) {
+    if (!open_->for_baselines || !open_->gpu || !options.timing || options.baselines.empty()) return;
+    Session session(options, task_, open_->answers(), open_->arena);
+    session.gpu = open_->gpu;
+    if (has_room_for_baselines(session))
+      baseline_process_.emplace(*std::exchange(open_->for_baselines, std::nullopt), session);
   }
 
   const TaskGraph& task() const override { return task_; }
-
-  Result<std::map<int32_t, bool>> tf32_convolutions() override {
-    if (!torch_) return std::map<int32_t, bool>();
-    return torch_->tf32_convolutions();
-  }
-
-  Result<Json> roundings() override {
-    if (!torch_) return work_error("unmeasured", "there is no PyTorch to measure it with");
-    std::optional<MachineShare> share;
-    if (gpu_) {
-      STITCH_TRY(MachineShare taken, take_gpu_memory(task_.graph, task_.signature, gpu_->memory));
-      share.emplace(std::move(taken));
-    }
-    return torch_->roundings();
-  }
 
   // What only one program at a time may have: the clock, trials that stay with PyTorch, and a process of its
   // own imports PyTorch for a ModelNew.
@@ -273,7 +227,7 @@ class OpenVerifier final : public Verifier {
       std::unique_lock alone(programs_);
       SharedDeviceMemory until_all_is_judged{torch_};
       TrialsAhead ahead(reference_for(options));
-      return judge(options, ahead, *arena_, &ahead);
+      return judge(options, ahead, open_->arena, &ahead);
     }
     std::shared_lock among_others(programs_);
     STITCH_TRY(runner::Arena own, runner::Arena::create(int64_t{1} << 20));
@@ -282,23 +236,16 @@ class OpenVerifier final : public Verifier {
   }
 
   Result<std::unique_ptr<SettingsClock>> settings_clock(const VerifyOptions& options) override {
-    auto session = std::make_unique<Session>(options, task_, *reference_, *arena_);
+    auto session = std::make_unique<Session>(options, task_, open_->answers(), open_->arena);
     STITCH_CHECK(prepare(*session));
     return open_settings_clock(std::move(session));
   }
 
  private:
-  void begin_baselines(std::optional<TorchProcess> process, const VerifyOptions& options) {
-    if (!process || !gpu_ || !options.timing || options.baselines.empty()) return;
-    Session session(options, task_, *reference_, *arena_);
-    session.gpu = gpu_;
-    if (has_room_for_baselines(session)) baseline_process_.emplace(*std::move(process), session);
-  }
-
   // Questions are asked ahead where their answers come to this process, and nobody else speaks to PyTorch.
   bool asks_ahead(const Session& session, const BaselinesAhead& baselines) const {
     return session.options.baselines_ahead && !session.python && torch_ && !torch_->holds_trials() &&
-           !baselines.is_at_work() && (!gpu_ || has_room_for_baselines(session));
+           !baselines.is_at_work() && (!open_->gpu || has_room_for_baselines(session));
   }
 
   Result<Verdict> judge(const VerifyOptions& options, Reference& reference, runner::Arena& arena,
@@ -337,32 +284,18 @@ class OpenVerifier final : public Verifier {
 
   static bool is_python(const VerifyOptions& options) { return options.program.extension() == ".py"; }
 
-  // What can't fit is refused now, not after minutes by a process that was killed.
-  Result<void> look_ahead(const VerifyOptions& options) const {
-    const Needs needs = needs_of(task_.graph);
-    if (auto fits = check_room(task_.graph, needs, room_here(options.device)); !fits)
-      return at(task_.source.string(), fits.error());
-    constexpr double worth_a_word = 10;
-    if (options.on_notice && options.device == runner::Device::emulated &&
-        needs.emulated_seconds > worth_a_word)
-      options.on_notice(
-          format("Judging one program on the emulated GPU takes about {} or more (an estimate).",
-                 seconds_text(needs.emulated_seconds)));
-    return {};
-  }
-
   Result<void> prepare(Session& session) {
     const VerifyOptions& options = session.options;
     session.torch = torch_;
     if (baseline_process_) session.baseline_process = &*baseline_process_;
     if (torch_) {
       std::lock_guard asking(asking_);
-      torch_->hold_above(options.hold_above, *arena_);
+      torch_->hold_above(options.hold_above, open_->arena);
       torch_->set_time_limit(options.reference_time_limit);
     }
     session.seed =
         options.seed ? *options.seed : (uint64_t{std::random_device{}()} << 32 | std::random_device{}());
-    session.gpu = gpu_;
+    session.gpu = open_->gpu;
     session.reference.seed_weights(session.next_seed());
     STITCH_CHECK(find_the_program(options.program));
     STITCH_CHECK(check_modes(options.program, task_));
@@ -371,18 +304,16 @@ class OpenVerifier final : public Verifier {
   }
 
   Reference& reference_for(const VerifyOptions& options) {
-    if (!options.remember_trials) return *reference_;
+    if (!options.remember_trials) return open_->answers();
     std::lock_guard asking(asking_);
-    if (!memory_) memory_.emplace(*reference_);
+    if (!memory_) memory_.emplace(open_->answers());
     return *memory_;
   }
 
-  TaskGraph task_;
-  std::optional<GpuSpec> gpu_;
-  std::optional<runner::Arena> arena_;
-  std::unique_ptr<Reference> reference_;
+  std::unique_ptr<OpenReference> open_;
+  const TaskGraph& task_;
+  TorchReference* torch_;
   std::optional<TrialMemory> memory_;
-  TorchReference* torch_ = nullptr;
   std::optional<BaselineProcess> baseline_process_;
   std::shared_mutex programs_;  // that are judged now
   std::mutex asking_;           // the reference
@@ -390,22 +321,20 @@ class OpenVerifier final : public Verifier {
 
 }  // namespace
 
-Result<OpenedTask> open_task_to_judge(const fs::path& source, const TaskOptions& options,
-                                      const OnProgress& on_progress) {
-  std::error_code ec;
-  if (!Task::is_python(source) || !fs::exists(source, ec)) {
-    STITCH_TRY(std::shared_ptr<const Task> task, stitch::open_task(source, options, on_progress));
-    return OpenedTask{std::move(task), std::nullopt};
-  }
-  STITCH_TRY(TorchProcess process, TorchProcess::start(options.python));
-  STITCH_TRY(std::shared_ptr<const Task> task, process.open_task(source, options, on_progress));
-  return OpenedTask{std::move(task), std::move(process)};
+std::unique_ptr<Verifier> Verifier::open(std::unique_ptr<OpenReference> reference,
+                                         const VerifyOptions& options) {
+  return std::make_unique<OpenVerifier>(std::move(reference), options);
 }
 
 Result<std::unique_ptr<Verifier>> Verifier::open(OpenedTask task, const VerifyOptions& options) {
-  auto verifier = std::make_unique<OpenVerifier>(std::move(task.task));
-  STITCH_CHECK(verifier->prepare(std::move(task), options));
-  return Result<std::unique_ptr<Verifier>>(std::move(verifier));
+  STITCH_TRY(std::unique_ptr<OpenReference> reference,
+             OpenReference::open(std::move(task), {.numerics = options.numerics,
+                                                   .device = options.device,
+                                                   .time_limit = options.reference_time_limit,
+                                                   .hold_above = options.hold_above,
+                                                   .on_warning = options.on_warning,
+                                                   .on_notice = options.on_notice}));
+  return open(std::move(reference), options);
 }
 
 Result<Verdict> verify(const fs::path& task, const VerifyOptions& options, const TaskOptions& task_options) {

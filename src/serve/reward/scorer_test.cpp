@@ -83,8 +83,6 @@ class FakeVerifier final : public verifier::Verifier {
   Result<std::unique_ptr<verifier::SettingsClock>> settings_clock(const verifier::VerifyOptions&) override {
     return work_error("fake", "");
   }
-  Result<std::map<int32_t, bool>> tf32_convolutions() override { return work_error("fake", ""); }
-  Result<Json> roundings() override { return work_error("fake", ""); }
   const verifier::TaskGraph& task() const override { std::abort(); }
 };
 

@@ -267,16 +267,6 @@ Distance no_better_than(Distance pytorch, const Distance& on_another_draw) {
   return pytorch;
 }
 
-std::optional<Distance> pytorch_distance(const Trial& trial, size_t output) {
-  if (!trial.held && trial.pytorch.size() == 0) return std::nullopt;
-  trial.pytorch_distances.resize(trial.truth.size());
-  std::optional<Distance>& known = trial.pytorch_distances[output];
-  if (!known)
-    known = distance(trial.pytorch[output], trial.truth[output],
-                     trial.question.distribution == harsh::not_finite);
-  return known;
-}
-
 Result<KernelBenchCheck> judge_as_kernelbench(const Session& session, const Trial& trial, size_t output,
                                               const TensorBytes& values) {
   const double tolerance = kernelbench_tolerance(values.type.dtype);

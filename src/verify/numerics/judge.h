@@ -21,7 +21,5 @@ Comparison judge_distance(const Session& session, const Trial& trial, size_t out
 bool may_be_luck(const Comparison& comparison);
 // PyTorch's error as if it had been as far off on this draw as on that one.
 Distance no_better_than(Distance pytorch, const Distance& on_another_draw);
-// How far PyTorch is off, where it can say.
-std::optional<Distance> pytorch_distance(const Trial& trial, size_t output);
 
 }  // namespace stitch::verifier

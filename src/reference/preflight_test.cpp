@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "verify/preflight.h"
+#include "reference/preflight.h"
 
 #include <gtest/gtest.h>
 

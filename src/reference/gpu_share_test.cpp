@@ -1,4 +1,4 @@
-#include "verify/gpu_share.h"
+#include "reference/gpu_share.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "verify/preflight.h"
+#include "reference/preflight.h"
 
 #include <algorithm>
 
