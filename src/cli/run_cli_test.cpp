@@ -20,7 +20,7 @@ struct Ran {
   std::string out, err;
 };
 
-Ran run(std::vector<const char*> words) {
+Ran stitchcuda(std::vector<const char*> words) {
   words.insert(words.begin(), "stitchcuda");
   std::ostringstream out, err;
   int code = run_cli(static_cast<int>(words.size()), words.data(), out, err);
@@ -28,11 +28,11 @@ Ran run(std::vector<const char*> words) {
 }
 
 TEST(RunCli, VersionAndHelp) {
-  EXPECT_EQ(run({"--version"}).code, 0);
-  EXPECT_TRUE(run({"--version"}).out.starts_with("stitchcuda 0."));
-  EXPECT_TRUE(parse_json(run({"--version", "--json"}).out));
-  EXPECT_EQ(run({"version"}).out, run({"--version"}).out);
-  Ran help = run({"--help"});
+  EXPECT_EQ(stitchcuda({"--version"}).code, 0);
+  EXPECT_TRUE(stitchcuda({"--version"}).out.starts_with("stitchcuda 0."));
+  EXPECT_TRUE(parse_json(stitchcuda({"--version", "--json"}).out));
+  EXPECT_EQ(stitchcuda({"version"}).out, stitchcuda({"--version"}).out);
+  Ran help = stitchcuda({"--help"});
   EXPECT_EQ(help.code, 0);
   for (const char* word : {"import", "show", "doctor", "Examples"})
     EXPECT_NE(help.out.find(word), std::string::npos) << word;
@@ -40,19 +40,19 @@ TEST(RunCli, VersionAndHelp) {
 
 TEST(RunCli, EveryCommandsHelpEndsInExamples) {
   for (const char* command : {"import", "show", "doctor", "config"}) {
-    Ran help = run({command, "--help"});
+    Ran help = stitchcuda({command, "--help"});
     EXPECT_EQ(help.code, 0);
     size_t examples = help.out.find("\nExamples\n");
     ASSERT_NE(examples, std::string::npos) << help.out;
     EXPECT_NE(help.out.find(std::string("  stitchcuda ") + command, examples), std::string::npos);
-    EXPECT_EQ(help.out, run({"help", command}).out);
+    EXPECT_EQ(help.out, stitchcuda({"help", command}).out);
     EXPECT_EQ(help.err, "");
   }
 }
 
 TEST(RunCli, UsageShowsWhatIsRequired) {
   auto usage = [](const char* command) {
-    std::string help = run({command, "--help"}).out;
+    std::string help = stitchcuda({command, "--help"}).out;
     size_t from = help.find("Usage");
     return help.substr(from, help.find('\n', from) - from);
   };
@@ -73,13 +73,13 @@ std::vector<std::string> listed_commands() {
 
 TEST(RunCli, HelpSpeaksAsOtherToolsDo) {
   for (const std::string& command : listed_commands()) {
-    std::string help = run({command.c_str(), "--help"}).out;
+    std::string help = stitchcuda({command.c_str(), "--help"}).out;
     EXPECT_NE(help.find("show this help"), std::string::npos) << command;
     for (const char* odd : {"unless told", "several too", "say w", "Say ", "comes to", "soonest"})
       EXPECT_EQ(help.find(odd), std::string::npos) << command << ": " << odd;
   }
-  EXPECT_NE(run({"import", "--help"}).out.find("(default: 42)"), std::string::npos);
-  std::string optimize = run({"optimize", "--help"}).out;
+  EXPECT_NE(stitchcuda({"import", "--help"}).out.find("(default: 42)"), std::string::npos);
+  std::string optimize = stitchcuda({"optimize", "--help"}).out;
   for (const char* expected : {"(default: 40)", "verify without timing; choose by estimates",
                                "check the final program with one seed and fewer gates",
                                "wall time in seconds after which the best program so far is written"})
@@ -87,7 +87,7 @@ TEST(RunCli, HelpSpeaksAsOtherToolsDo) {
 }
 
 TEST(RunCli, NoCommandIsAMistake) {
-  Ran ran = run({});
+  Ran ran = stitchcuda({});
   EXPECT_EQ(ran.code, 2);
   EXPECT_EQ(ran.out, "");
   const std::vector<std::string> names = listed_commands();
@@ -97,35 +97,35 @@ TEST(RunCli, NoCommandIsAMistake) {
 }
 
 TEST(RunCli, AMisspeltCommand) {
-  Ran ran = run({"shwo", "model.py"});
+  Ran ran = stitchcuda({"shwo", "model.py"});
   EXPECT_EQ(ran.code, 2);
   EXPECT_EQ(ran.err, "error: unknown command 'shwo'\nfix: did you mean show?\n");
 }
 
 TEST(RunCli, MisusedFlags) {
-  EXPECT_EQ(run({"show", "model.py", "--htlm"}).err,
+  EXPECT_EQ(stitchcuda({"show", "model.py", "--htlm"}).err,
             "error: unknown flag '--htlm'\nfix: did you mean --html?\n");
-  EXPECT_EQ(run({"show", "a", "b"}).err,
+  EXPECT_EQ(stitchcuda({"show", "a", "b"}).err,
             "error: unexpected argument 'b'\nfix: see: stitchcuda show --help\n");
-  EXPECT_EQ(run({"show"}).err, "error: MODEL is required\nfix: see: stitchcuda show --help\n");
+  EXPECT_EQ(stitchcuda({"show"}).err, "error: MODEL is required\nfix: see: stitchcuda show --help\n");
   for (std::vector<const char*> words :
        std::vector<std::vector<const char*>>{{"show"},
                                              {"show", "a", "b"},
                                              {"--frob"},
                                              {"import", "a.py", "--jobs", "many"},
                                              {"show", "a", "--gpu"}})
-    EXPECT_EQ(run(words).code, 2) << words[0];
+    EXPECT_EQ(stitchcuda(words).code, 2) << words[0];
 }
 
 TEST(RunCli, AMissingFile) {
-  Ran ran = run({"show", "/no/such/model", "--gpu", "H200"});
+  Ran ran = stitchcuda({"show", "/no/such/model", "--gpu", "H200"});
   EXPECT_EQ(ran.code, 2);
   EXPECT_EQ(ran.out, "");
   EXPECT_TRUE(ran.err.starts_with("error: /no/such/model: no such file or folder\nfix: ")) << ran.err;
 }
 
 TEST(RunCli, AnUnknownGpuIsRefusedBeforeAnyWork) {
-  Ran ran = run({"show", "/no/such/model", "--gpu", "H20"});
+  Ran ran = stitchcuda({"show", "/no/such/model", "--gpu", "H20"});
   EXPECT_EQ(ran.code, 2);
   EXPECT_NE(ran.err.find("did you mean H200?"), std::string::npos) << ran.err;
 }
@@ -133,7 +133,7 @@ TEST(RunCli, AnUnknownGpuIsRefusedBeforeAnyWork) {
 TEST(RunCli, ErrorsAreJsonOnRequest) {
   for (std::vector<const char*> words : std::vector<std::vector<const char*>>{
            {"shwo", "--json"}, {"--json"}, {"show", "--json"}, {"show", "/no/such/model", "--json"}}) {
-    Ran ran = run(words);
+    Ran ran = stitchcuda(words);
     EXPECT_EQ(ran.code, 2);
     EXPECT_EQ(ran.err, "");
     auto document = parse_json(ran.out);
@@ -150,19 +150,19 @@ TEST(RunCli, ShowsASavedGraph) {
   std::string text = print_graph(samples::resnet18());
   ASSERT_TRUE(write_file(file, text));
   for (const fs::path& model : {file, folder->path()}) {
-    EXPECT_EQ(run({"show", model.c_str(), "--text"}).out, text);
-    EXPECT_NE(run({"show", model.c_str()}).out.find("11.69 M"), std::string::npos);
+    EXPECT_EQ(stitchcuda({"show", model.c_str(), "--text"}).out, text);
+    EXPECT_NE(stitchcuda({"show", model.c_str()}).out.find("11.69 M"), std::string::npos);
   }
-  Ran ran = run({"show", file.c_str(), "--html", page.c_str()});
+  Ran ran = stitchcuda({"show", file.c_str(), "--html", page.c_str()});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_TRUE(fs::exists(page));
-  auto document = parse_json(run({"show", file.c_str(), "--json", "--gpu", "l40s"}).out);
+  auto document = parse_json(stitchcuda({"show", file.c_str(), "--json", "--gpu", "l40s"}).out);
   ASSERT_TRUE(document);
   EXPECT_EQ((*document)["gpu"]["name"], "L40S");
 
-  EXPECT_EQ(run({"show", file.c_str(), "--eval"}).code, 2);
+  EXPECT_EQ(stitchcuda({"show", file.c_str(), "--eval"}).code, 2);
   ASSERT_TRUE(write_file(file, "graph \"x\"\nnonsense\n"));
-  Ran bad = run({"show", file.c_str()});
+  Ran bad = stitchcuda({"show", file.c_str()});
   EXPECT_EQ(bad.code, 2);
   EXPECT_TRUE(bad.err.starts_with("error: " + file.string())) << bad.err;
 }
@@ -181,7 +181,7 @@ TEST(RunCli, OurBugIsCalledThat) {
 }
 
 TEST(RunCli, DoctorSpeaksJson) {
-  Ran ran = run({"doctor", "--json"});
+  Ran ran = stitchcuda({"doctor", "--json"});
   EXPECT_LE(ran.code, 1);
   auto document = parse_json(ran.out);
   ASSERT_TRUE(document);

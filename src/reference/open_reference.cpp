@@ -1,5 +1,6 @@
 #include "reference/open_reference.h"
 
+#include "base/text.h"
 #include "gpu/gpu_detect.h"
 #include "reference/gpu_share.h"
 #include "reference/preflight.h"
@@ -82,7 +83,7 @@ Result<std::unique_ptr<OpenReference>> OpenReference::open(OpenedTask opened,
       new OpenReference(std::move(opened.task), std::move(gpu), std::move(arena)));
   STITCH_CHECK(check_task(out->task, options));
   STITCH_CHECK(out->start(std::move(opened.process), options));
-  out->for_baselines = std::move(opened.for_baselines);
+  if (opened.for_baselines) out->for_baselines.emplace(*std::move(opened.for_baselines));
   return Result<std::unique_ptr<OpenReference>>(std::move(out));
 }
 

@@ -210,7 +210,7 @@ class OpenVerifier final : public Verifier {
     Session session(options, task_, open_->answers(), open_->arena);
     session.gpu = open_->gpu;
     if (has_room_for_baselines(session))
-      baseline_process_.emplace(*std::exchange(open_->for_baselines, std::nullopt), session);
+      baseline_process_.emplace(*std::move(open_->for_baselines), session);
   }
 
   const TaskGraph& task() const override { return task_; }

@@ -18,7 +18,7 @@ struct Ran {
   std::string out, err;
 };
 
-Ran run(std::vector<const char*> words) {
+Ran stitchcuda(std::vector<const char*> words) {
   words.insert(words.begin(), "stitchcuda");
   std::ostringstream out, err;
   const int code = run_cli(static_cast<int>(words.size()), words.data(), out, err);
@@ -43,11 +43,11 @@ class LlmCommandTest : public ::testing::Test {
 };
 
 TEST_F(LlmCommandTest, ListShowsWhetherKeysAreThere) {
-  Ran ran = run({"llm", "list", "--config", config.c_str()});
+  Ran ran = stitchcuda({"llm", "list", "--config", config.c_str()});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("$NO_SUCH_KEY_SET is not set"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("llm:ollama/MODEL"), std::string::npos);
-  const Json document = Json::parse(run({"llm", "list", "--json", "--config", config.c_str()}).out);
+  const Json document = Json::parse(stitchcuda({"llm", "list", "--json", "--config", config.c_str()}).out);
   for (const Json& profile : document["profiles"])
     if (profile["name"] == "keyed") {
       EXPECT_EQ(profile["key_present"], false);
@@ -59,7 +59,7 @@ TEST_F(LlmCommandTest, MistakesGetOneMessage) {
   auto said = [&](std::vector<const char*> words) {
     words.insert(words.begin(), "llm");
     words.insert(words.end(), {"--config", config.c_str()});
-    Ran ran = run(words);
+    Ran ran = stitchcuda(words);
     return std::to_string(ran.code) + " " + ran.err;
   };
   EXPECT_EQ(said({"tell"}),
@@ -81,7 +81,7 @@ TEST_F(LlmCommandTest, MistakesGetOneMessage) {
 }
 
 TEST_F(LlmCommandTest, AServerThatIsNotThere) {
-  Ran ran = run({"llm", "ask", "near", "hello", "--json", "--config", config.c_str()});
+  Ran ran = stitchcuda({"llm", "ask", "near", "hello", "--json", "--config", config.c_str()});
   EXPECT_EQ(ran.code, 1);
   const Json error = Json::parse(ran.out)["error"];
   EXPECT_TRUE(error["code"] == "llm_unreachable" || error["code"] == "llm_no_http") << error;
@@ -98,13 +98,13 @@ TEST_F(LlmCommandTest, AsksAndShowsTheAnswerEscaped) {
     std::vector<const char*> words = {"llm",      "ask",          "near",     "hello",
                                       "--config", config.c_str(), "--system", "Be brief."};
     if (stream) words.push_back("--stream");
-    Ran ran = run(words);
+    Ran ran = stitchcuda(words);
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_EQ(ran.out, "two\nlines?[2J\n");
     EXPECT_NE(ran.err.find("scripted-model: 100 tokens in, 10 out, "), std::string::npos) << ran.err;
     EXPECT_NE(ran.err.find(", $0.0015, stop\n"), std::string::npos) << ran.err;
   }
-  Ran ran = run({"llm", "ask", "near/other", "hello", "--json", "--transcript", record.c_str(), "--config",
+  Ran ran = stitchcuda({"llm", "ask", "near/other", "hello", "--json", "--transcript", record.c_str(), "--config",
                  config.c_str()});
   EXPECT_EQ(ran.code, 0) << ran.err;
   const Json document = Json::parse(ran.out);
