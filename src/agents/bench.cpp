@@ -14,9 +14,9 @@
 #include <thread>
 #include <utility>
 
+#include "base/digest/sha256.h"
 #include "base/machine/parallel.h"
 #include "base/machine/process.h"
-#include "base/digest/sha256.h"
 #include "base/text.h"
 
 namespace stitch::agents {

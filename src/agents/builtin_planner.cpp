@@ -5,13 +5,14 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "agents/loop/alternatives.h"
 #include "agents/brains.h"
+#include "agents/loop/alternatives.h"
 #include "agents/loop/measured_gain.h"
 #include "agents/loop/part_of_step.h"
 #include "code/catalogue.h"
 #include "plan/cost/estimate.h"
 #include "plan/steps.h"
+#include "verify/measured.h"
 
 namespace stitch::agents {
 
@@ -28,7 +29,8 @@ bool changes_results(const std::string& step) {
 }
 
 bool is_slower_than_pytorch(const Program& program) {
-  return program.verdict.timing && program.verdict.timing->value("speedup", 1.0) < 1;
+  const auto timing = verifier::timing_of(program.verdict);
+  return timing && timing->speedup.value_or(1) < 1;
 }
 
 bool passed(Outcome outcome) { return outcome == Outcome::better || outcome == Outcome::not_better; }

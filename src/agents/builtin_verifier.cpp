@@ -4,18 +4,11 @@
 
 #include "agents/brains.h"
 #include "profile/rules.h"
+#include "verify/measured.h"
 
 namespace stitch::agents {
 
 namespace {
-
-// The one bottleneck and the one suggestion of the profile's rules; empty where nothing was measured.
-std::string suggestion_of(const verifier::Verdict& verdict) {
-  const verifier::GateReport* profile = verdict.gate("profile");
-  if (!profile || !profile->evidence || !profile->evidence->contains("diagnosis")) return "";
-  auto diagnosis = profile::diagnosis_from_json(profile->evidence->at("diagnosis"));
-  return diagnosis ? profile::text(*diagnosis) : "";
-}
 
 class BuiltinVerifier final : public Verifier {
  public:
@@ -39,7 +32,10 @@ class BuiltinVerifier final : public Verifier {
     if (!report) report = verdict.gate("profile");
     Feedback out{
         .outcome = outcome, .report = report ? std::optional(*report) : std::nullopt, .suggestion = {}};
-    if (outcome == Outcome::not_better) out.suggestion = suggestion_of(verdict);
+    // The one bottleneck and the one suggestion of the profile's rules.
+    const verifier::Profile profile = verifier::profile_of(verdict);
+    if (outcome == Outcome::not_better && profile.diagnosis)
+      out.suggestion = profile::text(*profile.diagnosis);
     return out;
   }
 

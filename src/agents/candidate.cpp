@@ -2,11 +2,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "agents/loop/loop.h"
 #include "agents/llm/region_brief.h"
+#include "agents/loop/loop.h"
 #include "base/contained.h"
-#include "base/text.h"
 #include "base/machine/time_account.h"
+#include "base/text.h"
 #include "code/catalogue.h"
 #include "code/write_program.h"
 #include "graph/text.h"

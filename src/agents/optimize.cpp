@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "agents/loop/loop.h"
+#include "agents/loop/time_spent.h"
 #include "agents/record/recorded_run.h"
 #include "agents/record/shipped_before.h"
-#include "agents/loop/time_spent.h"
 #include "base/text.h"
 #include "code/catalogue.h"
 #include "gpu/gpu_lock.h"
@@ -201,11 +201,10 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
                                                              .on_notice = teller<Notice>(options.events)});
   };
   auto make = [&](std::unique_ptr<verifier::OpenReference> reference) {
-    auto verifier = verifier::Verifier::open(std::move(reference),
-                                             {.numerics = options.numerics,
-                                              .device = options.device,
-                                              .baselines = options.baselines,
-                                              .timing = options.timing});
+    auto verifier = verifier::Verifier::open(std::move(reference), {.numerics = options.numerics,
+                                                                    .device = options.device,
+                                                                    .baselines = options.baselines,
+                                                                    .timing = options.timing});
     return make_verifier(options.brains, std::move(verifier), setup_of(options), session.get());
   };
   // A resumed run may need no new verdicts: its reference starts on first use.

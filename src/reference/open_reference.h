@@ -1,5 +1,5 @@
-// A task with its reference at hand. The loop asks it for the Planner before there is a plan; the Verifier judges
-// programs by it.
+// A task with its reference at hand. The loop asks it for the Planner before there is a plan; the Verifier
+// judges programs by it.
 #pragma once
 
 #include <functional>

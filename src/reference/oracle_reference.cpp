@@ -7,8 +7,8 @@
 #include "reference/inputs/boundaries.h"
 #include "reference/inputs/draw.h"
 #include "reference/inputs/pointed.h"
-#include "reference/reference.h"
 #include "reference/inputs/reparameterise.h"
+#include "reference/reference.h"
 
 namespace stitch::verifier {
 

@@ -8,8 +8,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/text.h"
 #include "base/machine/time_account.h"
+#include "base/text.h"
 #include "gpu/gpu_lock.h"
 #include "import/python.h"
 
@@ -107,8 +107,7 @@ Result<Json> TorchProcess::ask(Json request, const std::function<void(std::strin
   if (word(request, "device") == "cuda") on_gpu_ = true;
   std::optional<Result<GpuLock>> beside_others;
   if (on_gpu_ && is_the_hosts(request)) GpuVisit::step_out();
-  if (on_gpu_ && !takes_turns(request) && !is_the_hosts(request))
-    beside_others.emplace(GpuLock::share());
+  if (on_gpu_ && !takes_turns(request) && !is_the_hosts(request)) beside_others.emplace(GpuLock::share());
   if (on_gpu_ && takes_turns(request) && !GpuLock::is_held()) {
     GpuVisit::step_out();
     request["turns"] = cache_folder().string();

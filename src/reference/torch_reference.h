@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "profile/timeline.h"
-#include "runner/candidate.h"
 #include "reference/reference.h"
 #include "reference/timing.h"
 #include "reference/torch_process.h"
+#include "runner/candidate.h"
 
 namespace stitch::verifier {
 
@@ -98,8 +98,8 @@ class TorchReference : public Reference {
   // out.
   Result<std::map<int32_t, bool>> tf32_convolutions();
   // What rounding each value, and each operand of a product, does to the outputs: squares of errors in units
-  // of what the class allows, as plan/precision/measured_errors.h reads them. An error of code "unmeasured" says why
-  // that isn't known.
+  // of what the class allows, as plan/precision/measured_errors.h reads them. An error of code "unmeasured"
+  // says why that isn't known.
   Result<Json> roundings();
 
  private:

@@ -9,8 +9,8 @@
 #include "gpu/gpu_lock.h"
 #include "import/python.h"
 #include "program/include/stitch/program.h"
-#include "runner/ready.h"
 #include "reference/torch_reference.h"
+#include "runner/ready.h"
 
 namespace stitch::verifier {
 

@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "base/text.h"
 #include "base/machine/time_account.h"
+#include "base/text.h"
 #include "verify/testdata/judged.h"
 #include "verify/verify.h"
 

@@ -7,11 +7,12 @@
 #include <set>
 #include <thread>
 
-#include "base/json.h"
 #include "base/digest/sha256.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "gpu/gpu_detect.h"
 #include "graph/folder.h"
+#include "verify/measured.h"
 #include "verify/signing_key.h"
 #include "verify/verify.h"
 
@@ -192,13 +193,13 @@ void compare_request(const Json& receipt, const ReceiptOptions& options,
 // Times and speedup again. What isn't timed here doesn't hold.
 void compare_times(const Json& recorded, const Verdict& verdict, double tolerance, ReceiptCheck& out) {
   out.recorded_seconds = recorded.at("program").at("seconds").get<double>();
-  if (!verdict.timing) {
+  const auto timing = timing_of(verdict);
+  if (!timing) {
     out.differences.push_back("the receipt has times, and nothing was timed here");
     out.passed = false;
     return;
   }
-  const Json& timing = *verdict.timing;
-  out.seconds = timing.at("program").value("seconds", 0.0);
+  out.seconds = timing->seconds;
   if (std::fabs(out.seconds - out.recorded_seconds) > tolerance * out.recorded_seconds) {
     out.differences.push_back(format("a call takes {}, the receipt says {}", seconds_text(out.seconds),
                                      seconds_text(out.recorded_seconds)));
@@ -207,11 +208,11 @@ void compare_times(const Json& recorded, const Verdict& verdict, double toleranc
   }
   if (!recorded.contains("speedup")) return;
   const double claimed = recorded.at("speedup").get<double>();
-  if (!timing.contains("speedup")) {
+  if (!timing->speedup) {
     out.differences.push_back(
         format("the receipt says {:.2f}x, and no baseline was timed here to hold it against", claimed));
     out.passed = false;
-  } else if (const double seen = timing["speedup"].get<double>(); !(seen >= (1 - tolerance) * claimed)) {
+  } else if (const double seen = *timing->speedup; !(seen >= (1 - tolerance) * claimed)) {
     out.differences.push_back(
         format("it is {:.2f}x as fast as PyTorch, the receipt says {:.2f}x", seen, claimed));
     out.passed = false;

@@ -13,13 +13,13 @@
 #include "gpu/gpu_spec.h"
 #include "program/manifest.h"
 #include "program/package.h"
-#include "runner/candidate.h"
 #include "reference/gpu_share.h"
 #include "reference/numerics.h"
 #include "reference/open_reference.h"
 #include "reference/reference.h"
 #include "reference/timing.h"
 #include "reference/trial.h"
+#include "runner/candidate.h"
 #include "verify/verdict.h"
 
 namespace stitch::verifier {

@@ -6,8 +6,8 @@
 
 #include "base/terminal/table.h"
 #include "base/text.h"
-#include "runner/candidate.h"
 #include "reference/timing.h"
+#include "runner/candidate.h"
 
 namespace stitch::verifier {
 

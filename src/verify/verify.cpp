@@ -5,25 +5,25 @@
 #include <random>
 #include <shared_mutex>
 
-#include "base/text.h"
 #include "base/machine/time_account.h"
+#include "base/text.h"
 #include "gpu/floor.h"
 #include "gpu/gpu_detect.h"
 #include "gpu/gpu_lock.h"
 #include "graph/cost.h"
 #include "program/package.h"
+#include "reference/preflight.h"
+#include "reference/shared_reference.h"
+#include "reference/torch_reference.h"
+#include "reference/trial_memory.h"
+#include "reference/trials_ahead.h"
 #include "sandbox/sandbox.h"
 #include "verify/attempt.h"
 #include "verify/clock/baselines_ahead.h"
 #include "verify/clock/clock.h"
 #include "verify/gates/gates.h"
 #include "verify/not_judged.h"
-#include "reference/preflight.h"
 #include "verify/receipt.h"
-#include "reference/shared_reference.h"
-#include "reference/torch_reference.h"
-#include "reference/trial_memory.h"
-#include "reference/trials_ahead.h"
 
 namespace stitch::verifier {
 
@@ -209,8 +209,7 @@ class OpenVerifier final : public Verifier {
     if (!open_->for_baselines || !open_->gpu || !options.timing || options.baselines.empty()) return;
     Session session(options, task_, open_->answers(), open_->arena);
     session.gpu = open_->gpu;
-    if (has_room_for_baselines(session))
-      baseline_process_.emplace(*std::move(open_->for_baselines), session);
+    if (has_room_for_baselines(session)) baseline_process_.emplace(*std::move(open_->for_baselines), session);
   }
 
   const TaskGraph& task() const override { return task_; }

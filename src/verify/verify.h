@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "verify/session.h"
-#include "verify/clock/settings_clock.h"
 #include "reference/open_reference.h"
+#include "verify/clock/settings_clock.h"
+#include "verify/session.h"
 #include "verify/verdict.h"
 
 namespace stitch::verifier {
@@ -13,9 +13,11 @@ namespace stitch::verifier {
 // A task with its reference at hand, before which programs come one after the other.
 class Verifier {
  public:
-  // Of the options, numerics, device and baselines are looked at; warnings and notices about the task are given.
+  // Of the options, numerics, device and baselines are looked at; warnings and notices about the task are
+  // given.
   static Result<std::unique_ptr<Verifier>> open(OpenedTask task, const VerifyOptions& options);
-  static std::unique_ptr<Verifier> open(std::unique_ptr<OpenReference> reference, const VerifyOptions& options);
+  static std::unique_ptr<Verifier> open(std::unique_ptr<OpenReference> reference,
+                                        const VerifyOptions& options);
   virtual ~Verifier() = default;
   // An Error is a mistake in the request or trouble of our own; whatever the candidate does is a verdict.
   // From several threads at once where side_by_side() says so; others wait for their turn.

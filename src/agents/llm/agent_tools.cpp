@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "llm/answers/quoted.h"
 #include "notes/search.h"
+#include "verify/measured.h"
 
 namespace stitch::agents {
 
@@ -120,9 +121,8 @@ Result<std::string> AgentTools::check(const Json&) {
   last_ = std::move(verdict);
   if (last_->passed()) {
     std::string out = "Every gate passed.";
-    if (last_->timing)
-      out +=
-          format(" A call takes {}.", seconds_text(last_->timing->at("program").at("seconds").get<double>()));
+    if (const auto timing = verifier::timing_of(*last_))
+      out += format(" A call takes {}.", seconds_text(timing->seconds));
     if (now_.best) out += format(" The best program so far takes {}.", seconds_text(now_.best->seconds));
     return out;
   }

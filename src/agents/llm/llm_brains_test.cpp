@@ -6,8 +6,8 @@
 #include "agents/llm/llm_plan_answer.h"
 #include "agents/llm/llm_session.h"
 #include "agents/llm/scripted.h"
-#include "base/text.h"
 #include "base/machine/time_account.h"
+#include "base/text.h"
 #include "llm/scripted_server.h"
 
 namespace stitch::agents {

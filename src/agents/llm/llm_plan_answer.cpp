@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "plan/cost/estimate.h"
 #include "plan/document/document.h"
 #include "plan/document/edit.h"
-#include "plan/cost/estimate.h"
 
 namespace stitch::agents {
 

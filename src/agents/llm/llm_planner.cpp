@@ -11,8 +11,8 @@
 #include "graph/text.h"
 #include "llm/answers/json_answer.h"
 #include "llm/answers/quoted.h"
-#include "plan/document/document.h"
 #include "plan/cost/estimate.h"
+#include "plan/document/document.h"
 
 namespace stitch::agents {
 

@@ -5,8 +5,8 @@
 #include "agents/llm/llm_brains.h"
 #include "base/text.h"
 #include "code/catalogue.h"
-#include "plan/document/edit.h"
 #include "plan/cost/estimate.h"
+#include "plan/document/edit.h"
 
 namespace stitch::agents {
 

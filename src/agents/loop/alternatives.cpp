@@ -7,10 +7,11 @@
 #include "agents/loop/part_of_step.h"
 #include "base/terminal/wording.h"
 #include "code/catalogue.h"
+#include "plan/cost/estimate.h"
 #include "plan/document/document.h"
 #include "plan/precision/error_budget.h"
-#include "plan/cost/estimate.h"
 #include "plan/ways.h"
+#include "verify/measured.h"
 
 namespace stitch::agents {
 
@@ -106,7 +107,7 @@ double sum(const std::map<std::string, double>& seconds, const std::vector<std::
 
 void Alternatives::find(const Situation& now) {
   found_ = true;
-  const std::map<std::string, double> seconds = region_seconds(now.best->verdict);
+  const std::map<std::string, double> seconds = verifier::profile_of(now.best->verdict).region_seconds;
   if (seconds.empty()) return;
   const plan::Plan& plan = now.best->plan;
   const RegionPredictor predict = region_predictor(now.context, *now.best);
@@ -164,7 +165,9 @@ std::optional<Proposal> Alternatives::with_winners(const Situation& now) {
 
 std::optional<Proposal> Alternatives::trial(const Situation& now) {
   if (trials_ >= most_trials) return std::nullopt;
-  Trial trial{.base = now.best->plan, .before = region_seconds(now.best->verdict), .changes = {}};
+  Trial trial{.base = now.best->plan,
+              .before = verifier::profile_of(now.best->verdict).region_seconds,
+              .changes = {}};
   if (trial.before.empty()) return std::nullopt;
   plan::Plan plan = trial.base;
   std::vector<std::string> names;

@@ -5,15 +5,17 @@
 
 #include "agents/record/replay.h"
 #include "base/contained.h"
-#include "base/text.h"
 #include "base/machine/time_account.h"
+#include "base/text.h"
 #include "gpu/floor.h"
 #include "graph/cost.h"
+#include "verify/measured.h"
 
 namespace stitch::agents {
 
 double seconds_of(const verifier::Verdict& verdict, double predicted) {
-  return verdict.timing ? verdict.timing->at("program").at("seconds").get<double>() : predicted;
+  const auto timing = verifier::timing_of(verdict);
+  return timing ? timing->seconds : predicted;
 }
 
 namespace {
@@ -100,9 +102,9 @@ Error Loop::none_passed() const {
 void Loop::say_ready(const verifier::Verdict& verdict) {
   first_seconds_ = seconds_since(begin_);
   extended_ = spent();
-  std::string speed = verdict.timing ? format(", {} a call", seconds_text(seconds_of(verdict, 0))) : "";
-  if (verdict.timing && verdict.timing->contains("speedup"))
-    speed += format(", {:.2f}x the best PyTorch", verdict.timing->at("speedup").get<double>());
+  const auto timing = verifier::timing_of(verdict);
+  std::string speed = timing ? format(", {} a call", seconds_text(timing->seconds)) : "";
+  if (timing && timing->speedup) speed += format(", {:.2f}x the best PyTorch", *timing->speedup);
   tell(Notice{format("A verified program is ready after {:.0f} s{}{}.", first_seconds_, speed,
                      extended_ ? "; the budget was over before that" : "")});
 }

@@ -3,6 +3,7 @@
 #include "agents/loop/loop.h"
 #include "agents/loop/measured_gain.h"
 #include "plan/cost/cost_fit.h"
+#include "verify/measured.h"
 
 namespace stitch::agents {
 
@@ -10,7 +11,7 @@ namespace stitch::agents {
 // from. Of every program that was right, the plain one too: a model that only saw what was chosen would
 // think well of everything else.
 void Loop::keep_costs(const std::string& step, const plan::Plan& plan, const verifier::Verdict& verdict) {
-  const std::map<std::string, double> measured = region_seconds(verdict);
+  const std::map<std::string, double> measured = verifier::profile_of(verdict).region_seconds;
   if (measured.empty()) return;
   if (!costs_) costs_ = std::make_shared<Json>(Json::array());
   for (const plan::Region& region : plan.regions) {

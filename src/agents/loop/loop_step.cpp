@@ -4,9 +4,10 @@
 #include "agents/loop/loop.h"
 #include "agents/loop/measured_gain.h"
 #include "base/contained.h"
-#include "base/text.h"
 #include "base/machine/time_account.h"
+#include "base/text.h"
 #include "plan/precision/error_budget.h"
+#include "verify/measured.h"
 
 namespace stitch::agents {
 
@@ -65,17 +66,6 @@ Action Loop::take(const Proposal& proposal) {
   }
 }
 
-namespace {
-
-// What the profile found the whole program to be bound by; empty where nothing was measured.
-std::string bottleneck_of(const verifier::Verdict& verdict) {
-  const verifier::GateReport* profile = verdict.gate("profile");
-  if (!profile || !profile->evidence || !profile->evidence->contains("diagnosis")) return "";
-  return word(profile->evidence->at("diagnosis"), "bottleneck");
-}
-
-}  // namespace
-
 // What came back, as the ledger keeps it: of several tries, the last one.
 void Loop::record(Judged& judged, const Draft* draft, const Proposal& proposal, LedgerEntry& entry) const {
   entry.report.reset();
@@ -86,8 +76,9 @@ void Loop::record(Judged& judged, const Draft* draft, const Proposal& proposal, 
       entry.report = *failure;
     } else {
       entry.after = seconds = seconds_without_clock(*draft, *judged.verdict, proposal.predicted_seconds);
-      entry.bottleneck = bottleneck_of(*judged.verdict);
-      entry.region_seconds = region_seconds(*judged.verdict);
+      verifier::Profile profile = verifier::profile_of(*judged.verdict);
+      entry.bottleneck = profile.diagnosis ? name(profile.diagnosis->bottleneck) : "";
+      entry.region_seconds = std::move(profile.region_seconds);
       if (best() && !is_better(entry.after, !memory_note(*judged.verdict).empty()))
         judged.outcome = Outcome::not_better;
     }
@@ -107,10 +98,8 @@ void Loop::record(Judged& judged, const Draft* draft, const Proposal& proposal, 
 }
 
 std::string Loop::memory_note(const verifier::Verdict& verdict) const {
-  const verifier::GateReport* profile = verdict.gate("profile");
-  if (!profile || !profile->evidence || !profile->evidence->contains("memory")) return {};
-  const Json& memory = profile->evidence->at("memory");
-  const double own = memory.value("program_bytes", 0.0), pytorch = memory.value("pytorch_bytes", 0.0);
+  const verifier::Profile profile = verifier::profile_of(verdict);
+  const double own = profile.program_bytes, pytorch = profile.pytorch_bytes;
   if (pytorch <= 0 || own <= options_.memory * pytorch) return {};
   return format("takes {} on the GPU, PyTorch {}", bytes_text(own), bytes_text(pytorch));
 }
@@ -133,13 +122,7 @@ std::string Loop::rounding_note(const plan::Plan& plan) const {
 double Loop::seconds_without_clock(const Draft& draft, const verifier::Verdict& verdict,
                                    double predicted) const {
   if (verdict.timing || draft.author.empty() || !best()) return seconds_of(verdict, predicted);
-  auto launches = [](const verifier::Verdict& of) {
-    double out = 0;
-    const verifier::GateReport* profile = of.gate("profile");
-    if (profile && profile->evidence && profile->evidence->contains("kernels"))
-      for (const Json& kernel : profile->evidence->at("kernels")) out += kernel.value("count", 0.0);
-    return out;
-  };
+  auto launches = [](const verifier::Verdict& of) { return verifier::profile_of(of).launches; };
   return predicted +
          std::max(0.0, launches(verdict) - launches(best()->verdict)) * context_.gpu.kernel_overhead;
 }

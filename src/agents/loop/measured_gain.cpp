@@ -8,6 +8,7 @@
 #include "plan/cost/cost_fit.h"
 #include "plan/cost/estimate.h"
 #include "plan/steps.h"
+#include "verify/measured.h"
 
 namespace stitch::agents {
 
@@ -17,7 +18,7 @@ namespace {
 class Measured {
  public:
   Measured(const plan::Context& context, const Program& program)
-      : context_(context), program_(program), seconds_(region_seconds(program.verdict)) {
+      : context_(context), program_(program), seconds_(verifier::profile_of(program.verdict).region_seconds) {
     for (const plan::Region& region : program.plan.regions)
       if (auto found = seconds_.find(region.name); found != seconds_.end()) {
         Sums& way = seen_[plan::way_of(region)];
@@ -75,16 +76,6 @@ class Measured {
 };
 
 }  // namespace
-
-std::map<std::string, double> region_seconds(const verifier::Verdict& verdict) {
-  std::map<std::string, double> out;
-  const verifier::GateReport* profile = verdict.gate("profile");
-  if (!profile || !profile->evidence || !profile->evidence->contains("region_times")) return out;
-  for (const Json& each : profile->evidence->at("region_times"))
-    if (const double nanoseconds = each.value("nanoseconds", 0.0); nanoseconds > 0)
-      out[each.value("name", std::string())] = nanoseconds * 1e-9;
-  return out;
-}
 
 RegionPredictor region_predictor(const plan::Context& context, const Program& best) {
   auto measured = std::make_shared<const Measured>(context, best);

@@ -2,16 +2,11 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <optional>
-#include <string>
 
 #include "agents/roles.h"
 
 namespace stitch::agents {
-
-// Seconds of each region as the profile gate measured it; empty: it measured none.
-std::map<std::string, double> region_seconds(const verifier::Verdict& verdict);
 
 // Predicts what a region of another plan for the same graph takes; null: nothing was measured. `context` and
 // `best` must outlive it.

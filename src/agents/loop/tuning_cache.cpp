@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/json.h"
 #include "base/digest/sha256.h"
+#include "base/json.h"
 #include "verify/clock/clock.h"
 
 namespace stitch::agents {

@@ -3,8 +3,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "agents/roles.h"
 #include "agents/loop/tune.h"
+#include "agents/roles.h"
 #include "plan/document/document.h"
 #include "store/run_store.h"
 #include "verify/verdict_document.h"

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "agents/record/event_record.h"
 #include "agents/loop/loop.h"
+#include "agents/record/event_record.h"
 #include "agents/record/remembered_verifier.h"
 #include "agents/record/remembering_planner.h"
 #include "graph/text.h"

@@ -7,10 +7,10 @@
 #include "agents/loop/measured_gain.h"
 #include "agents/record/run_memory.h"
 #include "code/catalogue.h"
+#include "plan/cost/estimate.h"
 #include "plan/document/difference.h"
 #include "plan/document/document.h"
 #include "plan/document/document_names.h"
-#include "plan/cost/estimate.h"
 #include "plan/document/signature.h"
 #include "plan/steps.h"
 

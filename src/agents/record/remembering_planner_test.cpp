@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "agents/record/recorded_run.h"
 #include "agents/llm/scripted.h"
+#include "agents/record/recorded_run.h"
 #include "base/text.h"
 #include "plan/document/document_names.h"
 #include "store/database.h"

@@ -6,9 +6,9 @@
 
 #include "agents/loop/part_of_step.h"
 #include "base/text.h"
+#include "plan/cost/estimate.h"
 #include "plan/document/document.h"
 #include "plan/document/document_names.h"
-#include "plan/cost/estimate.h"
 #include "plan/document/signature.h"
 #include "plan/steps.h"
 #include "verify/clock/clock.h"

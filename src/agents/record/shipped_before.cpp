@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/machine/machine_memory.h"
 #include "base/digest/sha256.h"
+#include "base/machine/machine_memory.h"
 #include "base/text.h"
 
 namespace stitch::agents {

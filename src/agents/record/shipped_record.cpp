@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/digest/sha256.h"
 #include "base/json.h"
 #include "base/machine/process.h"
-#include "base/digest/sha256.h"
 #include "base/text.h"
+#include "verify/measured.h"
 #include "verify/receipt.h"
 
 namespace stitch::agents {
@@ -19,7 +20,8 @@ std::string header_fact(const std::shared_ptr<const Json>& json, const char* key
 
 std::string speed_text(const Optimized& optimized, const Ledger& ledger, const OptimizeOptions& options) {
   const std::string own = seconds_text(optimized.seconds_a_call);
-  if (!optimized.verdict.timing) {
+  const auto timing = verifier::timing_of(optimized.verdict);
+  if (!timing) {
     std::string out = format("{} per call, estimated for {}: nothing was timed", own, options.gpu.name);
     if (const plan::PyTorchEstimate& pytorch = ledger.pytorch;
         pytorch.known() && optimized.seconds_a_call > 0)
@@ -28,10 +30,9 @@ std::string speed_text(const Optimized& optimized, const Ledger& ledger, const O
                     pytorch.eager / optimized.seconds_a_call, seconds_text(pytorch.eager));
     return out;
   }
-  const Json& timing = *optimized.verdict.timing;
-  if (!timing.contains("speedup")) return format("{} a call, measured", own);
-  return format("{} per call, measured: {:.2f}x over PyTorch's best baseline ({})", own,
-                timing["speedup"].get<double>(), word(timing, "best_baseline"));
+  if (!timing->speedup) return format("{} a call, measured", own);
+  return format("{} per call, measured: {:.2f}x over PyTorch's best baseline ({})", own, *timing->speedup,
+                timing->best_baseline);
 }
 
 std::string versions_text(const std::shared_ptr<const Json>& header) {

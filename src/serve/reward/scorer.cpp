@@ -6,13 +6,14 @@
 
 #include "base/contained.h"
 #include "base/digest/sha256.h"
-#include "base/text.h"
 #include "base/machine/time_account.h"
+#include "base/text.h"
 #include "gpu/gpu_detect.h"
 #include "profile/rules.h"
 #include "rubric/sources.h"
 #include "verify/clock/clock.h"
 #include "verify/gates/gates.h"
+#include "verify/measured.h"
 #include "verify/not_judged.h"
 
 namespace stitch::serve {
@@ -136,10 +137,8 @@ std::string feedback_of(const verifier::Verdict& verdict) {
         out += '\n' + cut_to(details, longest_details);
     return out;
   }
-  const verifier::GateReport* profile = verdict.gate("profile");
-  if (profile && profile->evidence && profile->evidence->contains("diagnosis"))
-    if (auto diagnosis = profile::diagnosis_from_json(profile->evidence->at("diagnosis")))
-      return profile::text(*diagnosis);
+  const verifier::Profile profile = verifier::profile_of(verdict);
+  if (profile.diagnosis) return profile::text(*profile.diagnosis);
   return "It is correct.";
 }
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/machine/time_account.h"
 #include "base/terminal/terminal.h"
 #include "base/text.h"
-#include "base/machine/time_account.h"
 
 namespace stitch::serve {
 

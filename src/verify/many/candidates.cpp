@@ -5,8 +5,8 @@
 #include <regex>
 #include <tuple>
 
-#include "base/json.h"
 #include "base/digest/sha256.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "build/build_sources.h"
 #include "program/package.h"

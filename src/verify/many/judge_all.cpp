@@ -9,16 +9,16 @@
 #include <thread>
 
 #include "base/contained.h"
-#include "base/machine/file_lock.h"
 #include "base/digest/sha256.h"
+#include "base/machine/file_lock.h"
 #include "base/text.h"
 #include "gpu/gpu_detect.h"
 #include "graph/folder.h"
+#include "reference/torch_lender.h"
 #include "verify/gates/gates.h"
 #include "verify/many/record.h"
 #include "verify/many/results.h"
 #include "verify/not_judged.h"
-#include "reference/torch_lender.h"
 #include "verify/verify.h"
 
 namespace stitch::verifier {

@@ -4,6 +4,7 @@
 
 #include "verify/clock/clock.h"
 #include "verify/many/label.h"
+#include "verify/measured.h"
 #include "verify/not_judged.h"
 
 namespace stitch::verifier {
@@ -31,15 +32,14 @@ void add_verdict(Json& record, const Verdict& verdict) {
   if (verdict.header)
     for (const char* fact : {"device", "trust", "seed"})
       if (verdict.header->contains(fact)) record[fact] = (*verdict.header)[fact];
-  if (!verdict.timing || !verdict.passed()) return;
-  const double own = verdict.timing->at("program").value("seconds", 0.0);
-  record["seconds_a_call"] = own;
-  for (const Json& baseline : verdict.timing->at("baselines"))
-    if (const double theirs = baseline.value("seconds", 0.0); theirs > 0 && own > 0)
-      record["speedups"][word(baseline, "side")] = theirs / own;
-  if (verdict.timing->contains("speedup")) {
-    record["speedups"]["best"] = (*verdict.timing)["speedup"];
-    record["best_baseline"] = (*verdict.timing)["best_baseline"];
+  const auto timing = timing_of(verdict);
+  if (!timing || !verdict.passed()) return;
+  record["seconds_a_call"] = timing->seconds;
+  for (const auto& [side, seconds] : timing->baselines)
+    if (timing->seconds > 0) record["speedups"][side] = seconds / timing->seconds;
+  if (timing->speedup) {
+    record["speedups"]["best"] = *timing->speedup;
+    record["best_baseline"] = timing->best_baseline;
   }
 }
 

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "base/machine/descriptor.h"
 #include "base/digest/sha256.h"
+#include "base/machine/descriptor.h"
 #include "verify/not_judged.h"
 
 namespace stitch::verifier {

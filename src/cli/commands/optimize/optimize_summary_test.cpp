@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/optimize/bench.h"
-#include "cli/pages/optimize_page.h"
 #include "cli/commands/optimize/optimize_view.h"
+#include "cli/pages/optimize_page.h"
 #include "cli/testdata/sample_runs.h"
 
 namespace stitch {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "verify/measured.h"
 
 namespace stitch {
 
@@ -45,12 +46,11 @@ std::string clock_text(double seconds) {
 }
 
 void take_baselines(ViewState& state, const verifier::Verdict* verdict) {
-  if (!verdict || !verdict->timing) return;
-  for (const Json& side : verdict->timing->value("baselines", Json::array())) {
-    const double seconds = side.value("seconds", 0.0);
-    if (seconds <= 0) continue;
-    std::erase_if(state.baselines, [&](const auto& one) { return one.first == word(side, "side"); });
-    state.baselines.emplace_back(word(side, "side"), seconds);
+  const auto timing = verdict ? verifier::timing_of(*verdict) : std::nullopt;
+  if (!timing) return;
+  for (const auto& [side, seconds] : timing->baselines) {
+    std::erase_if(state.baselines, [&](const auto& one) { return one.first == side; });
+    state.baselines.emplace_back(side, seconds);
   }
 }
 
