@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Holds the import and the oracle against PyTorch in float64 over many cases that no test knows.
 
-    python tools/import_sweep/sweep.py --out /tmp/sweep                      all families
-    python tools/import_sweep/sweep.py --out /tmp/sweep ops --filter linalg  a part of one
-    python tools/import_sweep/sweep.py --out /tmp/sweep --checkout ../other  another checkout's import and oracle
-    python tools/import_sweep/sweep.py --out /tmp/sweep tasks --tasks FOLDER task files (tools/models/from_tests.py)
+    python tools/models/sweep.py --out /tmp/sweep                      all families
+    python tools/models/sweep.py --out /tmp/sweep ops --filter linalg  a part of one
+    python tools/models/sweep.py --out /tmp/sweep --checkout ../other  another checkout's import and oracle
+    python tools/models/sweep.py --out /tmp/sweep tasks --tasks FOLDER task files (tools/models/from_tests.py)
 
 Every case is exported and answered by PyTorch in a process of its own, then import_test lowers it and runs the oracle.
 A case agrees, is refused (with a reason that names what is missing), or is wrong. It is not a test: it takes minutes.
@@ -13,6 +13,7 @@ Known to be wrong: language.causal_afmoe, by 9.9e-2.
 
 import argparse
 import collections
+import importlib
 import json
 import multiprocessing
 import os
@@ -105,7 +106,7 @@ def work(options, folder, shard, queue):
     signal.signal(signal.SIGALRM, late)
     number = 0
     for family in options.families or FAMILIES:
-        module = __import__(f"cases_{family}")
+        module = importlib.import_module(f"cases.{family}")
         for name, build in module.cases(options.tasks if family == "tasks" else options.samples):
             name = f"{family}.{name}"
             if options.filter and not re.search(options.filter, name):
@@ -118,7 +119,7 @@ def work(options, folder, shard, queue):
             signal.alarm(SECONDS)
             try:
                 torch.manual_seed(7)
-                make(build(), name, os.path.join(HERE, f"cases_{family}.py"), place)
+                make(build(), name, os.path.join(HERE, "cases", f"{family}.py"), place)
                 outcome = None
             except TaskError as error:
                 # A case that PyTorch itself refuses is invalid.

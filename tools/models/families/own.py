@@ -1,7 +1,13 @@
-"""Models of kinds that no library above has: recommenders, graph networks, sequence models, one step of a decoder."""
+"""Models of kinds that no library has: recommenders, graph networks, sequence models, one step of a decoder."""
 
-DLRM = '''
-class Net(nn.Module):
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+from catalogue import row
+
+
+class Dlrm(nn.Module):
     """A recommender: embeddings of many categories, their products, two MLPs."""
     def __init__(self, tables=26, rows=20000, width=64):
         super().__init__()
@@ -18,10 +24,9 @@ class Net(nn.Module):
         vectors = torch.stack([low] + [table(categories[:, k]) for k, table in enumerate(self.tables)], 1)
         products = vectors @ vectors.transpose(1, 2)
         return torch.sigmoid(self.top(torch.cat([low, products[:, self.i, self.j]], 1)))
-'''
 
-DEEPFM = '''
-class Net(nn.Module):
+
+class DeepFm(nn.Module):
     def __init__(self, fields=39, rows=10000, width=16):
         super().__init__()
         self.linear, self.table = nn.Embedding(rows, 1), nn.Embedding(rows, width)
@@ -32,10 +37,9 @@ class Net(nn.Module):
         v = self.table(x)
         pairs = 0.5 * (v.sum(1).square() - v.square().sum(1)).sum(1, keepdim=True)
         return torch.sigmoid(self.linear(x).sum(1) + pairs + self.deep(v.flatten(1)))
-'''
 
-GRAPH_CONVOLUTION = '''
-class Net(nn.Module):
+
+class GraphConvolution(nn.Module):
     """Message passing: gather, sum over neighbours, linear."""
     def __init__(self, width=128, layers=3):
         super().__init__()
@@ -45,10 +49,9 @@ class Net(nn.Module):
         for layer in self.layers:
             x = torch.relu(layer(x + torch.zeros_like(x).index_add(0, target, x[source])))
         return x
-'''
 
-GRAPH_ATTENTION = '''
-class Net(nn.Module):
+
+class GraphAttention(nn.Module):
     def __init__(self, width=128, heads=4):
         super().__init__()
         self.heads, self.project = heads, nn.Linear(width, width)
@@ -60,10 +63,9 @@ class Net(nn.Module):
         total = torch.zeros(x.shape[0], self.heads, device=x.device, dtype=x.dtype).index_add(0, target, score)
         out = torch.zeros_like(h).index_add(0, target, h[source] * score.unsqueeze(-1))
         return (out / (total.unsqueeze(-1) + 1e-9)).flatten(1)
-'''
 
-LSTM_TAGGER = '''
-class Net(nn.Module):
+
+class LstmTagger(nn.Module):
     def __init__(self):
         super().__init__()
         self.table, self.rnn = nn.Embedding(20000, 256), nn.LSTM(256, 256, 2, batch_first=True, bidirectional=True)
@@ -71,9 +73,8 @@ class Net(nn.Module):
 
     def forward(self, x):
         return self.head(self.rnn(self.table(x))[0])
-'''
 
-TEMPORAL_CONVOLUTION = '''
+
 class Block(nn.Module):
     def __init__(self, width, dilation):
         super().__init__()
@@ -85,22 +86,21 @@ class Block(nn.Module):
         return torch.relu(x + self.b(F.pad(h, (self.pad, 0))))
 
 
-class Net(nn.Module):
+class TemporalConvolution(nn.Module):
     def __init__(self):
         super().__init__()
         self.blocks = nn.Sequential(*[Block(128, 2 ** k) for k in range(6)])
 
     def forward(self, x):
         return self.blocks(x)
-'''
 
-U_NET = '''
+
 def double(a, b):
     return nn.Sequential(nn.Conv2d(a, b, 3, padding=1, bias=False), nn.BatchNorm2d(b), nn.ReLU(),
                          nn.Conv2d(b, b, 3, padding=1, bias=False), nn.BatchNorm2d(b), nn.ReLU())
 
 
-class Net(nn.Module):
+class UNet(nn.Module):
     def __init__(self, w=64):
         super().__init__()
         self.down = nn.ModuleList([double(3, w), double(w, 2 * w), double(2 * w, 4 * w), double(4 * w, 8 * w)])
@@ -117,10 +117,9 @@ class Net(nn.Module):
         for up, join, skip in zip(self.up, self.join, reversed(kept[:-1])):
             x = join(torch.cat([up(x), skip], 1))
         return self.head(x)
-'''
 
-POINT_NET = '''
-class Net(nn.Module):
+
+class PointNet(nn.Module):
     def __init__(self):
         super().__init__()
         self.points = nn.Sequential(nn.Conv1d(3, 64, 1), nn.BatchNorm1d(64), nn.ReLU(), nn.Conv1d(64, 128, 1),
@@ -129,10 +128,9 @@ class Net(nn.Module):
 
     def forward(self, x):
         return self.head(self.points(x).amax(2))
-'''
 
-RADIANCE_FIELD = '''
-class Net(nn.Module):
+
+class RadianceField(nn.Module):
     def __init__(self, width=256, depth=8):
         super().__init__()
         self.layers = nn.ModuleList([nn.Linear(60, width)] + [nn.Linear(width, width) for _ in range(depth - 1)])
@@ -145,9 +143,8 @@ class Net(nn.Module):
         for layer in self.layers:
             x = torch.relu(layer(x))
         return self.head(x)
-'''
 
-DECODER_STEP = '''
+
 class Norm(nn.Module):
     def __init__(self, width):
         super().__init__()
@@ -188,7 +185,7 @@ class Layer(nn.Module):
         return x + self.down(F.silu(self.gate(h)) * self.up(h)), k, v
 
 
-class Net(nn.Module):
+class DecoderStep(nn.Module):
     """One token with a cache of those before it."""
     def __init__(self, layers=8, width=1024, vocabulary=32000):
         super().__init__()
@@ -201,25 +198,22 @@ class Net(nn.Module):
         for k, layer in enumerate(self.layers):
             x, _, _ = layer(x, cache[k, 0], cache[k, 1], cos, sin)
         return self.head(self.norm(x))
-'''
 
-OWN = [
-    {"name": "own_dlrm", "source": DLRM, "inputs": ["torch.randn(2048, 13)", "torch.randint(0, 20000, (2048, 26))"]},
-    {"name": "own_deepfm", "source": DEEPFM, "inputs": ["torch.randint(0, 10000, (4096, 39))"]},
-    {"name": "own_graph_convolution", "source": GRAPH_CONVOLUTION,
-     "inputs": ["torch.randn(20000, 128)", "torch.randint(0, 20000, (200000,))", "torch.randint(0, 20000, (200000,))"]},
-    {"name": "own_graph_attention", "source": GRAPH_ATTENTION,
-     "inputs": ["torch.randn(10000, 128)", "torch.randint(0, 10000, (100000,))", "torch.randint(0, 10000, (100000,))"]},
-    {"name": "own_lstm_tagger", "source": LSTM_TAGGER, "inputs": ["torch.randint(0, 20000, (16, 64))"]},
-    {"name": "own_temporal_convolution", "source": TEMPORAL_CONVOLUTION, "inputs": ["torch.randn(8, 128, 2048)"],
-     "half": "fp16"},
-    {"name": "own_u_net", "source": U_NET, "inputs": ["torch.randn(4, 3, 128, 128)"], "half": "fp16"},
-    {"name": "own_point_net", "source": POINT_NET, "inputs": ["torch.randn(16, 3, 1024)"]},
-    {"name": "own_radiance_field", "source": RADIANCE_FIELD, "inputs": ["torch.randn(65536, 3)"], "half": "fp16"},
-    {"name": "own_decoder_step", "source": DECODER_STEP, "half": "bf16",
-     "inputs": ["torch.randint(0, 32000, (1, 1))", "torch.randn(8, 2, 1, 4, 1023, 64)", "torch.randn(1, 1, 64)",
-                "torch.randn(1, 1, 64)"]},
-    {"name": "own_decoder_step_batch8", "source": DECODER_STEP, "half": "bf16",
-     "inputs": ["torch.randint(0, 32000, (8, 1))", "torch.randn(8, 2, 8, 4, 511, 64)", "torch.randn(1, 1, 64)",
-                "torch.randn(1, 1, 64)"]},
+
+MODELS = [
+    row("own_dlrm", "Dlrm()", ["torch.randn(2048, 13)", "torch.randint(0, 20000, (2048, 26))"]),
+    row("own_deepfm", "DeepFm()", ["torch.randint(0, 10000, (4096, 39))"]),
+    row("own_graph_convolution", "GraphConvolution()",
+        ["torch.randn(20000, 128)", "torch.randint(0, 20000, (200000,))", "torch.randint(0, 20000, (200000,))"]),
+    row("own_graph_attention", "GraphAttention()",
+        ["torch.randn(10000, 128)", "torch.randint(0, 10000, (100000,))", "torch.randint(0, 10000, (100000,))"]),
+    row("own_lstm_tagger", "LstmTagger()", ["torch.randint(0, 20000, (16, 64))"]),
+    row("own_temporal_convolution", "TemporalConvolution()", ["torch.randn(8, 128, 2048)"], half="fp16"),
+    row("own_u_net", "UNet()", ["torch.randn(4, 3, 128, 128)"], half="fp16"),
+    row("own_point_net", "PointNet()", ["torch.randn(16, 3, 1024)"]),
+    row("own_radiance_field", "RadianceField()", ["torch.randn(65536, 3)"], half="fp16"),
+    row("own_decoder_step", "DecoderStep()",
+        ["torch.randint(0, 32000, (1, 1))", "torch.randn(8, 2, 1, 4, 1023, 64)", "torch.randn(1, 1, 64)", "torch.randn(1, 1, 64)"], half="bf16"),
+    row("own_decoder_step_batch8", "DecoderStep()",
+        ["torch.randint(0, 32000, (8, 1))", "torch.randn(8, 2, 8, 4, 511, 64)", "torch.randn(1, 1, 64)", "torch.randn(1, 1, 64)"], half="bf16"),
 ]
