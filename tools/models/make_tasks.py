@@ -8,10 +8,9 @@ has that one alone. --small: one small image or sixteen tokens, for the emulated
 
 import argparse
 import ast
-import importlib
 import pathlib
 
-from catalogue import LIBRARIES
+from catalogue import LIBRARIES, row
 
 FAMILIES = ("own", "vision", "generators", "attention", "sequences", "tables", "science")
 HALVES = {"fp16": "torch.float16", "bf16": "torch.bfloat16"}
@@ -48,6 +47,10 @@ class Family:
         file = pathlib.Path(__file__).resolve().parent / "families" / f"{name}.py"
         self.text = file.read_text(encoding="utf-8")
         statements = ast.parse(self.text).body
+        (table,) = (one.value for one in statements if isinstance(one, ast.Assign))
+        # Read, not run: that would import PyTorch.
+        self.rows = [row(*map(ast.literal_eval, one.args), **{word.arg: ast.literal_eval(word.value) for word in one.keywords}, family=name)
+                     for one in table.elts]
         self.parts = {part.name: part for part in statements if isinstance(part, (ast.ClassDef, ast.FunctionDef))}
         self.imports = "\n".join(ast.unparse(one) for one in statements
                                  if isinstance(one, (ast.Import, ast.ImportFrom)) and "catalogue" not in ast.unparse(one))
@@ -61,22 +64,21 @@ class Family:
         return "".join(ast.get_source_segment(self.text, part) + "\n\n\n" for name, part in self.parts.items() if name in found)
 
 
-def rows():
+def models():
     """(row, its imports, its source)"""
-    for row in LIBRARIES:
-        yield row, LIBRARY_IMPORTS.format(row["library"]), ""
-    for name in FAMILIES:
-        family = Family(name)
-        for row in importlib.import_module(f"families.{name}").MODELS:
-            yield {**row, "family": name}, family.imports, family.source(row["build"])
+    for model in LIBRARIES:
+        yield model, LIBRARY_IMPORTS.format(model["library"]), ""
+    for family in map(Family, FAMILIES):
+        for model in family.rows:
+            yield model, family.imports, family.source(model["build"])
 
 
-def task_text(row, imports, source, dtype):
-    names = row.get("arguments") or ", ".join("xyzwuvst"[k] for k in range(len(row["inputs"])))
+def task_text(model, imports, source, dtype):
+    names = model.get("arguments") or ", ".join("xyzwuvst"[k] for k in range(len(model["inputs"])))
     cast = f".to({HALVES[dtype]})" if dtype else ""
-    inputs = [text + cast if "randn" in text else text for text in row["inputs"]]
-    return TEMPLATE.format(name=row["name"], dtype_note=f", {dtype}" if dtype else "", imports=imports, source=source, build=row["build"],
-                           cast=cast, arguments=names, call=row.get("call", f"self.model({names})"), inputs=", ".join(inputs))
+    inputs = [text + cast if "randn" in text else text for text in model["inputs"]]
+    return TEMPLATE.format(name=model["name"], dtype_note=f", {dtype}" if dtype else "", imports=imports, source=source, build=model["build"],
+                           cast=cast, arguments=names, call=model.get("call", f"self.model({names})"), inputs=", ".join(inputs))
 
 
 def main():
@@ -89,19 +91,19 @@ def main():
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     written = 0
-    for row, imports, source in rows():
-        name = row["name"].replace(".", "_")
+    for model, imports, source in models():
+        name = model["name"].replace(".", "_")
         if options.names and not any(part in name for part in options.names):
             continue
-        if options.family and row.get("family", "libraries") not in options.family:
+        if options.family and model.get("family", "libraries") not in options.family:
             continue
         if options.small:
-            if "small" not in row:
+            if "small" not in model:
                 continue
-            row = {**row, **row["small"]}
-        for dtype in [options.half] if options.half else [None, row["half"]] if row.get("half") else [None]:
+            model = {**model, **model["small"]}
+        for dtype in [options.half] if options.half else [None, model["half"]] if model.get("half") else [None]:
             path = options.out / (name + (f"_{dtype}" if dtype else "") + ".py")
-            path.write_text(task_text(row, imports, source, dtype), encoding="utf-8")
+            path.write_text(task_text(model, imports, source, dtype), encoding="utf-8")
             written += 1
     print(f"{written} tasks in {options.out}")
 

@@ -18,7 +18,7 @@ namespace {
 using namespace stitch;
 
 struct Arguments {
-  fs::path folder = fs::path(STITCH_SOURCE_DIR) / "tools/known_bottlenecks", out;
+  fs::path folder = fs::path(STITCH_SOURCE_DIR) / "src/profile/testdata/known_bottlenecks", out;
   std::string device = "auto", only, counters_by = "any";
   bool counters = true;
 };

@@ -2,8 +2,7 @@
 """Whether `stitchcuda llm ask` works with an independent server: `transformers serve` with a tiny model of
 random weights, so its answers are garbage.
 
-    python3 -m venv /tmp/serve && /tmp/serve/bin/pip install torch transformers fastapi uvicorn openai rich accelerate
-    /tmp/serve/bin/python tools/check_llm_server.py build/release/stitchcuda
+    ./dev clients llm-server
 
 Not part of ./dev test: it needs packages from elsewhere. Exits 77 without them.
 """

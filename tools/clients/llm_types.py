@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Whether OpenAI's and Anthropic's own Python SDKs accept what src/llm sends and what its scripted server answers.
 
-    python3 -m venv /tmp/sdks && /tmp/sdks/bin/pip install openai anthropic
-    /tmp/sdks/bin/python tools/check_llm_wires.py build/dev/llm_test
+    ./dev clients llm-types
 
 Requests are validated against the type definitions of the SDKs' parameters, with unknown keys forbidden; replies and
 events against their response types. Not part of ./dev test: it needs packages from elsewhere. Exits 77 without them.

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Tries `stitchcuda mcp` with the official Python SDK's client: every tool, progress, a cancellation, resources.
 
-    python3 -m venv /tmp/mcp && /tmp/mcp/bin/pip install 'mcp>=2'
-    STITCHCUDA_PYTHON=.venv/bin/python /tmp/mcp/bin/python tools/mcp_client_test.py build/dev/stitchcuda
+    ./dev clients mcp
 
 STITCHCUDA_PYTHON is the Python that has PyTorch, for the tasks; the SDK's Python needs none. On the emulated GPU
 unless --device cuda. Prints a line a check, and ends with 1 if one failed.
@@ -18,7 +17,7 @@ import time
 
 from mcp import Client, ClientSession, StdioServerParameters, stdio_client
 
-EXAMPLES = pathlib.Path(__file__).resolve().parent.parent / "examples"
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
 failures = 0
 
 
