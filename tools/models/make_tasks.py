@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes a task file for each model of catalogue.py (libraries) and families/: make_tasks.py -o FOLDER [NAME…]
+"""Writes a task file for each model of catalogue.py (libraries) and src/import/testdata/models: make_tasks.py -o FOLDER [NAME…]
 
 A task stands alone, has random weights, is in eval mode, and is what `stitchcuda bench FOLDER -o RESULTS` takes. Models
 that people also run in half precision have a second one, NAME_fp16 or NAME_bf16; with --half fp16 (or bf16) every model
@@ -12,6 +12,7 @@ import pathlib
 
 from catalogue import LIBRARIES, row
 
+MODELS = pathlib.Path(__file__).resolve().parents[2] / "src/import/testdata/models"
 FAMILIES = ("own", "vision", "generators", "attention", "sequences", "tables", "science")
 HALVES = {"fp16": "torch.float16", "bf16": "torch.bfloat16"}
 TEMPLATE = '''"""{name}: random weights, eval mode{dtype_note}."""
@@ -44,16 +45,13 @@ class Family:
     """A file of models, which their tasks quote: what a model's class needs of it, in the file's order."""
 
     def __init__(self, name):
-        file = pathlib.Path(__file__).resolve().parent / "families" / f"{name}.py"
-        self.text = file.read_text(encoding="utf-8")
+        self.text = (MODELS / f"{name}.py").read_text(encoding="utf-8")
         statements = ast.parse(self.text).body
         (table,) = (one.value for one in statements if isinstance(one, ast.Assign))
         # Read, not run: that would import PyTorch.
-        self.rows = [row(*map(ast.literal_eval, one.args), **{word.arg: ast.literal_eval(word.value) for word in one.keywords}, family=name)
-                     for one in table.elts]
+        self.rows = [row(*columns[:3], family=name, **({"half": columns[3]} if columns[3:] else {})) for columns in ast.literal_eval(table)]
         self.parts = {part.name: part for part in statements if isinstance(part, (ast.ClassDef, ast.FunctionDef))}
-        self.imports = "\n".join(ast.unparse(one) for one in statements
-                                 if isinstance(one, (ast.Import, ast.ImportFrom)) and "catalogue" not in ast.unparse(one))
+        self.imports = "\n".join(ast.unparse(one) for one in statements if isinstance(one, (ast.Import, ast.ImportFrom)))
 
     def source(self, build):
         needed, found = {build.split("(")[0]}, set()

@@ -1,4 +1,4 @@
-"""Every task of families/ stands alone: its file has all that its model needs, and as many inputs as forward takes."""
+"""Every task of src/import/testdata/models stands alone: its file has all that its model needs, and as many inputs as forward takes."""
 
 import pathlib
 import subprocess
@@ -14,7 +14,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 class Tasks(unittest.TestCase):
     def test_of_all_families_can_be_made(self):
         with tempfile.TemporaryDirectory() as folder:
-            families = [f"--family={file.stem}" for file in sorted((HERE / "families").glob("*.py"))]
+            families = [f"--family={file.stem}" for file in sorted((HERE.parents[1] / "src/import/testdata/models").glob("*.py"))]
             subprocess.run([sys.executable, HERE / "make_tasks.py", "-o", folder, *families], check=True, capture_output=True)
             files = sorted(pathlib.Path(folder).glob("*.py"))
             self.assertGreater(len(files), 95)

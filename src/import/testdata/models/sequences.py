@@ -7,8 +7,6 @@ import torch.nn as nn
 import torch.nn.functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from catalogue import row
-
 
 class MambaBlock(nn.Module):
     def __init__(self, d=256, n=16, expand=2, k=4):
@@ -565,22 +563,23 @@ class Nbeats(nn.Module):
         return out
 
 
+# Name, what builds it, what it is called with, and in which half precision people run it, too.
 MODELS = [
-    row("mamba_block", "MambaBlock()", ["torch.randn(4, 64, 256)"]),
-    row("rwkv_block", "RwkvBlock()", ["torch.randn(4, 64, 512)"]),
-    row("rwkv7", "Rwkv7()", ["torch.randn(4, 32, 512)"]),
-    row("retnet", "Retnet()", ["torch.randn(4, 512, 512)"]),
-    row("gla_chunked", "GlaChunked()", ["torch.randn(4, 512, 512)"]),
-    row("deltanet_chunk", "DeltanetChunk()", ["torch.randn(4, 256, 512)"]),
-    row("xlstm_mlstm", "XlstmMlstm()", ["torch.randn(4, 256, 512)"]),
-    row("hyena", "Hyena()", ["torch.randn(4, 512, 128)"]),
-    row("packed_lengths_lstm", "PackedLengthsLstm()", ["torch.randint(1, 10000, (32, 64))", "torch.randint(1, 65, (32,))"]),
-    row("seq2seq_attention", "Seq2seqAttention()", ["torch.randint(0, 10000, (32, 40))", "torch.randint(0, 10000, (32, 20))"]),
-    row("crf_viterbi_like", "CrfViterbiLike()", ["torch.randint(0, 20000, (64, 48))"]),
-    row("conformer", "Conformer()", ["torch.randn(4, 800, 80)"]),
-    row("tacotron_encoder", "TacotronEncoder()", ["torch.randint(0, 150, (16, 120))"]),
-    row("deepar_gru_step", "DeeparGruStep()", ["torch.randn(256, 96, 5)", "torch.randint(0, 370, (256,))"]),
-    row("informer_distil", "InformerDistil()", ["torch.randn(32, 96, 7)"]),
-    row("patchtst", "Patchtst()", ["torch.randn(32, 512, 7)"]),
-    row("nbeats", "Nbeats()", ["torch.randn(1024, 96)"]),
+    ("mamba_block", "MambaBlock()", ["torch.randn(4, 64, 256)"]),
+    ("rwkv_block", "RwkvBlock()", ["torch.randn(4, 64, 512)"]),
+    ("rwkv7", "Rwkv7()", ["torch.randn(4, 32, 512)"]),
+    ("retnet", "Retnet()", ["torch.randn(4, 512, 512)"]),
+    ("gla_chunked", "GlaChunked()", ["torch.randn(4, 512, 512)"]),
+    ("deltanet_chunk", "DeltanetChunk()", ["torch.randn(4, 256, 512)"]),
+    ("xlstm_mlstm", "XlstmMlstm()", ["torch.randn(4, 256, 512)"]),
+    ("hyena", "Hyena()", ["torch.randn(4, 512, 128)"]),
+    ("packed_lengths_lstm", "PackedLengthsLstm()", ["torch.randint(1, 10000, (32, 64))", "torch.randint(1, 65, (32,))"]),
+    ("seq2seq_attention", "Seq2seqAttention()", ["torch.randint(0, 10000, (32, 40))", "torch.randint(0, 10000, (32, 20))"]),
+    ("crf_viterbi_like", "CrfViterbiLike()", ["torch.randint(0, 20000, (64, 48))"]),
+    ("conformer", "Conformer()", ["torch.randn(4, 800, 80)"]),
+    ("tacotron_encoder", "TacotronEncoder()", ["torch.randint(0, 150, (16, 120))"]),
+    ("deepar_gru_step", "DeeparGruStep()", ["torch.randn(256, 96, 5)", "torch.randint(0, 370, (256,))"]),
+    ("informer_distil", "InformerDistil()", ["torch.randn(32, 96, 7)"]),
+    ("patchtst", "Patchtst()", ["torch.randn(32, 512, 7)"]),
+    ("nbeats", "Nbeats()", ["torch.randn(1024, 96)"]),
 ]

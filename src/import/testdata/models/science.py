@@ -6,8 +6,6 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-from catalogue import row
-
 
 class GinReadout(nn.Module):
     def __init__(self, i=32, d=128, layers=4, classes=10):
@@ -355,20 +353,21 @@ class SinkhornOt(nn.Module):
         return P.exp(), torch.where(mutual, m0.values.exp(), s.new_tensor(0)), torch.where(mutual, i0, i0.new_tensor(-1))
 
 
+# Name, what builds it, what it is called with, and in which half precision people run it, too.
 MODELS = [
-    row("gin_readout", "GinReadout()", ["torch.randn(8192, 32)", "torch.randint(0, 8192, (2, 40000))", "torch.arange(8192) // 32"]),
-    row("gatv2", "Gatv2Net()", ["torch.randn(10000, 128)", "torch.randint(0, 10000, (2, 120000))"]),
-    row("graphsage_mean", "GraphsageMean()", ["torch.randn(20000, 100)", "torch.randint(0, 20000, (300000,))", "torch.randint(0, 20000, (300000,))"]),
-    row("egnn", "Egnn()", ["torch.randn(2000, 16)", "torch.randn(2000, 3)", "torch.randint(0, 2000, (40000,))", "torch.randint(0, 2000, (40000,))"]),
-    row("schnet", "Schnet()",
+    ("gin_readout", "GinReadout()", ["torch.randn(8192, 32)", "torch.randint(0, 8192, (2, 40000))", "torch.arange(8192) // 32"]),
+    ("gatv2", "Gatv2Net()", ["torch.randn(10000, 128)", "torch.randint(0, 10000, (2, 120000))"]),
+    ("graphsage_mean", "GraphsageMean()", ["torch.randn(20000, 100)", "torch.randint(0, 20000, (300000,))", "torch.randint(0, 20000, (300000,))"]),
+    ("egnn", "Egnn()", ["torch.randn(2000, 16)", "torch.randn(2000, 3)", "torch.randint(0, 2000, (40000,))", "torch.randint(0, 2000, (40000,))"]),
+    ("schnet", "Schnet()",
         ["torch.randint(1, 20, (1280,))", "torch.randn(1280, 3) * 3", "torch.randint(0, 1280, (25600,))",
          "torch.randint(0, 1280, (25600,))", "torch.arange(1280) // 20"]),
-    row("pointnet2", "Pointnet2()", ["torch.rand(8, 1024, 3)"]),
-    row("alphafold_evoformer", "AlphafoldEvoformer()",
+    ("pointnet2", "Pointnet2()", ["torch.rand(8, 1024, 3)"]),
+    ("alphafold_evoformer", "AlphafoldEvoformer()",
         ["torch.randn(1, 64, 64, 256)", "torch.randn(1, 64, 64, 128)", "(torch.rand(1, 64, 64) > .2).float()"]),
-    row("fourier_neural_operator", "FourierNeuralOperator()", ["torch.randn(8, 64, 64, 1)"]),
-    row("fno_2d_modes", "Fno2dModes()", ["torch.randn(8, 64, 64, 1)"]),
-    row("neural_ode_rk4", "NeuralOdeRk4()", ["torch.randn(1024, 64)"]),
-    row("pinn_grad", "PinnGrad()", ["torch.rand(4096, 1)", "torch.rand(4096, 1)"]),
-    row("sinkhorn_ot", "SinkhornOt()", ["torch.randn(4, 256, 128)", "torch.randn(4, 192, 128)"]),
+    ("fourier_neural_operator", "FourierNeuralOperator()", ["torch.randn(8, 64, 64, 1)"]),
+    ("fno_2d_modes", "Fno2dModes()", ["torch.randn(8, 64, 64, 1)"]),
+    ("neural_ode_rk4", "NeuralOdeRk4()", ["torch.randn(1024, 64)"]),
+    ("pinn_grad", "PinnGrad()", ["torch.rand(4096, 1)", "torch.rand(4096, 1)"]),
+    ("sinkhorn_ot", "SinkhornOt()", ["torch.randn(4, 256, 128)", "torch.randn(4, 192, 128)"]),
 ]

@@ -1,4 +1,4 @@
-"""In the manner of papers and their repositories: what makes images and sound: GANs, flows, diffusion, fields."""
+"""In the manner of papers and their repositories, makers of images and sound: GANs, flows, diffusion, fields."""
 
 import math
 
@@ -7,8 +7,6 @@ import torch.nn as nn
 import torch.nn.functional as F
 from torch.nn.utils import spectral_norm
 from torch.nn.utils.parametrizations import weight_norm
-
-from catalogue import row
 
 
 class CycleganGeneratorRes(nn.Module):
@@ -495,19 +493,20 @@ class Siren(nn.Module):
         return self.net(x)
 
 
+# Name, what builds it, what it is called with, and in which half precision people run it, too.
 MODELS = [
-    row("cyclegan_generator", "CycleganGenerator()", ["torch.randn(1, 3, 256, 256)"]),
-    row("pix2pix_unet", "Pix2pixUnet()", ["torch.randn(1, 3, 256, 256)"]),
-    row("esrgan_rrdb", "EsrganRrdb()", ["torch.rand(4, 3, 64, 64)"]),
-    row("edsr_pixelshuffle_fp16", "EdsrPixelshuffleFp16()", ["torch.rand(4, 3, 96, 96, dtype=torch.float16)"]),
-    row("spectral_normed_gan_d", "SpectralNormedGanD()", ["torch.randn(16, 3, 64, 64)", "torch.randint(0, 1000, (16,))"]),
-    row("stylegan2_block", "Stylegan2Block()", ["torch.randn(4, 512, 16, 16)", "torch.randn(4, 512)", "torch.randn(4, 1, 32, 32)"]),
-    row("ddpm_unet_small", "DdpmUnetSmall()", ["torch.randn(8, 3, 32, 32)", "torch.randint(0, 1000, (8,))"]),
-    row("vqvae", "VqVae()", ["torch.randn(32, 3, 64, 64)"]),
-    row("realnvp", "RealNvp()", ["torch.randn(4096, 64)"]),
-    row("spline_flow", "SplineFlow()", ["torch.randn(4096, 32) * 2"]),
-    row("hifigan_generator", "HifiganGenerator()", ["torch.randn(4, 80, 64)"]),
-    row("wavenet_gated", "WavenetGated()", ["torch.randint(0, 256, (2, 8000))"]),
-    row("nerf_render", "NerfRender()", ["torch.randn(1024, 3)", "torch.randn(1024, 3)"]),
-    row("siren", "Siren()", ["torch.rand(65536, 2) * 2 - 1"]),
+    ("cyclegan_generator", "CycleganGenerator()", ["torch.randn(1, 3, 256, 256)"]),
+    ("pix2pix_unet", "Pix2pixUnet()", ["torch.randn(1, 3, 256, 256)"]),
+    ("esrgan_rrdb", "EsrganRrdb()", ["torch.rand(4, 3, 64, 64)"]),
+    ("edsr_pixelshuffle_fp16", "EdsrPixelshuffleFp16()", ["torch.rand(4, 3, 96, 96, dtype=torch.float16)"]),
+    ("spectral_normed_gan_d", "SpectralNormedGanD()", ["torch.randn(16, 3, 64, 64)", "torch.randint(0, 1000, (16,))"]),
+    ("stylegan2_block", "Stylegan2Block()", ["torch.randn(4, 512, 16, 16)", "torch.randn(4, 512)", "torch.randn(4, 1, 32, 32)"]),
+    ("ddpm_unet_small", "DdpmUnetSmall()", ["torch.randn(8, 3, 32, 32)", "torch.randint(0, 1000, (8,))"]),
+    ("vqvae", "VqVae()", ["torch.randn(32, 3, 64, 64)"]),
+    ("realnvp", "RealNvp()", ["torch.randn(4096, 64)"]),
+    ("spline_flow", "SplineFlow()", ["torch.randn(4096, 32) * 2"]),
+    ("hifigan_generator", "HifiganGenerator()", ["torch.randn(4, 80, 64)"]),
+    ("wavenet_gated", "WavenetGated()", ["torch.randint(0, 256, (2, 8000))"]),
+    ("nerf_render", "NerfRender()", ["torch.randn(1024, 3)", "torch.randn(1024, 3)"]),
+    ("siren", "Siren()", ["torch.rand(65536, 2) * 2 - 1"]),
 ]

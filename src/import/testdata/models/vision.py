@@ -1,12 +1,10 @@
-"""In the manner of papers and their repositories: what sees images: segmentation, detection, matching, contrast."""
+"""In the manner of papers and their repositories, for images: segmentation, detection, matching, contrast."""
 
 import math
 
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-
-from catalogue import row
 
 
 class DeeplabAspp(nn.Module):
@@ -565,22 +563,23 @@ class CrnnCtc(nn.Module):
         return logp, loss
 
 
+# Name, what builds it, what it is called with, and in which half precision people run it, too.
 MODELS = [
-    row("deeplab_aspp", "DeeplabAspp()", ["torch.randn(2, 512, 33, 33)", "torch.randn(2, 256, 129, 129)"]),
-    row("segnet", "Segnet()", ["torch.randn(2, 3, 128, 160)"]),
-    row("fpn_retinanet", "FpnRetinanet()", ["torch.randn(2, 512, 64, 64)", "torch.randn(2, 1024, 32, 32)", "torch.randn(2, 2048, 16, 16)"]),
-    row("centernet_head", "CenternetHead()", ["torch.randn(4, 512, 16, 16)"]),
-    row("yolov8_head", "Yolov8Head()", ["torch.rand(8, 3, 320, 320)"]),
-    row("detr_small", "DetrSmall()", ["torch.randn(2, 3, 512, 512)"]),
-    row("deformable_detr_sampling", "DeformableDetrSampling()",
+    ("deeplab_aspp", "DeeplabAspp()", ["torch.randn(2, 512, 33, 33)", "torch.randn(2, 256, 129, 129)"]),
+    ("segnet", "Segnet()", ["torch.randn(2, 3, 128, 160)"]),
+    ("fpn_retinanet", "FpnRetinanet()", ["torch.randn(2, 512, 64, 64)", "torch.randn(2, 1024, 32, 32)", "torch.randn(2, 2048, 16, 16)"]),
+    ("centernet_head", "CenternetHead()", ["torch.randn(4, 512, 16, 16)"]),
+    ("yolov8_head", "Yolov8Head()", ["torch.rand(8, 3, 320, 320)"]),
+    ("detr_small", "DetrSmall()", ["torch.randn(2, 3, 512, 512)"]),
+    ("deformable_detr_sampling", "DeformableDetrSampling()",
         ["torch.randn(2, 300, 256)", "torch.rand(2, 300, 2, 2)", "torch.randn(2, 1280, 256)"]),
-    row("raft_corr_lookup", "RaftCorrLookup()", ["torch.randn(1, 3, 256, 320)", "torch.randn(1, 3, 256, 320)"]),
-    row("sam_mask_decoder", "SamMaskDecoder()",
+    ("raft_corr_lookup", "RaftCorrLookup()", ["torch.randn(1, 3, 256, 320)", "torch.randn(1, 3, 256, 320)"]),
+    ("sam_mask_decoder", "SamMaskDecoder()",
         ["torch.randn(1, 256, 64, 64)", "torch.randn(1, 256, 64, 64)", "torch.randn(8, 2, 256)", "torch.randn(8, 256, 64, 64)"]),
-    row("swin_unet_block", "SwinUnetBlock()", ["torch.randn(8, 3136, 96)"]),
-    row("unet3d", "Unet3d()", ["torch.randn(1, 1, 64, 64, 64)"]),
-    row("vnet_fp16", "VnetFp16()", ["torch.randn(1, 1, 32, 64, 64, dtype=torch.float16)"]),
-    row("vit_tiny_bf16_mha", "VitTinyBf16Mha()", ["torch.randn(32, 3, 224, 224, dtype=torch.bfloat16)"]),
-    row("simclr_loss_module", "SimclrLossModule()", ["torch.randn(128, 12)", "torch.randn(128, 12)"]),
-    row("crnn_ctc", "CrnnCtc()", ["torch.randn(16, 1, 32, 100)", "torch.randint(1, 37, (16, 12))", "torch.randint(1, 13, (16,))"]),
+    ("swin_unet_block", "SwinUnetBlock()", ["torch.randn(8, 3136, 96)"]),
+    ("unet3d", "Unet3d()", ["torch.randn(1, 1, 64, 64, 64)"]),
+    ("vnet_fp16", "VnetFp16()", ["torch.randn(1, 1, 32, 64, 64, dtype=torch.float16)"]),
+    ("vit_tiny_bf16_mha", "VitTinyBf16Mha()", ["torch.randn(32, 3, 224, 224, dtype=torch.bfloat16)"]),
+    ("simclr_loss_module", "SimclrLossModule()", ["torch.randn(128, 12)", "torch.randn(128, 12)"]),
+    ("crnn_ctc", "CrnnCtc()", ["torch.randn(16, 1, 32, 100)", "torch.randint(1, 37, (16, 12))", "torch.randint(1, 13, (16,))"]),
 ]

@@ -6,8 +6,6 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-from catalogue import row
-
 
 class MmoeRecommender(nn.Module):
     def __init__(self, fields=20, rows=5000, d=16, e=6, tasks=2):
@@ -279,17 +277,18 @@ class Kan(nn.Module):
         return self.l(x)
 
 
+# Name, what builds it, what it is called with, and in which half precision people run it, too.
 MODELS = [
-    row("mmoe_recommender", "MmoeRecommender()", ["torch.randint(0, 5000, (4096, 20))"]),
-    row("ncf", "Ncf()", ["torch.randint(0, 60000, (16384,))", "torch.randint(0, 20000, (16384,))"]),
-    row("dcn_v2", "DcnV2()", ["torch.randn(4096, 13)", "torch.randint(0, 10000, (4096, 26))"]),
-    row("sasrec", "Sasrec()", ["torch.randint(0, 50000, (128, 200))", "torch.randint(1, 50000, (128, 101))"]),
-    row("tabnet", "Tabnet()", ["torch.randn(4096, 54)"]),
-    row("tabular_resnet_wide", "TabularResnetWide()", ["torch.randn(1024, 100)"]),
-    row("ft_transformer", "FtTransformer()", ["torch.randn(512, 24)", "torch.randint(0, 7, (512, 6))"]),
-    row("embedding_bags_int8", "EmbeddingBagsInt8()", ["torch.randint(0, 50000, (2048, 8, 20))", "(torch.rand(2048, 8, 20) > 0.3).float()"]),
-    row("embedding_bag_module", "EmbeddingBagModule()", ["torch.randint(0, 95812, (64 * 40,))", "torch.arange(0, 64 * 40, 40)"]),
-    row("quantized_linear_int8", "QuantizedLinearInt8()", ["torch.randn(8, 1, 1024, dtype=torch.float16)"]),
-    row("mdn", "Mdn()", ["torch.randn(8192, 32)", "torch.randn(8192, 4)"]),
-    row("kan", "Kan()", ["torch.rand(512, 784) * 2 - 1"]),
+    ("mmoe_recommender", "MmoeRecommender()", ["torch.randint(0, 5000, (4096, 20))"]),
+    ("ncf", "Ncf()", ["torch.randint(0, 60000, (16384,))", "torch.randint(0, 20000, (16384,))"]),
+    ("dcn_v2", "DcnV2()", ["torch.randn(4096, 13)", "torch.randint(0, 10000, (4096, 26))"]),
+    ("sasrec", "Sasrec()", ["torch.randint(0, 50000, (128, 200))", "torch.randint(1, 50000, (128, 101))"]),
+    ("tabnet", "Tabnet()", ["torch.randn(4096, 54)"]),
+    ("tabular_resnet_wide", "TabularResnetWide()", ["torch.randn(1024, 100)"]),
+    ("ft_transformer", "FtTransformer()", ["torch.randn(512, 24)", "torch.randint(0, 7, (512, 6))"]),
+    ("embedding_bags_int8", "EmbeddingBagsInt8()", ["torch.randint(0, 50000, (2048, 8, 20))", "(torch.rand(2048, 8, 20) > 0.3).float()"]),
+    ("embedding_bag_module", "EmbeddingBagModule()", ["torch.randint(0, 95812, (64 * 40,))", "torch.arange(0, 64 * 40, 40)"]),
+    ("quantized_linear_int8", "QuantizedLinearInt8()", ["torch.randn(8, 1, 1024, dtype=torch.float16)"]),
+    ("mdn", "Mdn()", ["torch.randn(8192, 32)", "torch.randn(8192, 4)"]),
+    ("kan", "Kan()", ["torch.rand(512, 784) * 2 - 1"]),
 ]

@@ -4,8 +4,6 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-from catalogue import row
-
 
 class Dlrm(nn.Module):
     """A recommender: embeddings of many categories, their products, two MLPs."""
@@ -200,20 +198,21 @@ class DecoderStep(nn.Module):
         return self.head(self.norm(x))
 
 
+# Name, what builds it, what it is called with, and in which half precision people run it, too.
 MODELS = [
-    row("own_dlrm", "Dlrm()", ["torch.randn(2048, 13)", "torch.randint(0, 20000, (2048, 26))"]),
-    row("own_deepfm", "DeepFm()", ["torch.randint(0, 10000, (4096, 39))"]),
-    row("own_graph_convolution", "GraphConvolution()",
+    ("own_dlrm", "Dlrm()", ["torch.randn(2048, 13)", "torch.randint(0, 20000, (2048, 26))"]),
+    ("own_deepfm", "DeepFm()", ["torch.randint(0, 10000, (4096, 39))"]),
+    ("own_graph_convolution", "GraphConvolution()",
         ["torch.randn(20000, 128)", "torch.randint(0, 20000, (200000,))", "torch.randint(0, 20000, (200000,))"]),
-    row("own_graph_attention", "GraphAttention()",
+    ("own_graph_attention", "GraphAttention()",
         ["torch.randn(10000, 128)", "torch.randint(0, 10000, (100000,))", "torch.randint(0, 10000, (100000,))"]),
-    row("own_lstm_tagger", "LstmTagger()", ["torch.randint(0, 20000, (16, 64))"]),
-    row("own_temporal_convolution", "TemporalConvolution()", ["torch.randn(8, 128, 2048)"], half="fp16"),
-    row("own_u_net", "UNet()", ["torch.randn(4, 3, 128, 128)"], half="fp16"),
-    row("own_point_net", "PointNet()", ["torch.randn(16, 3, 1024)"]),
-    row("own_radiance_field", "RadianceField()", ["torch.randn(65536, 3)"], half="fp16"),
-    row("own_decoder_step", "DecoderStep()",
-        ["torch.randint(0, 32000, (1, 1))", "torch.randn(8, 2, 1, 4, 1023, 64)", "torch.randn(1, 1, 64)", "torch.randn(1, 1, 64)"], half="bf16"),
-    row("own_decoder_step_batch8", "DecoderStep()",
-        ["torch.randint(0, 32000, (8, 1))", "torch.randn(8, 2, 8, 4, 511, 64)", "torch.randn(1, 1, 64)", "torch.randn(1, 1, 64)"], half="bf16"),
+    ("own_lstm_tagger", "LstmTagger()", ["torch.randint(0, 20000, (16, 64))"]),
+    ("own_temporal_convolution", "TemporalConvolution()", ["torch.randn(8, 128, 2048)"], "fp16"),
+    ("own_u_net", "UNet()", ["torch.randn(4, 3, 128, 128)"], "fp16"),
+    ("own_point_net", "PointNet()", ["torch.randn(16, 3, 1024)"]),
+    ("own_radiance_field", "RadianceField()", ["torch.randn(65536, 3)"], "fp16"),
+    ("own_decoder_step", "DecoderStep()",
+        ["torch.randint(0, 32000, (1, 1))", "torch.randn(8, 2, 1, 4, 1023, 64)", "torch.randn(1, 1, 64)", "torch.randn(1, 1, 64)"], "bf16"),
+    ("own_decoder_step_batch8", "DecoderStep()",
+        ["torch.randint(0, 32000, (8, 1))", "torch.randn(8, 2, 8, 4, 511, 64)", "torch.randn(1, 1, 64)", "torch.randn(1, 1, 64)"], "bf16"),
 ]

@@ -6,8 +6,6 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-from catalogue import row
-
 
 class AlibiDecoderFp16(nn.Module):
     def __init__(self, d=768, h=12, layers=4):
@@ -453,25 +451,26 @@ class GmlpTiny(nn.Module):
         return x
 
 
+# Name, what builds it, what it is called with, and in which half precision people run it, too.
 MODELS = [
-    row("alibi_decoder_fp16", "AlibiDecoderFp16()", ["torch.randn(2, 512, 768, dtype=torch.float16)"]),
-    row("gqa_sdpa_fp16", "GqaSdpaFp16()", ["torch.randn(4, 512, 1024).half()"]),
-    row("sliding_window_bf16", "SlidingWindowBf16()",
+    ("alibi_decoder_fp16", "AlibiDecoderFp16()", ["torch.randn(2, 512, 768, dtype=torch.float16)"]),
+    ("gqa_sdpa_fp16", "GqaSdpaFp16()", ["torch.randn(4, 512, 1024).half()"]),
+    ("sliding_window_bf16", "SlidingWindowBf16()",
         ["torch.randn(2, 1024, 1024, dtype=torch.bfloat16)", "torch.randn(1024, 64, dtype=torch.bfloat16)",
          "torch.randn(1024, 64, dtype=torch.bfloat16)"]),
-    row("longformer_chunks_bf16", "LongformerChunksBf16()", ["torch.randn(2, 1024, 768, dtype=torch.bfloat16)"]),
-    row("tree_attention_fp16", "TreeAttentionFp16()",
+    ("longformer_chunks_bf16", "LongformerChunksBf16()", ["torch.randn(2, 1024, 768, dtype=torch.bfloat16)"]),
+    ("tree_attention_fp16", "TreeAttentionFp16()",
         ["torch.randn(1, 64, 1024, dtype=torch.float16)", "torch.randn(1, 16, 2048, 64, dtype=torch.float16)",
          "torch.randn(1, 16, 2048, 64, dtype=torch.float16)", "(torch.arange(64) - 1).clamp(min=0) // 2"]),
-    row("kv_cache_static", "KvCacheStatic()",
+    ("kv_cache_static", "KvCacheStatic()",
         ["torch.randn(4, 1, 1024)", "torch.tensor([511])", "torch.randn(4, 16, 1024, 64)", "torch.randn(4, 16, 1024, 64)"]),
-    row("mla_deepseek", "MlaDeepseek()", ["torch.randn(2, 256, 1024)"]),
-    row("t5_relative", "T5Relative()", ["torch.randn(4, 256, 512)", "(torch.rand(4, 256) > 0.1).long()"]),
-    row("perceiver", "Perceiver()", ["torch.randn(4, 96, 96, 3)"]),
-    row("linear_attention_performer", "LinearAttentionPerformer()", ["torch.randn(2, 1024, 512)"]),
-    row("moe_top2", "MoeTop2()", ["torch.randn(4, 256, 512)"]),
-    row("moe_capacity_cumsum", "MoeCapacityCumsum()", ["torch.randn(4, 128, 512)"]),
-    row("lora_bf16", "LoraBf16()", ["torch.randn(2, 512, 1024, dtype=torch.bfloat16)"]),
-    row("fnet", "FNet()", ["torch.randint(0, 20000, (8, 256))"]),
-    row("gmlp_tiny", "GmlpTiny()", ["torch.randint(0, 20000, (16, 128))"]),
+    ("mla_deepseek", "MlaDeepseek()", ["torch.randn(2, 256, 1024)"]),
+    ("t5_relative", "T5Relative()", ["torch.randn(4, 256, 512)", "(torch.rand(4, 256) > 0.1).long()"]),
+    ("perceiver", "Perceiver()", ["torch.randn(4, 96, 96, 3)"]),
+    ("linear_attention_performer", "LinearAttentionPerformer()", ["torch.randn(2, 1024, 512)"]),
+    ("moe_top2", "MoeTop2()", ["torch.randn(4, 256, 512)"]),
+    ("moe_capacity_cumsum", "MoeCapacityCumsum()", ["torch.randn(4, 128, 512)"]),
+    ("lora_bf16", "LoraBf16()", ["torch.randn(2, 512, 1024, dtype=torch.bfloat16)"]),
+    ("fnet", "FNet()", ["torch.randint(0, 20000, (8, 256))"]),
+    ("gmlp_tiny", "GmlpTiny()", ["torch.randint(0, 20000, (16, 128))"]),
 ]
