@@ -226,7 +226,7 @@ class Site:
             links = "".join(
                 f'<li><a href="{os.path.relpath(one.out, page.out.parent)}"'
                 f'{" aria-current=page" if one is page else ""}>{html.escape(one.title)}</a></li>\n' for one in pages)
-            opened = " open" if page in pages or len(pages) < 8 else ""
+            opened = " open" if page in pages or len(pages) < 13 else ""
             out.append(f"<details{opened}><summary>{name}</summary><ul>\n{links}</ul></details>\n")
         return "".join(out)
 
