@@ -66,6 +66,8 @@
     else return;
     event.preventDefault();
   });
+  const asked = new URLSearchParams(location.search).get("search");  // page.html?search=words
+  if (asked) { box.value = asked; load(); }
   document.addEventListener("keydown", (event) => {
     if (event.key !== "/" || /input|textarea/i.test(event.target.tagName)) return;
     event.preventDefault();

@@ -4,11 +4,13 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"))), None)
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 spec = importlib.util.spec_from_file_location("stitchcuda_site", ROOT / "docs/site.py")
 stitchcuda_site = importlib.util.module_from_spec(spec)
@@ -57,6 +59,15 @@ class Documentation(unittest.TestCase):
                 self.assertIn(f'id="{name}"', page)
             (found,) = [one for one in index if one["heading"] == "Operators that are refused"]
             self.assertIn("`stitchcuda import model.py`".strip("`"), found["text"])
+
+    @unittest.skipUnless(CHROMIUM, "SKIPPED: no Chromium")
+    def test_the_search_box_finds_a_note(self):
+        with tempfile.TemporaryDirectory() as folder:
+            site = pathlib.Path(folder) / "site"
+            subprocess.run([sys.executable, ROOT / "docs/site.py", site], check=True, capture_output=True)
+            page = subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/profile", "--virtual-time-budget=5000", "--dump-dom",
+                                   f"{(site / 'docs/results.html').as_uri()}?search=bank+conflicts"], capture_output=True, text=True, check=True, timeout=120).stdout
+            self.assertRegex(page, r'<div id="found"><a href="\.\./notes/shared-memory-banks\.html#[\w-]+"><b>Shared memory bank conflicts</b>')
 
     def test_a_link_that_leads_nowhere_is_found(self):
         broken, page = made_of("# A\n[b](docs/b.md) [c](docs/c.md#d) [e](#f) [g](../../etc/passwd)\n", c="# C\n")
