@@ -9,7 +9,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WORDS = re.compile(r"\b(nobody|somebody|whoever|anybody|everybody|those who|has a say)\b", re.I)
 # Being rewritten (issue 35); this list may only shrink.
-NOT_YET = ("src/verify/", "src/learn/", "tools/")
+NOT_YET = ("src/verify/", "src/learn/")
 C_STYLE = (".c", ".cpp", ".cu", ".cuh", ".h", ".inc")
 TOKEN = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'|(?P<comment>(?://[^\n]*\s*)+|/\*.*?\*/)', re.S)
 

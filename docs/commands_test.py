@@ -21,9 +21,9 @@ def commands_of_dev():
 
 def code_of(text):
     """Fenced lines, continued ones joined, and code within sentences; comments left out."""
-    fenced = re.findall(r"^```[a-z]*\n(.*?)^```", text, re.S | re.M)
+    fenced = re.findall(r"^ *```[a-z]*\n(.*?)^ *```", text, re.S | re.M)
     lines = [line for block in fenced for line in re.sub(r"\\\n\s*", "", block).splitlines()]
-    lines += re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.S | re.M))
+    lines += re.findall(r"`([^`\n]+)`", re.sub(r"^ *```.*?^ *```", "", text, flags=re.S | re.M))
     return [re.sub(r"(^|\s)#.*", "", line) for line in lines]
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the figures of the README and of docs/ from the results in docs/results/.
+"""Writes the figures of the README and of docs/ from the results in docs/results/, and lists from the sources.
 
   docs/figures.py           rewrites what stands between the markers
   docs/figures.py --check   exits with 1 where that would change something
@@ -16,8 +16,7 @@ import statistics
 import sys
 
 MARKED = re.compile(r"(<!-- figures: ([\w-]+) -->\n).*?(<!-- /figures -->)", re.DOTALL)
-FILES = ["README.md", "docs/kernelbench-on-h200.md", "docs/kernelbench-on-h200-tasks.md",
-         "docs/when-to-use-which.md", "docs/models-on-h200.md"]
+FILES = ["README.md", "docs/results.md", "docs/results-tables.md", "docs/when-to-use-which.md", "docs/gpus-and-ops.md"]
 LEVELS = (1, 2, 3)
 
 
@@ -103,7 +102,7 @@ def evaluator_line(rows, levels):
                            for number, level in levels.items() if level.evaluated)
     return (f"KernelBench's own evaluator compares with PyTorch's TF32 results instead of float64: it accepts {sum(row['correct'] for row in rows)} of {len(rows)} "
             f"programs made for it with `--compat kernelbench`, and {by_default}; the other default programs were not given to it "
-            "([why they differ](docs/kernelbench-on-h200.md#kernelbenchs-own-evaluator)).\n")
+            "([why they differ](docs/results.md#kernelbenchs-own-evaluator)).\n")
 
 
 def faster_text(level):
@@ -127,7 +126,7 @@ def levels_table(levels):
     changed = sum(row["changed_since"] for level in levels.values() for row in level.rows)
     if changed:
         made += (f"\n{changed} tasks have programs that changed after their time was taken, marked § in the "
-                 "[table of all tasks](kernelbench-on-h200-tasks.md).\n")
+                 "[table of all tasks](results-tables.md).\n")
     by_wall = ", ".join(f"{geometric_mean([row['best_pytorch_ms'] / row['wall_ms'] for row in level.rows]):.2f}x"
                         for level in levels.values())
     made += ("\nSpeedups compare CUDA event times on both sides. Our wall time over PyTorch's event time, which counts a call's "
@@ -164,40 +163,24 @@ def steps_text(levels):
 def beside_pytorch(levels):
     """A sentence for the page that compares with others."""
     each = ", ".join(f"{level.geomean:.2f}x on Level {number}" for number, level in levels.items())
-    return f"StitchCUDA's programs over the best of those four modes: {each} (geometric means; [every task](kernelbench-on-h200-tasks.md)).\n"
+    return f"StitchCUDA's programs over the best of those four modes: {each} (geometric means; [every task](results-tables.md)).\n"
 
 
 def percent(value):
     return "–" if value is None else f"{value} %"
 
 
-def error_text(value):
-    return "–" if value is None else f"{value:.1e}"
-
-
-def tf32_text(row):
-    if not isinstance(row["tf32_ms"], float):
-        return row["tf32_ms"] or "–"
-    return f"{row['tf32_ms']:.4g}, {row['best_pytorch_ms'] / row['tf32_ms']:.2f}x"
-
-
-def kernelbench_text(answer):
-    return f"correct, {answer['ms']:.3g} ms" if answer["correct"] else f"differs by {answer['difference']}"
+def dense(header, rows):
+    """Hundreds of rows: without spaces around what is in them."""
+    return "".join("|" + "|".join(map(str, line)) + "|\n" for line in [header, ["---"] * len(header)] + rows)
 
 
 def tasks_table(level):
+    """The results have more: wall times, errors, seconds, class tf32."""
     mark = {"last run": "", "earlier run": " †", "quick run": " ‡"}
-    header = ["task", "wall ms", "ms by events", "best PyTorch", "speedup", "class tf32", "% of limit",
-              "memory vs PyTorch", "error", "PyTorch's", "seconds", "steps"]
-    rows = []
-    for row in level.rows:
-        rows.append([row["task"] + mark[row["times_from"]] + (" §" if row["changed_since"] else ""),
-                     f"{row['wall_ms']:.4g}", f"{row['ms']:.4g}", f"{row['best_pytorch_ms']:.4g}",
-                     f"{speedup(row):.2f}x", tf32_text(row), percent(row["percent_of_limit"]), percent(row["percent_of_memory"]),
-                     error_text(row["error"]), error_text(row["pytorch_error"]), row["seconds"], row["steps"]])
-        if level.evaluated:
-            rows[-1].append(kernelbench_text(row["kernelbench"]))
-    return table(header + (["KernelBench"] if level.evaluated else []), rows)
+    rows = [[row["task"] + mark[row["times_from"]] + (" §" if row["changed_since"] else ""), f"{row['ms']:.4g}", f"{row['best_pytorch_ms']:.4g}",
+             f"{speedup(row):.2f}x", percent(row["percent_of_limit"]), percent(row["percent_of_memory"])] for row in level.rows]
+    return dense(["task", "ms", "best PyTorch", "speedup", "of the limit", "of PyTorch's memory"], rows)
 
 
 HALVES = ("_fp16", "_bf16")
@@ -227,19 +210,42 @@ def models_line(rows):
     half = [model_speedup(row) for row in right if row["model"].endswith(HALVES)]
     single = [model_speedup(row) for row in right if not row["model"].endswith(HALVES)]
     return (f"{len(right)} of {len(rows)} models of torchvision, timm, transformers, diffusers and our own pass the quick gates; over the faster of eager and torch.compile, "
-            f"both in a CUDA graph, {geometric_mean(single):.2f}x in FP32 and {geometric_mean(half):.2f}x in fp16 and bf16 ([every model](docs/models-on-h200.md)).\n")
+            f"both in a CUDA graph, {geometric_mean(single):.2f}x in FP32 and {geometric_mean(half):.2f}x in fp16 and bf16 ([every model](docs/results-tables.md#every-model)).\n")
 
 
 def models_table(rows):
     made = []
     for row in sorted(rows, key=lambda r: r["model"]):
         best = min(row["baselines_us"], key=row["baselines_us"].get) if row["baselines_us"] else ""
-        if row["passed"]:
-            made.append([row["model"], f"{row['us']:.0f}", f"{row['baselines_us'][best]:.0f} ({best})", f"{model_speedup(row):.2f}x",
-                         f"{row['program_mb']:.0f}, {row['pytorch_mb']:.0f}", row["seconds"], row["commit"]])
-        else:
-            made.append([row["model"], "–", "", row["reason"][:80], "", row["seconds"], row["commit"]])
-    return table(["model", "us per call", "best PyTorch", "speedup", "MB, PyTorch's", "seconds", "commit"], made)
+        made.append([row["model"], f"{row['us']:.0f}", f"{row['baselines_us'][best]:.0f}", f"{model_speedup(row):.2f}x",
+                     f"{row['program_mb'] / row['pytorch_mb']:.2f}" if row["pytorch_mb"] else "–"] if row["passed"] else
+                    [row["model"], "–", "", row["reason"][:80], ""])
+    return dense(["model", "us", "best PyTorch", "speedup", "of PyTorch's memory"], made)
+
+
+def gpus_table(root):
+    gpus = json.loads((root / "src/gpu/gpus.json").read_text(encoding="utf-8"))["gpus"]
+    return table(["`--gpu`", "compute capability", "memory, GB", "bandwidth, GB/s", "rates"],
+                 [[gpu["name"], gpu["compute_capability"], gpu["memory_gb"], gpu["bandwidth_gbps"], "measured" if "measured" in gpu else "data sheet"]
+                  for gpu in sorted(gpus, key=lambda gpu: tuple(map(int, gpu["compute_capability"].split("."))))])
+
+
+def ops_table(root):
+    """The graph's, in the groups of its enumeration."""
+    enumeration = re.search(r"enum class Op[^{]*\{(.*?)\};", (root / "src/graph/op.h").read_text(encoding="utf-8"), re.DOTALL)[1]
+    groups = re.findall(r"// (.*?)\.\n(.*?)(?=//|\Z)", enumeration, re.DOTALL)
+    return table(["kind", "ops"], [[kind, ", ".join(re.findall(r"\w+", ops))] for kind, ops in groups])
+
+
+def refused_table(root):
+    """Operators that are refused with advice, by what to write instead."""
+    text = (root / "src/import/aten/unknown.cpp").read_text(encoding="utf-8")
+    constants = {name: value for name, value in re.findall(r'constexpr const char\* (\w+)\s*=\s*"(.*?)";', text, re.DOTALL)}
+    by_advice = {}
+    for name, advice in re.findall(r'\{"([\w.]+)",\s*((?:"[^"]*"\s*)+|\w+)\}', text):
+        advice = "".join(re.findall(r'"([^"]*)"', advice)) or constants[advice]
+        by_advice.setdefault(advice, []).append(name.removeprefix("aten.").rstrip("."))
+    return table(["operators", "instead"], [[", ".join(f"`{name}`" for name in names), advice] for advice, names in by_advice.items()])
 
 
 def figures(root):
@@ -256,7 +262,8 @@ def figures(root):
         made[f"kernelbench-level-{number}"] = tasks_table(level)
     models = (root / "docs/results/models-h200.jsonl").read_text(encoding="utf-8").splitlines()
     models = [json.loads(line) for line in models]
-    made.update({"models-summary": models_summary(models), "models-table": models_table(models), "models-line": models_line(models)})
+    made.update({"models-summary": models_summary(models), "models-table": models_table(models), "models-line": models_line(models),
+                 "gpus": gpus_table(root), "ops": ops_table(root), "refused": refused_table(root)})
     return made
 
 

@@ -38,17 +38,29 @@ class Figures(unittest.TestCase):
         beside = (ROOT / "docs/when-to-use-which.md").read_text(encoding="utf-8")
         self.assertEqual(re.search(r"(\d+) ways to cheat", beside)[1], str(len(cheats)))
 
+    def test_lists_of_gpus_ops_and_refused_operators_are_whole(self):
+        page = (ROOT / "docs/gpus-and-ops.md").read_text(encoding="utf-8")
+        for gpu in json.loads((ROOT / "src/gpu/gpus.json").read_text(encoding="utf-8"))["gpus"]:
+            self.assertIn(f"| {gpu['name']} |", page)
+        refused = re.findall(r'^    \{"([\w.]+)"', (ROOT / "src/import/aten/unknown.cpp").read_text(encoding="utf-8"), re.M)
+        self.assertGreater(len(refused), 50)
+        for name in refused:
+            self.assertIn(f"`{name.removeprefix('aten.').rstrip('.')}`", page)
+
     def test_a_figure_changed_by_hand_is_found(self):
         for name, before, after in [("README.md", r"over eager \| \*\*\d", "over eager | **9"),
                                     ("docs/results/kernelbench-h200-pytorch.jsonl", r"\"eager_ms\": [\d.]+", "\"eager_ms\": 9999"),
                                     ("docs/results/kernelbench-h200-pytorch.jsonl", r"\"compile_graph_ms\": [\d.]+", "\"compile_graph_ms\": 0.1"),
                                     ("README.md", "<!-- figures: kernelbench-summary -->\n", ""),
-                                    ("docs/kernelbench-on-h200-tasks.md", r"\| \d\.\d+ \|", "| 7.777 |"),
+                                    ("docs/results-tables.md", r"\|\d\.\d+\|", "|7.777|"),
                                     ("docs/results/kernelbench-h200.jsonl", '"verdict": "passed"', '"verdict": ""')]:
             with self.subTest(name=name), tempfile.TemporaryDirectory() as folder:
                 root = pathlib.Path(folder)
                 shutil.copy(ROOT / "README.md", root)
                 shutil.copytree(ROOT / "docs", root / "docs")
+                for source in ("src/gpu/gpus.json", "src/graph/op.h", "src/import/aten/unknown.cpp"):
+                    (root / source).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy(ROOT / source, root / source)
                 text = (root / name).read_text(encoding="utf-8")
                 self.assertRegex(text, before)
                 (root / name).write_text(re.sub(before, after, text, count=1), encoding="utf-8")

@@ -5,6 +5,7 @@ Every relative link is followed: a file that isn't there, or a heading that its 
 """
 import argparse
 import html
+import json
 import os
 import pathlib
 import re
@@ -14,13 +15,13 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # What the side bar shows, in order. Further pages are found by their places.
 SECTIONS = [
-    ("Start", ["README.md", "docs/quickstart.md", "docs/commands.md", "docs/troubleshooting.md", "docs/when-to-use-which.md", "docs/settings.md", "examples/README.md", "CHANGELOG.md"]),
-    ("Use", ["docs/python.md", "docs/language-models.md", "docs/verifier.md", "docs/judging-many.md", "docs/c-abi.md", "docs/mcp.md", "docs/docker.md"]),
+    ("Start", ["README.md", "docs/quickstart.md", "docs/tutorials.md", "docs/commands.md", "docs/troubleshooting.md", "docs/when-to-use-which.md",
+               "docs/settings.md", "examples/README.md", "CHANGELOG.md"]),
+    ("Use", ["docs/python.md", "docs/slow.md", "docs/gpus-and-ops.md", "docs/language-models.md", "docs/verifier.md", "docs/judging-many.md", "docs/c-abi.md",
+             "docs/mcp.md", "docs/docker.md"]),
     ("Learn and serve", ["docs/rubric.md", "docs/reward-service.md", "docs/many-machines.md", "docs/learning.md",
                          "docs/language-coder.md", "docs/train-with-trl.md", "docs/train-with-verl.md"]),
-    ("Measured", ["docs/kernelbench-on-h200.md", "docs/kernelbench-on-h200-tasks.md", "docs/models-on-h200.md",
-                  "docs/families-on-h200.md", "docs/profiling-on-h200.md", "docs/mutation.md", "docs/cheats.md",
-                  "docs/other-models.md"]),
+    ("Measured", ["docs/results.md", "docs/results-tables.md", "docs/mutation.md", "docs/cheats.md"]),
     ("Develop", ["CONTRIBUTING.md", "ARCHITECTURE.md", "cmake/README.md"]),
 ]
 FOUND = [("Use", "docs/*.md"), ("Source folders", "src/**/README.md"), ("Source folders", "python/**/README.md"),
@@ -32,6 +33,11 @@ INLINE = re.compile(r"(`+)(?P<code>.+?)\1(?!`)|!\[(?P<alt>[^\]]*)\]\((?P<image>[
                     r"|\[(?P<text>(?:[^\[\]`]|`[^`]*`)+)\]\((?P<link>[^)\s]+)\)|\*\*(?P<bold>.+?)\*\*"
                     r"|(?<![\w*])\*(?P<italic>[^*\s](?:[^*]*[^*\s])?)\*(?![\w*])"
                     r"|(?P<address>https?://[^\s<>)]+[^\s<>).,;:])", re.DOTALL)
+
+
+def plain(made):
+    """Text of HTML."""
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", made)).split())
 
 
 class BrokenLink(Exception):
@@ -220,15 +226,24 @@ class Site:
             links = "".join(
                 f'<li><a href="{os.path.relpath(one.out, page.out.parent)}"'
                 f'{" aria-current=page" if one is page else ""}>{html.escape(one.title)}</a></li>\n' for one in pages)
-            opened = " open" if page in pages or len(pages) < 8 else ""
+            opened = " open" if page in pages or len(pages) < 13 else ""
             out.append(f"<details{opened}><summary>{name}</summary><ul>\n{links}</ul></details>\n")
         return "".join(out)
 
+    def search_index(self, bodies):
+        """A section of a page each: where it is, the page's title, its heading, its text."""
+        sections = []
+        for page in self.pages.values():
+            parts = re.split(r'<h[1-6] id="([^"]*)">(.*?)<a class="anchor".*?</h[1-6]>', bodies[page])
+            for name, heading, text in zip(parts[1::3], parts[2::3], parts[3::3]):
+                sections.append({"at": f"{page.out.as_posix()}#{name}", "title": plain(page.title), "heading": plain(heading), "text": plain(text)})
+        return f"window.stitchcudaSearch = {json.dumps(sections, ensure_ascii=False, separators=(',', ':'))};\n"
+
     def write(self, out):
-        style = (self.root / "docs/site.css").read_text(encoding="utf-8")
+        bodies = {page: page.body() for page in self.pages.values()}
         made = {page.out: TEMPLATE.format(
-            title=html.escape(page.title), style=os.path.relpath("site.css", page.out.parent), side=self.side_bar(page),
-            home=os.path.relpath("index.html", page.out.parent), body=page.body(), source=html.escape(page.path.as_posix()))
+            title=html.escape(page.title), root=os.path.relpath(".", page.out.parent) + "/", side=self.side_bar(page),
+            body=bodies[page], source=html.escape(page.path.as_posix()))
             for page in self.pages.values()}
         if self.broken:
             return
@@ -242,20 +257,25 @@ class Site:
         for path in self.files:
             (out / source_of(path)).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(self.root / path, out / source_of(path))
-        (out / "site.css").write_text(style, encoding="utf-8")
+        for name in ("site.css", "site.js"):
+            shutil.copyfile(self.root / "docs" / name, out / name)
+        (out / "search.js").write_text(self.search_index(bodies), encoding="utf-8")
 
 
 TEMPLATE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark"><title>{title} · StitchCUDA</title><link rel="stylesheet" href="{style}">
+<meta name="color-scheme" content="light dark"><title>{title} · StitchCUDA</title><link rel="stylesheet" href="{root}site.css">
 </head><body>
 <a class="skip" href="#content">To the text</a>
 <a class="menu" href="#pages">All pages</a>
-<nav id="pages" aria-label="Pages"><p class="home"><a href="{home}">StitchCUDA</a></p>
+<header><p class="home"><a href="{root}index.html">StitchCUDA</a></p>
+<div class="search"><input id="search" type="search" placeholder="Search ( / )" aria-label="Search" autocomplete="off" data-root="{root}">
+<div id="found" hidden></div></div></header>
+<nav id="pages" aria-label="Pages">
 {side}</nav>
 <main id="content">
 {body}<footer>Made from {source}</footer>
-</main></body></html>
+</main><script src="{root}site.js" defer></script></body></html>
 """
 
 

@@ -1,13 +1,16 @@
 """The documentation can be made into a site, its links hold, and a link that doesn't is found."""
 import importlib.util
+import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"))), None)
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 spec = importlib.util.spec_from_file_location("stitchcuda_site", ROOT / "docs/site.py")
 stitchcuda_site = importlib.util.module_from_spec(spec)
@@ -19,7 +22,8 @@ def made_of(text, **others):
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         (root / "docs").mkdir()
-        (root / "docs/site.css").write_text("")
+        for name in ("site.css", "site.js"):
+            (root / "docs" / name).write_text("")
         (root / "README.md").write_text(text)
         for name, other in others.items():
             (root / "docs" / f"{name}.md").write_text(other)
@@ -39,8 +43,31 @@ class Documentation(unittest.TestCase):
             site = pathlib.Path(folder) / "site"
             there = {str(one) for one in site.rglob("*")}
             for page in site.rglob("*.html"):
-                for link in set(re.findall(r'href="([^"#:]+)(?:#[^"]*)?"', page.read_text(encoding="utf-8"))):
+                for link in set(re.findall(r'(?:href|src)="([^"#:]+)(?:#[^"]*)?"', page.read_text(encoding="utf-8"))):
                     self.assertIn(os.path.normpath(page.parent / link), there, page)
+
+    def test_the_search_index_leads_to_sections_that_are_there(self):
+        with tempfile.TemporaryDirectory() as folder:
+            site = pathlib.Path(folder) / "site"
+            subprocess.run([sys.executable, ROOT / "docs/site.py", site], check=True, capture_output=True)
+            index = json.loads((site / "search.js").read_text(encoding="utf-8").removeprefix("window.stitchcudaSearch = ").removesuffix(";\n"))
+            self.assertGreater(len(index), 300)
+            pages = {}
+            for section in index:
+                path, name = section["at"].split("#")
+                page = pages.setdefault(path, (site / path).read_text(encoding="utf-8"))
+                self.assertIn(f'id="{name}"', page)
+            (found,) = [one for one in index if one["heading"] == "Operators that are refused"]
+            self.assertIn("`stitchcuda import model.py`".strip("`"), found["text"])
+
+    @unittest.skipUnless(CHROMIUM, "SKIPPED: no Chromium")
+    def test_the_search_box_finds_a_note(self):
+        with tempfile.TemporaryDirectory() as folder:
+            site = pathlib.Path(folder) / "site"
+            subprocess.run([sys.executable, ROOT / "docs/site.py", site], check=True, capture_output=True)
+            page = subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/profile", "--virtual-time-budget=5000", "--dump-dom",
+                                   f"{(site / 'docs/results.html').as_uri()}?search=bank+conflicts"], capture_output=True, text=True, check=True, timeout=120).stdout
+            self.assertRegex(page, r'<div id="found"><a href="\.\./notes/shared-memory-banks\.html#[\w-]+"><b>Shared memory bank conflicts</b>')
 
     def test_a_link_that_leads_nowhere_is_found(self):
         broken, page = made_of("# A\n[b](docs/b.md) [c](docs/c.md#d) [e](#f) [g](../../etc/passwd)\n", c="# C\n")

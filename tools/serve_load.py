@@ -149,7 +149,7 @@ def run(options):
                     with lock:
                         seen[answer["key"]].add(answer["reward"])
             except (AssertionError, OSError, http.client.HTTPException) as trouble:
-                # A service that is killed cuts off those who don't ask again.
+                # A service that is killed cuts off clients that don't ask again.
                 if isinstance(trouble, AssertionError) or kind not in (0, 1, 2):
                     wrong.append(f"client {number}: {trouble!r}")
 
@@ -161,7 +161,7 @@ def run(options):
                     time.sleep(0.2)
                 served.kill()
                 served.start()
-            # What nobody was sent for is sent now: all of them have to be there at the end.
+            # Candidates that no client sent are sent now: all of them have to be there at the end.
             for future in futures:
                 future.result()
         answers = [served.score(item, until) for item, _ in items]

@@ -46,7 +46,7 @@ Manifest manifest_of(const ProgramParts& parts) {
       manifest.settings.push_back({setting.name, parts.region_names[r], setting.values, setting.value});
   }
   // Branches synchronise by events and lose by it: GoogleNet a tenth, while the 22 timed programs without
-  // branches took 0.99 of the time (docs/kernelbench-on-h200.md).
+  // branches took 0.99 of the time (docs/results.md).
   if (parts.offers_programmatic_launches())
     manifest.settings.push_back(
         {std::string(programmatic_launches), "", {0, 1}, parts.branches() == 1 ? 1 : 0});

@@ -10,7 +10,7 @@ namespace stitch::profile {
 namespace {
 
 Result<Collected> collected(const std::string& program) {
-  return collect({.program = fs::path(STITCH_SOURCE_DIR) / "tools/known_bottlenecks" / program,
+  return collect({.program = fs::path(STITCH_SOURCE_DIR) / "src/profile/testdata/known_bottlenecks" / program,
                   .gpu = *find_gpu("H200")});
 }
 
@@ -36,7 +36,7 @@ TEST(Collect, RunsTheCallUnderOtherProfilers) {
   fs::permissions(fake, fs::perms::owner_all);
   const std::string path = std::getenv("PATH");
   const CollectOptions options{
-      .program = fs::path(STITCH_SOURCE_DIR) / "tools/known_bottlenecks/copies_to_host.cu",
+      .program = fs::path(STITCH_SOURCE_DIR) / "src/profile/testdata/known_bottlenecks/copies_to_host.cu",
       .gpu = *find_gpu("H200"),
       .nsys_report = report};
   auto without = collect(options);

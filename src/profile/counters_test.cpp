@@ -8,7 +8,7 @@ namespace stitch::profile {
 namespace {
 
 KernelMetrics counted(const std::string& program, const std::string& kernel) {
-  auto collected = collect({.program = fs::path(STITCH_SOURCE_DIR) / "tools/known_bottlenecks" / program,
+  auto collected = collect({.program = fs::path(STITCH_SOURCE_DIR) / "src/profile/testdata/known_bottlenecks" / program,
                             .gpu = *find_gpu("H200"),
                             .counters = true});
   EXPECT_TRUE(collected) << collected.error().text();

@@ -105,7 +105,7 @@ class Arms:
                 if last is None and (first >= most_rollouts or now + behind > until):
                     last = min(most_rollouts, first + 1)
                     say(f"the last rollout is number {last}: {json.dumps(done)}, {each:.1f} s each")
-                # Never more than one that nobody knows of: it may be the last.
+                # At most one that no arm has reported yet: it may be the last.
                 write(os.path.join(self.common, CONDUCT), {"allowed": min(slowest + AHEAD, first) + 1, "last": last})
                 if done != shown:
                     say(f"rollouts: {json.dumps(done)}")

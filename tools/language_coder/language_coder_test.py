@@ -50,9 +50,9 @@ class Text(unittest.TestCase):
 
     def test_frame_has_only_the_headers_that_are_used(self):
         source = frame.candidate(contract(), ANSWER)
-        self.assertIn("loops_load.h", source)
-        self.assertNotIn("loops_vector.h", source)
-        self.assertNotIn("loops_scan.h", source)
+        self.assertIn("stitch/loops/load.h", source)
+        self.assertNotIn("stitch/loops/vector.h", source)
+        self.assertNotIn("stitch/loops/scan.h", source)
         self.assertIn('"data": "norm.weight"', source)
         self.assertIn("stitch::data<const float>(in[0]), norm_weight, stitch::data<float>(out[0])", source)
 

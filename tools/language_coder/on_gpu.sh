@@ -12,7 +12,7 @@ export STITCHCUDA_PYTHON=$python
 mkdir -p "$out"
 begin=$SECONDS
 rm -f "$out/warm_up/warm_up.json"  # of a run before: learn waits for it
-# Whoever trains has a core, whatever compiles beside it; not every machine lets us say so.
+# Training has a core, whatever compiles beside it; not every machine allows the priority.
 first=(nice -n -10)
 "${first[@]}" true 2>/dev/null && [ "$(id -u)" = 0 ] || first=()
 # PyTorch imported once for all services, beside the warm-up.

@@ -62,7 +62,7 @@ def _short(summary):
 
 
 def imports():
-    # Nothing is fetched, and nobody is told.
+    # No network: nothing is fetched, no telemetry is sent.
     os.environ.update(HF_HUB_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1")
     without_datasets.install()
     import trl

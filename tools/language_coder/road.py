@@ -183,7 +183,7 @@ def learn(run, options):
         say(f"{len(asked)} questions, {len(to_learn)} to learn from, after {run.gone():.1f} s")
         run.stages.append((BEFORE, lines))
         evaluation.write_lines(os.path.join(options.out, "before.jsonl"), lines)
-        if not run.arms.progress():  # minutes before anybody would miss them
+        if not run.arms.progress():  # minutes before their first rollout is due
             raise SystemExit("every arm has failed; their log.txt say why")
         arms.await_file(os.path.join(place, warm_up.DONE), os.getppid())
         vocabulary, model = words.load(place), network.load(place).to(device)

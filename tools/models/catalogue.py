@@ -137,3 +137,5 @@ DIFFUSERS = [
         ["torch.randn(4, 4, 32, 32)", "torch.randint(0, 1000, (4,))", "torch.randint(0, 1000, (4,))"],
         library="diffusers", call="self.model(x, timestep=t, class_labels=c).sample", arguments="x, t, c", half="fp16"),
 ]
+
+LIBRARIES = TORCHVISION + TIMM + TRANSFORMERS + DIFFUSERS

@@ -2,7 +2,7 @@
 
     git clone --depth 1 https://github.com/huggingface/transformers
     python tools/models/from_tests.py transformers -o tasks            the first class of each test
-    python tools/import_sweep/sweep.py --out sweep tasks --tasks tasks imported, and the graphs held against PyTorch
+    python tools/models/sweep.py --out sweep tasks --tasks tasks imported, and the graphs held against PyTorch
 
 A library's tests know for each model a tiny configuration and inputs that fit it, text, images, sound and video alike.
 CHECKOUT is its repository, whose `tests` are read; the library itself is the installed one (about the same version), and

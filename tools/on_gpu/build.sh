@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # build.sh [TARGET…]: stitchcuda for measuring on a GPU machine where nothing can be installed (build/release), as fast as it compiles,
-# and PyTorch imported once for everybody (the socket's path is in build/lender). Beside stitchcuda its TARGETs, stitchcuda-mutants say.
+# and a process that imports PyTorch once for all others (its socket's path is in build/lender). TARGETs are built beside stitchcuda.
 # Where the machine has no Python.h, PYTHON_HEADERS names a folder with another Python's: the extension is on the stable ABI.
 set -eu
 cd "$(dirname "$0")/../.."

@@ -32,7 +32,7 @@ Ran profile_of(const ProfileCommand& command, bool json = false) {
   return {code ? *code : code.error().exit_code(), out.str(), code ? err.str() : code.error().text()};
 }
 
-const std::string known = std::string(STITCH_SOURCE_DIR) + "/tools/known_bottlenecks/";
+const std::string known = std::string(STITCH_SOURCE_DIR) + "/src/profile/testdata/known_bottlenecks/";
 
 TEST(Profile, OfAProgramAlone) {
   auto scratch = ScratchFolder::create("stitch_profile");

@@ -1,5 +1,5 @@
 // What both wires send and what the scripted server answers, for other people's software to look at:
-// STITCH_WIRE_OUT=FOLDER llm_test --gtest_filter='WireSamples.*', then tools/check_llm_wires.py FOLDER.
+// STITCH_WIRE_OUT=FOLDER llm_test --gtest_filter='WireSamples.*', then ./dev clients llm-types.
 #include <gtest/gtest.h>
 
 #include "base/file.h"

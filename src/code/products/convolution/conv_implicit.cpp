@@ -21,7 +21,7 @@ namespace {
 // Shares of the tensor cores' rate and of the copy bandwidth on an H200: 1.37 ms for 128 x 64 x 128² to 128
 // filters of 3 x 3 in fp16 (cuDNN with its transposed copies 1.11), 5.6 ms for 16 x 16 x 1024² to 128 (6.2),
 // 1.78 ms for 128 x 64 x 64² to 128 transposed of 4 x 4, stride 2 (1.23). Results are written in rows of 32
-// pixels, unaligned to sectors; phases write every second pixel (docs/kernelbench-on-h200.md).
+// pixels, unaligned to sectors; phases write every second pixel (docs/results.md).
 constexpr double tensor_share = 0.3, memory_share = 0.43, phases_share = 0.5;
 
 // A GELU isn't hidden: 1.76 ms for 64 x 64 x 256² to 64 filters with one after it, where cuDNN with
