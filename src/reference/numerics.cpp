@@ -142,7 +142,7 @@ double factor_of(double pytorch) { return pytorch > amplified ? amplified_factor
 
 void judge(Comparison& out, const TensorType& type, const Judging& judging) {
   double floor = std::max(judging.floor, judging.sensitivity);
-  // What a program makes of inputs on which PyTorch overflows everywhere has an error that nobody knows.
+  // What a program makes of inputs on which PyTorch overflows everywhere has no known error.
   if (out.pytorch && out.pytorch->says_nothing()) floor = std::max(floor, amplified);
   double pytorch = out.pytorch ? out.pytorch->relative() : 0;
   double factor = factor_of(pytorch);
@@ -223,7 +223,7 @@ void judge_slices(Comparison& out, const TensorBytes& values, const TensorBytes&
   if (sums.empty()) return;
   // What rounding leaves of an element whose sums cancel: as much as PyTorch leaves of all of them, a few
   // times that where errors go together. Its error in one slice alone is no measure: of a thousand logits
-  // whose samples are nearly alike, a few are right by chance. Without PyTorch nobody knows.
+  // whose samples are nearly alike, a few are right by chance. Without PyTorch that is not known.
   const double theirs =
       std::sqrt(std::reduce(sums[0].pytorch.begin(), sums[0].pytorch.end()) / static_cast<double>(elements));
   const double noise = pytorch ? std::max(out.budget / margin * out.own.rms(), componentwise_factor * theirs)

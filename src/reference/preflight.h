@@ -20,7 +20,7 @@ struct Room {
 };
 Room room_here(runner::Device device);
 
-// An error if it can't fit, with the sizes. What only may not fit is nobody's error.
+// An error if it can't fit, with the sizes. What merely may not fit is no error.
 Result<void> check_room(const Graph& graph, const Needs& needs, const Room& room);
 
 }  // namespace stitch::verifier

@@ -1,5 +1,5 @@
-// One reference for programs that are judged side by side: a question at a time, with the weights of whoever
-// asks.
+// One reference for programs that are judged side by side: a question at a time, with the weights of the
+// program that asks.
 #pragma once
 
 #include <mutex>

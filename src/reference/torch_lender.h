@@ -14,8 +14,8 @@ namespace stitch::verifier {
 class TorchLender {
  public:
   // Waits until it is ready: seconds. Sets STITCHCUDA_TORCH_LENDER, so before any other thread is started;
-  // does nothing where somebody lends already. `tasks`: packages that these import are loaded, too. An Error:
-  // everybody imports their own.
+  // does nothing where one is running already. `tasks`: packages that these import are loaded, too. An Error:
+  // each process imports its own.
   static Result<TorchLender> start(const std::string& python, const std::vector<fs::path>& tasks = {});
   TorchLender(TorchLender&& other) noexcept;
   TorchLender& operator=(TorchLender&&) = delete;

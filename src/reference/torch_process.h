@@ -22,7 +22,7 @@ class TorchProcess {
                                                 const OnProgress& on_progress);
   // One request, one answer; progress lines go to `on_progress`.
   Result<Json> ask(Json request, const std::function<void(std::string_view)>& on_progress = {});
-  // For one answer from now on: who takes longer is ended, and whoever asked gets an Error. 0: none.
+  // For one answer from now on: a process that takes longer is ended, and the caller gets an Error. 0: none.
   void set_time_limit(std::chrono::milliseconds limit) { time_limit_ = limit; }
 
  private:

@@ -58,7 +58,7 @@ class TorchReference : public Reference {
   void free_device_arena();
   // Where such bytes are in it; nothing for other bytes.
   std::optional<int64_t> on_device(std::span<const std::byte> bytes) const;
-  // A number that tells these bytes from others, without anybody keeping them.
+  // A hash of these bytes, so that they need not be kept.
   Result<std::string> fingerprint(int64_t offset, int64_t bytes);
   // Ranges of what lies there, one after the other, into the host's arena.
   Result<void> fetch(int64_t offset, std::span<const runner::Range> ranges, int64_t to);
@@ -90,7 +90,7 @@ class TorchReference : public Reference {
   Result<Samples> prepare_baseline(const std::string& kind, uint64_t seed);
   Result<void> time_baseline(Samples& samples, int count, int64_t flush_bytes, uint64_t seed);
   // One call of a baseline that is ready, as PyTorch's profiler sees it.
-  // Its first profile takes seconds of the host's: before whoever asks for one has the GPU alone.
+  // Its first profile takes seconds of the host's: it is taken before the caller locks the GPU.
   Result<void> warm_profiler();
   Result<profile::Timeline> profile_baseline(const std::string& kind, const std::string& gpu);
   Result<int64_t> peak_bytes();
@@ -117,7 +117,7 @@ class TorchReference : public Reference {
   Result<Tensors> inputs(const Question& question, const std::shared_ptr<const Safetensors>& drawn) const;
   Result<Trial> hold(const Question& question);
   Result<Json> ask_patiently(Json request);  // again and again while the GPU is full
-  Result<void> let_go();                     // of trials that nobody has any more
+  Result<void> let_go();                     // of trials that are no longer referenced
   Json updates() const;
   bool too_large() const;
   std::shared_ptr<const Safetensors> redrawn(Weights weights) const;  // null: as the task has them

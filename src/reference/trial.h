@@ -14,7 +14,7 @@
 
 namespace stitch::verifier {
 
-// Tensors and whoever keeps their bytes alive.
+// Tensors and the owners of their bytes.
 struct Tensors {
   std::vector<TensorBytes> tensors;
   std::vector<std::shared_ptr<const void>> owners;
@@ -70,7 +70,7 @@ struct Question {
   uint64_t seed = 0;   // secret until the verdict is out
   bool whole = false;  // all tensors here, however large
   bool own = false;    // a held trial keeps PyTorch's own outputs, too
-  bool once = false;   // nobody will be asked it again
+  bool once = false;   // it will not be asked again
   // Random numbers are PyTorch's by the seed, as a ModelNew draws them, and not the graph's.
   bool pytorchs_numbers = false;
 };
@@ -101,7 +101,7 @@ struct Trial {
   // Only where PyTorch can't say.
   std::vector<double> sensitivity;
   bool in_domain = true;  // the truth is finite, or the task itself draws such inputs
-  // Outputs as float64 gives them a rounding away from discontinuities, made when somebody asks.
+  // Outputs as float64 gives them a rounding away from discontinuities, made on first use.
   mutable std::shared_ptr<const std::vector<std::vector<oracle::Tensor>>> across_jumps;
 };
 

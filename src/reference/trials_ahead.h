@@ -41,7 +41,7 @@ class TrialsAhead final : public Reference {
   std::condition_variable changed_;
   std::vector<Answer> answers_;
   size_t at_ = 0;      // the worker's question
-  int64_t bytes_ = 0;  // of answers nobody has taken yet
+  int64_t bytes_ = 0;  // of answers that were not taken yet
   bool stop_ = false, done_ = true;
   std::thread worker_;
 };

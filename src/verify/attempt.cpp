@@ -29,7 +29,7 @@ std::vector<std::pair<int, int>> renewed_states(const Signature& signature) {
 }
 
 // Parameters that are one number throughout (gains of one, shifts of zero), by name: a ModelNew that leaves
-// them out is right as long as nobody changes them.
+// them out is right as long as they do not change.
 Result<Json> numbers_throughout(Session& session) {
   STITCH_TRY(Tensors parameters, session.reference.parameters(Weights::task));
   Json out = Json::object();

@@ -15,7 +15,7 @@ runner::Options candidate_options(const Session& session);
 // One more process of that kind will be wanted: on a GPU it starts ahead.
 void expect_candidate(const Session& session);
 
-// Whether there is a profiler says a process that nobody else has a say in; later, a no is the program's.
+// Asked before the candidate is loaded: afterwards "no profiler" may be the candidate's doing.
 Result<void> ask_for_profiler(Session& session, runner::Candidate& candidate);
 
 // What a failure of the candidate is called in a verdict.
@@ -47,7 +47,7 @@ class Attempt {
   // the GPU costs a second.
   static Result<std::shared_ptr<Attempt>> of(Session& session, Weights weights);
 
-  // A process with every parameter beside memory that nobody can touch. Only the emulated GPU has such.
+  // A process with every parameter beside an inaccessible page. Only the emulated GPU has such.
   static Result<Attempt> start_fenced(Session& session, runner::Fence fence);
 
   // The same under a tool of compute-sanitizer.
@@ -65,7 +65,7 @@ class Attempt {
   Result<Observed> ask_in_place(const Trial& trial, const runner::CallOptions& options = {});
   // The same on inputs that are there already.
   Result<Observed> repeat(const runner::CallOptions& options = {});
-  // The same where nobody looks at the outputs.
+  // The same where the outputs are not compared.
   Result<runner::Called> run_again(const runner::CallOptions& options = {});
   // A trial's inputs placed to stay; returns the set's number.
   Result<int> place(const Trial& trial);

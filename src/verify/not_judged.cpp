@@ -88,7 +88,7 @@ double share_of_cores_busy() {
 }
 
 // "some avg10=0.00 avg60=0.00 avg300=0.00 total=123456" (microseconds). Many machines count that for single
-// threads only: then for ours, and those of whoever is judged.
+// threads only: then for ours, and those of the candidate.
 double seconds_pressed() {
   std::ifstream in("/proc/pressure/cpu");
   constexpr std::string_view mark = "total=";

@@ -15,11 +15,11 @@ namespace stitch::verifier {
 inline constexpr int exit_not_judged = 4;
 inline constexpr std::string_view not_judged = "not judged";
 
-// Whoever it was that took it.
+// GPU out of memory, whichever process used it up.
 bool is_out_of_gpu_memory(const Error& error);
 
 // An Error that ended a verification: did this machine, or our own side, lack something? Otherwise the
-// request is wrong, or somebody stopped it.
+// request is wrong, or it was stopped.
 bool is_machines(const Error& error);
 
 // What is looked at. Tests have machines of their own.
@@ -31,7 +31,7 @@ struct MachineSenses {
   std::function<int64_t()> killed_for_memory;  // processes, by the kernel, since it started
   std::function<double()> gpu_memory_in_use;   // a share, now that the candidate is gone
   std::function<double()> busy_share;          // of all cores' time, over the next quarter of a second
-  std::function<double()> pressed_seconds;     // in which somebody waited for a core, since it started
+  std::function<double()> pressed_seconds;     // in which a thread waited for a core, since it started
 };
 const MachineSenses& senses_here();
 

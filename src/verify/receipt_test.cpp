@@ -40,7 +40,7 @@ class Receipt : public testing::Test {
     EXPECT_TRUE(verdict && verdict->passed()) << (verdict ? table(*verdict, {}) : "");
     return verdict ? *std::move(verdict) : Verdict{};
   }
-  // Of a verdict that nobody gave, signed here: what the checker makes of its claims.
+  // Of a verdict that was never given, signed here: what the checker makes of its claims.
   void sign_one_that_claims(const Json& timing) {
     auto task = stitch::open_task(testdata / "row_center/graph", {}, {});
     ASSERT_TRUE(task) << task.error().text();
@@ -106,7 +106,7 @@ TEST_F(Receipt, IsRefusedOnceEdited) {
   EXPECT_EQ(refused([](Json& json) { json["key"] = 7; }), changed);
   EXPECT_EQ(refused([](Json& json) { json["stitch_receipt"] = 1; }),
             "this receipt is of version 1, which isn't signed as version 2 is");
-  // Signed again, by somebody.
+  // Signed again, with another key.
   EXPECT_NE(refused([](Json& json) {
               const KeyBytes seed{1, 2, 3};
               json["verdict"]["timing"]["speedup"] = 1000.0;

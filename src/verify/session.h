@@ -43,7 +43,7 @@ struct VerifyOptions {
   bool quick = false;           // one seed, one distribution, no second weights: for inner loops
   bool shared_process = false;  // with others before and after it (runner::Options): for quick looks
   bool timing = true;
-  bool profile = true;  // the gate of that name: a process more, for whoever wants a verdict alone
+  bool profile = true;  // the gate of that name: one more process; off where only a verdict is wanted
   // The gate of times on the emulated GPU too, whose times are not told: for tests of the gate.
   bool rehearse_timing = false;
   bool kernelbench_compatible = false;
@@ -92,7 +92,7 @@ struct Session {
   fs::path library;  // what the runner loads
   Manifest manifest;
   std::map<std::string, int64_t> libraries;  // versions of those that it is linked to
-  std::optional<runner::Candidate> loaded;   // for whoever asks it first
+  std::optional<runner::Candidate> loaded;   // for the first gate that asks it
   std::shared_ptr<Attempt> attempt;          // has answered, and can go on
   std::optional<std::string> no_profiler;    // why there is none; empty: there is one
   std::vector<Trial> trials;                 // asked so far, with the task's own weights

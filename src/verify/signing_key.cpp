@@ -42,7 +42,7 @@ Result<std::optional<KeyBytes>> read_key(const fs::path& path) {
   return std::optional<KeyBytes>(*key);
 }
 
-// Whole or not at all, and never over somebody else's: two may do this at once.
+// Whole or not at all, and never over another: two processes may do this at once.
 Result<void> make_key(const fs::path& path) {
   KeyBytes seed{};
   if (::getrandom(seed.data(), seed.size(), 0) != static_cast<ssize_t>(seed.size()))

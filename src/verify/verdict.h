@@ -31,7 +31,7 @@ enum class GateId : uint8_t {
   floor,
 };
 
-// What kind of failure a gate saw: for whoever decides what to do about it.
+// What kind of failure a gate saw: decides what is done about it.
 enum class Fault : uint8_t {
   none,
   not_built,   // screened, not compiled, not loaded, another task's

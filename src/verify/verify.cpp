@@ -241,7 +241,7 @@ class OpenVerifier final : public Verifier {
   }
 
  private:
-  // Questions are asked ahead where their answers come to this process, and nobody else speaks to PyTorch.
+  // Questions are asked ahead where their answers come to this process, and nothing else speaks to PyTorch.
   bool asks_ahead(const Session& session, const BaselinesAhead& baselines) const {
     return session.options.baselines_ahead && !session.python && torch_ && !torch_->holds_trials() &&
            !baselines.is_at_work() && (!open_->gpu || has_room_for_baselines(session));

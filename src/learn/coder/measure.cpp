@@ -44,7 +44,7 @@ void fill(std::span<std::byte> bytes, DType dtype, uint64_t seed) {
   }
 }
 
-// Among the threads of this process: the lock between processes lets all of them in together. Whoever waits
+// Among the threads of this process: the lock between processes lets all of them in together. A thread that waits
 // to be alone keeps newcomers out.
 class Turns {
  public:

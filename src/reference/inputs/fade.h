@@ -1,5 +1,5 @@
 // Tensors in which whole rows, columns and samples are faint or nothing at all, where an epsilon counts; and
-// such in which the largest is where those who look for it may not look.
+// rows whose maximum is first, last or in the tail, which faulty reductions skip.
 #pragma once
 
 #include "graph/graph.h"

@@ -15,7 +15,7 @@ constexpr double of_a_gate = 2.5;
 constexpr double fed_back = 0.125;
 // A state that is handed on nearly whole, and inputs that don't saturate its tanh.
 constexpr double handed_on = 0.97, mixed = 0.1, of_inputs = 0.1;
-// exp overflows at 88: whoever takes another for the largest gives infinities.
+// exp overflows at 88: a softmax that subtracts another element than the largest gives infinities.
 constexpr double by_far = 150;
 constexpr double by_far_without_bias = 64;
 

@@ -41,7 +41,7 @@ std::optional<Samples> cached_baseline(const Session& session, const std::string
     samples.event_ns = json->at("event_ns").get<std::vector<int64_t>>();
     samples.measured_at = json->at("measured_at").get<std::string>();
   } catch (const Json::exception&) {
-    return std::nullopt;  // somebody else's file, or half of ours: measure again
+    return std::nullopt;  // another program's file, or half of ours: measure again
   }
   return samples;
 }

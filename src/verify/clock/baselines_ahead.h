@@ -28,7 +28,7 @@ bool has_room_for_baselines(const Session& session);
 
 class BaselinesAhead {
  public:
-  // Begins, where that is asked for and nobody else does it. Until the end nobody else speaks to the
+  // Begins, if asked for and not begun elsewhere. Until the end only this object speaks to the
   // session's reference.
   explicit BaselinesAhead(Session& session);
   BaselinesAhead(const BaselinesAhead&) = delete;

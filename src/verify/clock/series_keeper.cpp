@@ -156,7 +156,7 @@ SeriesShape series_shape(const Signature& signature, int most, int64_t bytes) {
     shape.outputs.push_back(shape.outputs_step);
     shape.outputs_step += aligned(output.type.bytes());
   }
-  // In the arena, and once more with whoever keeps them.
+  // In the arena, and a copy with the process that keeps them.
   const int64_t each = std::max<int64_t>(1, 2 * (shape.inputs_step + shape.outputs_step));
   shape.slots = static_cast<int>(std::clamp<int64_t>(bytes / each, 1, most));
   return shape;

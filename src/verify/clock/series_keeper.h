@@ -42,7 +42,7 @@ class SeriesKeeper {
   virtual Result<bool> intact(int count) = 0;
   virtual Result<void> keep(int slot, int number) = 0;
   // How far the calls that were taken last are from what PyTorch itself answers, the farthest first: as many
-  // as are looked at in about so many seconds; none where nobody can tell that quickly.
+  // as are looked at in about so many seconds; none where that takes longer.
   virtual Result<std::vector<StrangeCall>> strange(int /*count*/, int /*most*/, double /*seconds*/) {
     return std::vector<StrangeCall>();
   }

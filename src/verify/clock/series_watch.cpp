@@ -18,8 +18,8 @@ constexpr double dear_draw = 4e-3;  // seconds: drawing hundreds of sets would t
 constexpr double seconds_to_judge = 0.5;
 constexpr size_t least_judged = 4;
 constexpr int least_compared = 8, compared_of_many = 8;  // calls of a series; one of so many of a long one
-// Timed calls on other kinds of inputs than the task's: whoever is right there only while nobody looks at the
-// clock is not right. Where a draw is dear, fewer.
+// Timed calls on other kinds of inputs than the task's: a program that is right there only while it is not timed
+// is wrong. Where a draw is dear, fewer.
 constexpr int most_planted = 64, most_dear_planted = 3, dear_series = 6;
 constexpr int64_t most_kept_bytes = int64_t{256} << 20;
 constexpr double around_a_python_call = 50e-6;  // seconds that the interpreter takes beside forward
@@ -109,7 +109,7 @@ std::vector<Question> SeriesWatch::fresh_questions(int count) {
 void SeriesWatch::plant(std::vector<Question>& questions) {
   const bool dear = kind_ == "varied" || session_.large();
   if (questions.size() < 2 || planted_ >= (dear ? most_dear_planted : most_planted)) return;
-  // Spread over all of the time, since nobody knows how many series there will be.
+  // Spread over all of the time, since the number of series is not known in advance.
   if (dear && random_() % dear_series != 0) return;
   std::vector<std::string> kinds;
   for (const std::vector<Trial>* asked : {&session_.trials, &session_.others})
@@ -168,7 +168,7 @@ Result<void> SeriesWatch::keep_strange(int count) {
   if (seconds_to_compare_ <= 0) return {};
   // Of gigabytes few are compared at all: some of the time is left for the last calls.
   if (large && seconds_to_compare_ < most_seconds_to_compare / 2 && random_() % 4 != 0) return {};
-  // Others wait for the GPU meanwhile, and a sample is enough: whoever leaves out a twentieth of all calls
+  // Others wait for the GPU meanwhile, and a sample is enough: a program that skips a twentieth of all calls
   // passes some hundred of them once in a hundred times, and gained a twentieth.
   const int most = std::max(least_compared, count / compared_of_many);
   const auto begin = Clock::now();
@@ -217,7 +217,7 @@ Result<void> SeriesWatch::time(runner::Candidate& candidate, int count, Samples&
 }
 
 // The least of several counts: other processes only ever add to it. A claim that is below gets more of them,
-// which helps an honest program on a busy machine and nobody else.
+// which helps only an honest program on a busy machine.
 Result<double> SeriesWatch::least_of(runner::Candidate& candidate, int count, int times, double enough) {
   constexpr int patience = 3;
   constexpr double most_seconds = 1;

@@ -23,7 +23,7 @@ struct Watched {
   // Below these a claim is a lie.
   double least() const { return std::max(0.0, counts() - interpreter); }
   double least_alone() const { return std::max(0.0, alone - alone_resolution - 2 * interpreter); }
-  // Nobody is faster with the calls than the runner is without them: then its code is not what ran.
+  // A series with calls can't be shorter than an empty one: then the runner's code is not what ran.
   bool is_possible() const { return whole >= 0.6 * empty; }
   bool is_plainly_impossible() const { return whole < 0.3 * empty; }  // however busy the machine was
 };

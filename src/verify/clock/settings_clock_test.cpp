@@ -1,4 +1,4 @@
-// Values that misbehave cost themselves and nobody else.
+// A value that misbehaves is dropped; the others are still tried.
 #include "verify/clock/settings_clock.h"
 
 #include <gtest/gtest.h>

@@ -121,7 +121,7 @@ Result<void> repeatable(Session& session, Attempt& attempt, const Trial& trial, 
   return {};
 }
 
-// Another question in between: whoever keeps results by address or by call number is stale now.
+// Another question in between: results cached by address or by call number are stale now.
 Result<void> not_stale(Session& session, Attempt& attempt, const Kept& first) {
   if (session.trials.size() < 2) return {};  // a quick look has no other question
   auto stale = [&](size_t i, const std::string& reason) {
@@ -208,7 +208,7 @@ Result<bool> right_with_other_weights(Session& session, Attempt& attempt) {
 }
 
 // Memory that grows with every call on the same tensors: those of timed calls keep their places, so that
-// whoever keeps something for each place has it after the first ones. A GPU's memory is others' too, and
+// a program that caches something per address has done so after the first calls. A GPU's memory is others' too, and
 // comes in large pieces: the emulated one's is counted to the byte.
 Result<void> keeps_its_memory(Session& session, Attempt& attempt) {
   constexpr int to_settle = 2, least_calls = 6, most_calls = 10;

@@ -1,5 +1,5 @@
 // Where tensors lie is the caller's choice: aligned to their elements and no more, all of them or just one,
-// and right beside memory that is nobody's. Asked of the emulated GPU, which no wrong address breaks.
+// and next to an inaccessible page. Asked of the emulated GPU, which no wrong address breaks.
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -81,7 +81,7 @@ Result<int> stays_inside(Session& session) {
                                                                {runner::Fence::start, "before"}};
   if (ends_oddly(session.task.signature)) fences.emplace_back(runner::Fence::exact_end, "right behind");
   int tried = 0;
-  std::optional<Attempt> attempt;  // whoever reaches outside ends it
+  std::optional<Attempt> attempt;  // an access outside of a tensor ends it
   auto create = [&](runner::Fence fence) -> Result<void> {
     if (attempt) return attempt->create_again(Weights::task, fence);
     STITCH_TRY(Attempt started, Attempt::start_fenced(session, fence));

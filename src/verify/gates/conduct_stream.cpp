@@ -54,7 +54,7 @@ Result<void> right_in_a_callers_stream(Session& session, Attempt& attempt, Json&
       session.notes.push_back(
           "stitch_run can't be captured in a CUDA graph: it waits for the device, or "
           "doesn't enqueue on the stream it is given");
-      session.attempt.reset();  // what a broken capture left in it is nobody's
+      session.attempt.reset();  // a broken capture may have left it unusable
       return {};
   }
   return {};

@@ -178,7 +178,7 @@ bool matters(const Session& session, std::string_view kind) {
     return one_of({Op::sort, Op::topk, Op::argmax, Op::argmin, Op::var, Op::norm, Op::batch_norm,
                    Op::layer_norm, Op::group_norm, Op::rms_norm}) ||
            (one_of({Op::mean, Op::sum}) && one_of({Op::sub}));
-  // The order of equal elements is nobody's promise after a sort.
+  // A sort leaves equal elements in any order.
   if (kind == harsh::ties)
     return one_of({Op::argmax, Op::argmin, Op::max_pool, Op::adaptive_max_pool, Op::eq, Op::ne, Op::lt,
                    Op::le, Op::gt, Op::ge, Op::sign}) &&
@@ -242,7 +242,7 @@ std::vector<Question> questions(Session& session, bool few) {
     if (distribution == harsh::not_finite && !moves_all) continue;
     for (uint64_t part = 0; part < ways_to_draw(session, distribution); ++part)
       list.push_back({Weights::task, distribution, session.next_seed() / parts * parts + part});
-    // A patch may lie where somebody looks for it.
+    // A patch may lie where a program samples.
     if (distribution == harsh::patches && !few)
       list.push_back({Weights::task, distribution, session.next_seed()});
   }
@@ -271,7 +271,7 @@ std::vector<Question> all_questions(Session& session, bool few) {
   return list;
 }
 
-// Nobody moves the inputs of a held trial to see what rounding does there: it counts where PyTorch's own
+// The sensitivity of a held trial is not measured: it counts where PyTorch's own
 // error is about what it is for the task's inputs.
 bool is_calm(const Session& session, const Trial& trial) {
   constexpr double about = 4, nothing = 1e-6;

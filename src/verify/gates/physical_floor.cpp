@@ -1,4 +1,4 @@
-// Nobody is faster than memory: what must be read once from a cold cache can't be read in less time than
+// No program is faster than memory: what must be read once from a cold cache can't be read in less time than
 // the data sheet's bandwidth allows. Writes may still lie in the L2 cache when the clock stops, so outputs
 // that fit there don't count. Weights don't either: a program may have made something smaller of them before
 // the first call (the sum of a product's columns is a product with the sum of the weight's).

@@ -23,7 +23,7 @@ constexpr size_t most_listed = 2000;   // kernels one by one: name, start, nanos
 
 // What the program itself takes on the device. Only the whole GPU's memory can be seen, and processes that
 // end give theirs back whenever they do: it is packed again until two in a row say the same. The first time
-// kernels are loaded, too, which nobody counts for PyTorch.
+// kernels are loaded, too, which is not counted for PyTorch.
 Result<std::optional<int64_t>> packed_bytes(Attempt& attempt, int most_tries) {
   constexpr int64_t least = int64_t{4} << 20;
   return agreed(

@@ -75,7 +75,7 @@ const Refused* refused(std::string_view function) {
 }
 
 // Calls by name. A variable, a member, a macro or a function of the program's own may be called what it
-// likes: whoever declares the linker's function instead is found by the objects' symbols.
+// likes: a source that declares the function itself is found by its object's symbols.
 class Calls {
  public:
   Calls(std::string file, std::string_view source)

@@ -1,4 +1,4 @@
-// How long a call takes: wall time between device-wide synchronisations, cold cache, inputs that nobody has
+// How long a call takes: wall time between device-wide synchronisations, cold cache, inputs that no program has
 // seen, a secret few of the timed outputs judged.
 //
 // That time is the word of the candidate's own process, and held against this side's watch (series_watch.h).
@@ -57,7 +57,7 @@ constexpr std::chrono::milliseconds between_looks{250};
 // wakes up for it.
 constexpr double forged = 0.75, forged_alone = 0.5, agrees_within = 0.97;
 // On a machine whose cores others keep busy, only what is below this share of these bounds is called a lie;
-// what lies between is nobody's to judge, and has to be timed again.
+// a claim in between can't be judged, and is timed again.
 constexpr double plainly_forged = 1.0 / 3, busy_machine = 0.75, pressed_machine = 0.2, swamped_machine = 0.7;
 
 // Of a Python candidate's claim, what could be hidden in the copies around a call.
@@ -131,7 +131,7 @@ Result<void> time_baselines(Session& session, const std::vector<Samples*>& live)
 struct OwnTimes {
   Watched watched;
   double waited = 0;            // seconds, for others who used the GPU
-  double pressed = 0;           // the share of the last look in which somebody waited for a core
+  double pressed = 0;           // the share of the last look in which a thread waited for a core
   double pressed_when_set = 0;  // the same while the watch was set, before the program was loaded
   int judged = 0;
 };
@@ -152,15 +152,15 @@ bool stands(double claim, const Watched& watched) {
          watched.is_possible();
 }
 
-// Whether it stands only because the empty series jittered so much, or calls took no longer than none. Nobody
-// is told the emulated GPU's times.
+// Whether it stands only because the empty series jittered so much, or calls took no longer than none.
+// Times of the emulated GPU are not reported.
 bool is_doubtful(const Session& session, Watched watched) {
   if (session.options.device == runner::Device::emulated && !session.python) return false;
   watched.resolution = watched.alone_resolution = 0;
   return !stands(session.own.median(), watched) || watched.whole < watched.empty;
 }
 
-// Only jitter lets it stand, and it is far from anything that was seen: where nobody counts who waits for
+// Only jitter lets it stand, and it is far from anything that was seen: where the kernel does not count waiting for
 // cores, a claim of a hundredth passed beside fifteen others (H200).
 bool stands_by_jitter(const Session& session, Watched watched) {
   watched.resolution = watched.alone_resolution = 0;
@@ -174,7 +174,7 @@ Result<void> take_claims(Session& session, SeriesWatch& watch, runner::Candidate
   for (int round = 0; round < rounds; ++round) {
     session.progress(format("timing, round {} of {}", round + 1, rounds));
     STITCH_CHECK(watch.time(candidate, std::max(1, calls / rounds), session.own));
-    // Whoever claims less than it takes would be called for ever: our own clock has a say in how often.
+    // A candidate that claims less than it takes would be called for ever: our own clock bounds how often.
     const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - begin;
     const double claimed = session.own.median() * static_cast<double>(session.own.wall_ns.size());
     const double most = session.python ? most_python_seconds : most_seconds;
@@ -203,7 +203,7 @@ Result<Watched> look_at(Session& session, SeriesWatch& watch, runner::Candidate&
                      seconds_of_a_series / (1 << std::min(look, shortest_series)));
 }
 
-// In which somebody waited for a core, so far. CPU time, which counts on the emulated GPU, goes on meanwhile.
+// In which a thread waited for a core, so far. CPU time, which counts on the emulated GPU, goes on meanwhile.
 double pressed_seconds(const Session& session) {
   return session.options.device == runner::Device::cuda ? senses_here().pressed_seconds() : 0;
 }
@@ -220,7 +220,7 @@ double share_of(std::chrono::steady_clock::time_point begin, double seconds) {
 Result<bool> look_until_it_stands(Session& session, SeriesWatch& watch, std::optional<Attempt> attempt,
                                   const Baselines& baselines, OwnTimes& out) {
   for (int look = 0; look < most_looks; ++look) {
-    // Whoever disturbed the last one may be gone by then, and others time theirs meanwhile.
+    // What disturbed the last one may be gone by then, and others time theirs meanwhile.
     GpuVisit::step_out();
     std::this_thread::sleep_for(look * between_looks);
     STITCH_TRY(const std::optional<GpuLock> alone, alone_on_the_gpu(session, out));
@@ -298,13 +298,13 @@ Result<void> settle(Session& session, const OwnTimes& times) {
                seconds_text(watched.alone), seconds_text(watched.alone_resolution)),
         "judge it when the machine has a core to spare");
   };
-  // However the machine jitters: whoever writes a result starts a kernel or a copy.
+  // However the machine jitters: writing a result takes a kernel or a copy.
   constexpr double least_of_a_launch = 0.25;
   if (session.options.device == runner::Device::cuda && session.gpu &&
       claim < least_of_a_launch * session.gpu->kernel_overhead)
     return found("forged_time",
                  format("it claims {} a call, and no kernel is that short", seconds_text(claim)));
-  // Cores were short while it was watched, or are now that nothing of the candidate is alive. Whoever makes
+  // Cores were short while it was watched, or are now that nothing of the candidate is alive. A candidate that makes
   // them short gets no verdict, and no time: neither a liar's, nor that of one who passes for honest only
   // because everything jittered. Where others kept nearly all cores all the time, honest calls take many
   // times what they claim, too.
@@ -316,7 +316,7 @@ Result<void> settle(Session& session, const OwnTimes& times) {
   const bool unsure = in_question && (stands(claim, watched) || !plainly || swamped);
   if (unsure && (is_pressed(times) || still_busy)) return not_now("this machine is too busy to time it");
   if (by_jitter) return not_now("this machine jitters too much to time it");
-  // Nothing of the candidate was there when the watch was set: whoever kept the cores busy then was not it.
+  // Nothing of the candidate was there when the watch was set: the cores were not kept busy by it.
   if (!watched.is_possible() && times.pressed_when_set > pressed_machine)
     return work_error("busy", "this machine was too busy to time it when the watch was set",
                       "judge it when the machine has a core to spare");
@@ -364,7 +364,7 @@ std::string summary_of(const Session& session, const Watched& watched, int judge
   return summary;
 }
 
-// Timed, then judged: nobody has to wait for that.
+// Timed, then judged: the GPU is not held for that.
 Result<OwnTimes> time_and_judge(Session& session, const Keeping& keeping, Baselines& baselines,
                                 Json& evidence) {
   SeriesWatch watch(session, *keeping.keeper, keeping.shape);
@@ -383,7 +383,7 @@ bool is_others_memory(const Error& error) {
 Result<Passed> timed(Session& session, Json& evidence) {
   session.attempt.reset();
   session.loaded.reset();
-  // Whoever waits for the clock keeps as little memory as possible from the others.
+  // While waiting for the GPU as little of its memory as possible is held.
   for (Trial& trial : session.trials)
     if (trial.held) trial = Trial{.question = trial.question};
   session.arena.release_to(0);

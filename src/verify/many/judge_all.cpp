@@ -144,7 +144,7 @@ class ManyCandidates {
       for (size_t begin = 0; begin < all.size(); begin += most)
         out.emplace_back(all.begin() + static_cast<ptrdiff_t>(begin),
                          all.begin() + static_cast<ptrdiff_t>(std::min(begin + most, all.size())));
-    // The longest first, so that nobody waits for one at the end.
+    // The longest first, so that the others do not wait for one at the end.
     std::ranges::stable_sort(out, std::ranges::greater(), &Chunk::size);
     return out;
   }

@@ -35,7 +35,7 @@ struct ManyJudged {
   bool stopped = false;
 };
 
-// An Error: the results can't be read or written, or somebody else is at work in the folder.
+// An Error: the results can't be read or written, or another process is at work in the folder.
 Result<ManyJudged> judge_all(const std::vector<ListedCandidate>& candidates, const ManyOptions& options);
 
 }  // namespace stitch::verifier

@@ -39,7 +39,7 @@ Result<ResultsFile> ResultsFile::open(const fs::path& file) {
     const size_t end = text.find('\n', begin);
     auto json = parse_json(std::string_view(text).substr(begin, end - begin));
     begin = end + 1;
-    if (!json || !json->is_object()) continue;  // somebody's edit
+    if (!json || !json->is_object()) continue;  // edited by hand
     Name name{word(*json, "author"), word(*json, "task"), word(*json, "sample")};
     out.records_[name] = std::make_shared<const Json>(*std::move(json));
   }

@@ -1,4 +1,4 @@
-// Verdicts as they come, a line each: whoever is killed goes on from here.
+// Verdicts as they come, a line each: a killed run goes on from here.
 #pragma once
 
 #include <map>

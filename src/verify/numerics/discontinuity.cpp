@@ -53,7 +53,7 @@ bool jumps(const Graph& graph, const Node& node) {
   }
 }
 
-// Gives of exact operands an exact result, whoever computes it.
+// Exact operands give an exact result on any device.
 bool keeps_exact(const Graph& graph, const Node& node) {
   const Family family = info(node.op).family;
   if (family == Family::view || family == Family::movement || family == Family::indexing ||

@@ -1,4 +1,4 @@
-// Which of equal elements comes first after a sort or a top-k is nobody's promise: PyTorch's own choice
+// Which of equal elements comes first after a sort or a top-k is unspecified: PyTorch's own choice
 // differs from device to device and from size to size. Any order of them is right, as long as none is named
 // twice.
 #pragma once
