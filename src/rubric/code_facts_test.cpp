@@ -82,6 +82,18 @@ TEST(CodeFacts, ResultsThatNobodyReads) {
   EXPECT_EQ(facts.kernels[0].idle, "its output is never read");
 }
 
+TEST(CodeFacts, AnotherNameForTheCallersMemoryIsNoScratch) {
+  const CodeFacts facts = of_cuda(
+      "__global__ void k(const float* x, float* y) { y[threadIdx.x] = x[threadIdx.x] * 2.f; }\n"
+      "int stitch_run(const float* x, StitchTensor* out) {\n"
+      "  float* y = static_cast<float*>(out[0].data);\n"
+      "  k<<<1, 256>>>(x, y);\n"
+      "  return 0;\n"
+      "}\n");
+  ASSERT_EQ(facts.kernels.size(), 1u);
+  EXPECT_EQ(facts.kernels[0].idle, "");
+}
+
 TEST(CodeFacts, MacrosAndDeviceFunctionsLendTheirFeatures) {
   const CodeFacts facts = of_cuda(
       "#define COPY(a, b) \\\n  asm(\"cp.async.ca.shared.global [%0], [%1], 16;\")\n"

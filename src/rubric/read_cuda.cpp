@@ -225,13 +225,25 @@ class Reader {
     for (size_t i = at.function->begin + 1; i < std::min(behind, tokens.size()); ++i)
       declared |= tokens[i].text == base && (tokens[i - 1].is("*") || tokens[i - 1].is("&")) &&
                   i + 1 < tokens.size() && (tokens[i + 1].is("=") || tokens[i + 1].is(";"));
-    if (!declared) return false;
+    if (!declared || names_a_parameter(at, base, behind)) return false;
     for (size_t i = behind; i < std::min(at.function->end, tokens.size()); ++i) {
       if (tokens[i].text != base) continue;
       const bool freed = i >= 2 && tokens[i - 2].text.starts_with("cudaFree");
       if (!freed) return false;
     }
     return true;
+  }
+
+  // `float* y = static_cast<float*>(out[0].data)`: another name for the caller's memory.
+  static bool names_a_parameter(const FunctionAt& at, std::string_view local, size_t behind) {
+    const std::vector<Token>& tokens = at.unit->lexed.tokens;
+    for (size_t i = at.function->begin + 1; i + 1 < std::min(behind, tokens.size()); ++i) {
+      if (tokens[i].text != local || !tokens[i + 1].is("=")) continue;
+      for (size_t k = i + 2; k < std::min(behind, tokens.size()) && !tokens[k].is(";"); ++k)
+        for (const Parameter& parameter : at.function->parameters)
+          if (parameter.name == tokens[k].text) return true;
+    }
+    return false;
   }
 
   // A whole decimal number; -1: anything else.
