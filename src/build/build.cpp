@@ -6,11 +6,11 @@
 #include <mutex>
 #include <thread>
 
+#include "base/digest/sha256.h"
 #include "base/machine/machine_share.h"
 #include "base/machine/parallel.h"
-#include "base/digest/sha256.h"
-#include "base/text.h"
 #include "base/machine/time_account.h"
+#include "base/text.h"
 #include "build/build_cache.h"
 #include "build/build_inputs.h"
 #include "build/build_sources.h"
@@ -64,7 +64,7 @@ using Progress = std::function<void(std::string_view)>;
 
 struct Objects {
   std::vector<CacheEntry> entries;
-  std::vector<fs::path> read;
+  FilesRead read;
   int compiled = 0;  // sources
 };
 
@@ -102,10 +102,8 @@ class Compilation {
     for (auto& objects : found)
       for (ObjectCache::Object& object : **objects) {
         out.entries.push_back(std::move(object.entry));
-        out.read.insert(out.read.end(), object.read.begin(), object.read.end());
+        out.read.merge(object.read);
       }
-    std::ranges::sort(out.read);
-    out.read.erase(std::unique(out.read.begin(), out.read.end()), out.read.end());
     out.compiled = compiled_;
     return out;
   }
@@ -195,6 +193,7 @@ Result<Built> build_absolute(const BuildRequest& request, const Progress& on_pro
              Compilation(request, keys, *toolchain, known, work, on_progress).compile(units));
 
   Built built;
+  if (request.device_only) return built;
   std::vector<fs::path> files;
   std::vector<std::string> parts = {"library", toolchain->identity()};
   for (const CacheEntry& object : objects.entries) {

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -33,7 +34,8 @@ struct BuildRequest {
   bool address_sanitizer = false;       // emulated only
   bool count_accesses = false;          // emulated only: count memory accesses for the launch log
   bool optimise = true;
-  bool line_info = true;  // cuda: source lines for profilers; puts files' times and sizes into the code
+  bool device_only = false;  // cuda: only whether nvcc accepts the kernels; there is no library
+  bool line_info = true;     // cuda: source lines for profilers; puts files' times and sizes into the code
   std::chrono::milliseconds time_limit{300'000};
 };
 
@@ -44,12 +46,15 @@ struct KernelResources {
   int64_t shared_bytes = 0, constant_bytes = 0;
 };
 
+// Sources and headers by path, each with the SHA-256 of what the compiler read in it.
+using FilesRead = std::map<fs::path, std::string>;
+
 struct Built {
   fs::path library;  // in the cache
   std::string hash;  // SHA-256 of the library
   std::vector<KernelResources> resources;
   std::set<std::string> imports;  // undefined symbols not resolved among its objects
-  std::vector<fs::path> read;     // sources and headers read by the compiler, without the system's
+  FilesRead read;                 // of the program, not the system's
   int compiled = 0, reused = 0;   // sources
   double seconds = 0;
 };

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "base/digest/sha256.h"
 #include "base/text.h"
@@ -74,6 +74,12 @@ std::vector<std::string> files_in_rule(std::string_view rule) {
   return out;
 }
 
+bool was_compiled(const fs::path& listed, const FilesRead& read) {
+  return std::ranges::any_of(read, [&](const auto& file) {
+    return listed.is_absolute() ? file.first == listed : file.first.filename() == listed.filename();
+  });
+}
+
 BuildInputs::BuildInputs(std::vector<fs::path> folders, fs::path scratch)
     : folders_(std::move(folders)), scratch_(std::move(scratch)) {}
 
@@ -105,12 +111,13 @@ std::string BuildInputs::state_of(const std::string& name) const {
   return hash ? *hash : std::string(missing);
 }
 
-std::string BuildInputs::record(const std::vector<fs::path>& read) const {
-  std::set<std::string> names;
-  for (const fs::path& path : read)
-    if (std::string name = name_of(path); !name.empty()) names.insert(std::move(name));
+std::string BuildInputs::record(const FilesRead& read) const {
+  std::map<std::string, std::string> states;
+  for (const auto& [path, hash] : read)
+    if (std::string name = name_of(path); !name.empty())
+      states[name] = hash.empty() || !name.starts_with('@') ? state_of(name) : hash;
   std::vector<std::string> lines;
-  for (const std::string& name : names) lines.push_back(state_of(name) + ' ' + name);
+  for (const auto& [name, state] : states) lines.push_back(state + ' ' + name);
   return join(lines, "\n");
 }
 
@@ -123,10 +130,11 @@ bool BuildInputs::still_so(std::string_view record) const {
   });
 }
 
-std::vector<fs::path> BuildInputs::program_files(std::string_view record) const {
-  std::vector<fs::path> out;
+FilesRead BuildInputs::program_files(std::string_view record) const {
+  FilesRead out;
   for (const std::string& line : split(record, '\n'))
-    if (const size_t at = line.find(" @"); at != line.npos) out.push_back(path_of(line.substr(at + 1)));
+    if (const size_t at = line.find(" @"); at != line.npos)
+      out.emplace(path_of(line.substr(at + 1)), line.substr(0, at));
   return out;
 }
 
@@ -139,8 +147,7 @@ std::optional<ObjectCache::Object> ObjectCache::find(const std::string& key) con
 }
 
 Result<ObjectCache::Object> ObjectCache::publish(const std::string& key, const fs::path& file,
-                                                 std::string_view notes,
-                                                 const std::vector<fs::path>& read) const {
+                                                 std::string_view notes, const FilesRead& read) const {
   const std::string record = inputs_.record(read), about = digest("read for", key);
   STITCH_TRY(CacheEntry entry, cache_.publish(digest("object", key, record), file, "object.o", notes));
   std::vector<std::string> known = records_of(cache_.recall(about).value_or(""));

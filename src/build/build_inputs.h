@@ -9,12 +9,17 @@
 #include <string_view>
 #include <vector>
 
+#include "build/build.h"
 #include "build/build_cache.h"
 
 namespace stitch::build {
 
 // The files in a make rule: "target: file file \".
 std::vector<std::string> files_in_rule(std::string_view rule);
+
+// The assembler lists what debug information names, without its folder, beside what it opens itself
+// (.incbin).
+bool was_compiled(const fs::path& listed, const FilesRead& read);
 
 class BuildInputs {
  public:
@@ -23,10 +28,10 @@ class BuildInputs {
   // headers) by path, size and time. Files below `scratch` are our own.
   BuildInputs(std::vector<fs::path> folders, fs::path scratch);
 
-  std::string record(const std::vector<fs::path>& read) const;
+  std::string record(const FilesRead& read) const;
   bool still_so(std::string_view record) const;
   // Files of the record that are below the folders.
-  std::vector<fs::path> program_files(std::string_view record) const;
+  FilesRead program_files(std::string_view record) const;
 
  private:
   std::string state_of(const std::string& name) const;
@@ -44,11 +49,11 @@ class ObjectCache {
 
   struct Object {
     CacheEntry entry;
-    std::vector<fs::path> read;  // of the program's files
+    FilesRead read;  // of the program's files
   };
   std::optional<Object> find(const std::string& key) const;
   Result<Object> publish(const std::string& key, const fs::path& file, std::string_view notes,
-                         const std::vector<fs::path>& read) const;
+                         const FilesRead& read) const;
   const BuildCache& cache() const { return cache_; }
 
  private:

@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/digest/sha256.h"
 #include "base/json.h"
 #include "base/machine/process.h"
-#include "base/digest/sha256.h"
 #include "base/text.h"
 #include "build/build_errors.h"
 #include "build/compile_emulated/compile.h"
@@ -99,8 +99,9 @@ class EmulatedToolchain final : public Toolchain {
     STITCH_CHECK(run_tool(std::move(words), work));
     STITCH_TRY(std::string text, read_file(list));
     Compiled out;
-    for (const std::string& path : split(text, '\n'))
-      if (!path.empty()) out.read.emplace_back(path);
+    for (const std::string& line : split(text, '\n'))  // HASH PATH
+      if (const size_t space = line.find(' '); space != line.npos)
+        out.read.emplace(line.substr(space + 1), line.substr(0, space));
     return out;
   }
 

@@ -17,8 +17,8 @@ struct Work {
 };
 
 struct Compiled {
-  std::string notes;           // compiler output
-  std::vector<fs::path> read;  // the files it read, by its own account
+  std::string notes;  // compiler output
+  FilesRead read;     // by its own account; an empty hash: not known by the compiler
 };
 
 class Toolchain {

@@ -78,6 +78,25 @@ TEST_P(Barrier, CountsAndVotes) {
 }
 INSTANTIATE_TEST_SUITE_P(All, Barrier, testing::Values(1u, 7u, 32u, 33u, 64u, 100u, 256u, 1024u));
 
+__global__ void wait_in_both_branches(int* out) {
+  if (threadIdx.x % 2) {
+    __syncthreads();
+    out[threadIdx.x] = 1;
+  } else {
+    __syncthreads();
+    out[threadIdx.x] = 2;
+  }
+}
+TEST(Barriers, InTwoPlacesAreTwo) {
+  reset_device();
+  Buffer<int> out(64);
+  STITCH_KERNEL(wait_in_both_branches).on(1, 64)(out.get());
+  const Outcome seen = outcome();
+  EXPECT_EQ(seen.error, cudaErrorLaunchFailure);
+  EXPECT_NE(seen.report.find("have to reach the same barrier"), std::string::npos) << seen.report;
+  reset_device();
+}
+
 class Block : public OnDevice {};
 
 __global__ void producers_and_consumers(int* out) {

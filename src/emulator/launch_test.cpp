@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "emulator/test_device.h"
 
 namespace stitch::emulated {
@@ -50,6 +52,48 @@ INSTANTIATE_TEST_SUITE_P(
                     BadConfig{"SharedWithoutOptIn", 1, 32, 48 * 1024 + 1, cudaErrorInvalidValue},
                     BadConfig{"SharedBeyondAll", 1, 32, 300 * 1024, cudaErrorInvalidValue}),
     [](const auto& info) { return info.param.name; });
+
+__global__ void first(const int* from, int* to) { *to = *from; }
+struct Pointers {
+  const int* from;
+  int* to;
+};
+__global__ void first_of(Pointers pointers) { *pointers.to = *pointers.from; }
+TEST_F(Launch, TakesNoPointersToTheHostsMemory) {
+  Buffer<int> out(1);
+  static int global = 3;
+  int local = 4;
+  const std::vector<int> heap(100, 5);
+  for (const int* from : {&std::as_const(global), &std::as_const(local), heap.data()}) {
+    STITCH_KERNEL(first).on(1, 1)(from, out.get());
+    Outcome seen = outcome();
+    EXPECT_EQ(seen.error, cudaErrorIllegalAddress);
+    EXPECT_NE(seen.report.find("argument 1 points to the host's memory"), std::string::npos) << seen.report;
+    reset_device();
+  }
+  Buffer<int> in(1, 6), result(1);
+  STITCH_KERNEL(first_of).on(1, 1)(Pointers{&local, result.get()});
+  EXPECT_EQ(outcome().error, cudaErrorIllegalAddress);
+  reset_device();
+  Buffer<int> again(1, 6), to(1);
+  STITCH_KERNEL(first_of).on(1, 1)(Pointers{again.get(), to.get()});
+  EXPECT_EQ(outcome().error, cudaSuccess);
+  EXPECT_EQ(to[0], 6);
+}
+
+__global__ void much_shared(float* out) {
+  __shared__ float values[12289];
+  STITCH_FRESH(values);
+  values[threadIdx.x] = 1;
+  out[threadIdx.x] = values[threadIdx.x];
+}
+TEST_F(Launch, HasNoMoreStaticSharedMemoryThanPtxasAccepts) {
+  Buffer<float> out(32);
+  STITCH_KERNEL(much_shared).on(1, 32)(out.get());
+  const Outcome seen = outcome();
+  EXPECT_EQ(seen.error, cudaErrorLaunchOutOfResources);
+  EXPECT_NE(seen.report.find("49156 bytes of static shared memory"), std::string::npos) << seen.report;
+}
 
 __global__ void dynamic(float* out, int n) {
   float* values = static_cast<float*>(::stitch_emulated::dynamic_shared());

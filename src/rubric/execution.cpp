@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -68,7 +69,7 @@ void read_profile(const Json& evidence, Execution& out) {
     for (const Json& kernel : child(evidence, key))
       if (auto nanoseconds = number(kernel, "nanoseconds"))
         to.push_back({word(kernel, "name"), static_cast<int>(number(kernel, "count").value_or(1)),
-                      *nanoseconds * 1e-9});
+                      *nanoseconds * 1e-9, number(kernel, "threads").value_or(0)});
   };
   read("kernels", out.kernels);
   read("pytorch_kernels", out.pytorch);
@@ -106,6 +107,29 @@ std::optional<Outcome> parse_outcome(std::string_view name) {
   return static_cast<Outcome>(found - outcome_names.begin());
 }
 
+bool is_launch_of(std::string_view run, std::string_view kernel) {
+  auto in_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  for (size_t at = run.find(kernel); at != run.npos && !kernel.empty(); at = run.find(kernel, at + 1)) {
+    const size_t end = at + kernel.size();
+    if ((at == 0 || !in_word(run[at - 1])) && (end == run.size() || !in_word(run[end]))) return true;
+  }
+  return false;
+}
+
+std::optional<double> share_of(const Execution& run, std::string_view kernel) {
+  double own = 0, all = 0, own_threads = 0, threads = 0;
+  for (const KernelRun& each : run.kernels) {
+    all += each.seconds;
+    threads += each.threads;
+    if (!is_launch_of(each.name, kernel)) continue;
+    own += each.seconds;
+    own_threads += each.threads;
+  }
+  if (all > 0) return own / all;
+  if (threads > 0) return own_threads / threads;
+  return std::nullopt;
+}
+
 Result<Execution> execution_of(const Json& verdict) {
   if (!verdict.is_object() || !child(verdict, "verdict").is_string())
     return user_error("verdict", "not a verdict",
@@ -119,6 +143,7 @@ Result<Execution> execution_of(const Json& verdict) {
     const Json& evidence = child(gate, "evidence");
     if (word(gate, "gate") == "profile") read_profile(evidence, out);
     if (word(gate, "gate") != "build") continue;
+    out.other_on_gpu = !child(evidence, "conditions").empty();
     for (const Json& kernel : child(evidence, "kernels"))
       out.resources.push_back({word(kernel, "kernel"),
                                static_cast<int>(number(kernel, "registers").value_or(0)),

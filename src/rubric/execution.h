@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -27,6 +28,7 @@ struct KernelRun {
   std::string name;  // demangled, as the profiler saw it
   int count = 1;
   double seconds = 0;
+  double threads = 0;  // of all launches: the work, where times mean nothing
 };
 
 struct KernelResources {
@@ -45,6 +47,7 @@ struct Execution {
   Outcome outcome = Outcome::not_run;
   std::string gate, code, reason;       // of what failed
   bool native = false;                  // compiled, no Python: nothing of PyTorch is within its reach
+  bool other_on_gpu = false;            // judged on the emulated GPU, and nvcc compiles other text
   std::vector<std::string> notes;       // a weak task
   std::optional<double> seconds;        // of a call
   std::optional<double> speedup;        // over the best baseline of its numerics class
@@ -57,6 +60,10 @@ struct Execution {
   std::vector<RegionTime> regions;
   std::string bottleneck;  // the profile's word for the whole: "memory"
 };
+
+// Of what the device did in one call, how much was this kernel's: by time, else by threads. Empty: nothing
+// was profiled, or the profile knows none of the program's kernels by its name.
+std::optional<double> share_of(const Execution& run, std::string_view kernel);
 
 // Of a verdict, as `stitchcuda verify --json` prints it. Fields that are missing or of another kind say
 // nothing; only what is no verdict at all is an error.

@@ -26,6 +26,7 @@ constexpr Pair pairs[] = {
     {"matmul_mma_async", "matmul_register_tiled", engineering, "tensor cores against the FP32 pipes"},
     {"matmul_register_tiled", "matmul_register_tiled_spills", engineering,
      "the same source without 412 bytes spilled"},
+    {"matmul_tiled", "matmul_beside_idle_tensor_cores", engineering, "tensor cores that never run are none"},
     {"matmul_tiled", "matmul_boasting", engineering, "comments and #if 0 are no technique"},
     {"matmul_tiled", "matmul_allocates", engineering, "no cudaMalloc and no wait in every call"},
     {"matmul_cublas", "matmul_naive", engineering, "cuBLAS where it fits beats a naive loop"},

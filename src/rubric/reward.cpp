@@ -109,6 +109,12 @@ Reward reward(RewardKind kind, const Execution& run, const Scores& scores, Skill
     out.why = format("{}: not known", name(run.outcome));
     return out;
   }
+  if (run.other_on_gpu) {
+    out.value = std::min(0.0, info(kind).least);
+    out.label = "not judged on a GPU";
+    out.why = "what nvcc compiles of it was never run: text under conditions on the compiler";
+    return out;
+  }
   out.factor = rubric_factor(scores, skill);
   switch (kind) {
     case RewardKind::combined:

@@ -81,6 +81,13 @@ TEST(Reward, WhatNobodyKnowsIsZeroUnderItsOwnName) {
     }
 }
 
+TEST(Reward, WhatOnlyTheEmulatedGpuCompiledEarnsNothing) {
+  Execution run = passed({});
+  run.native = run.other_on_gpu = true;
+  for (const RewardInfo& kind : all_rewards())
+    EXPECT_LE(reward(kind.kind, run, all_of(5), Skill::from_scratch).value, 0) << kind.name;
+}
+
 TEST(Reward, IsMonotoneInSpeedup) {
   for (const RewardInfo& kind : all_rewards())
     for (Skill skill : skills)

@@ -85,14 +85,19 @@ int spill_bytes(const Evidence& evidence, const std::string& kernel) {
   return out;
 }
 
-// Of the profile's time; where there is none, by the kind of work.
+// How much of what the profile saw is the text's kernels: none where they are launched by other names.
+double known_share(const Evidence& evidence) {
+  double out = 0;
+  for (const KernelFacts& kernel : evidence.code.kernels)
+    out += share_of(evidence.run, kernel.name).value_or(0);
+  return std::min(out, 1.0);
+}
+
+// By its share of what ran, so that code that never runs counts nothing; without a profile by the kind of
+// work.
 double weight_of(const Evidence& evidence, const KernelFacts& kernel) {
-  double seconds = 0, all = 0;
-  for (const KernelRun& each : evidence.run.kernels) {
-    all += each.seconds;
-    if (each.name.find(kernel.name) != std::string::npos) seconds += each.seconds;
-  }
-  return all > 0 ? 0.05 + 10 * seconds / all : weight_of(kernel.work);
+  const auto share = share_of(evidence.run, kernel.name);
+  return share && known_share(evidence) > 0 ? 1e-3 + 10 * *share : weight_of(kernel.work);
 }
 
 Part part_of(const Evidence& evidence, const KernelFacts& kernel) {
@@ -142,19 +147,13 @@ Part part_of(const Evidence& evidence, const KernelFacts& kernel) {
 }
 
 void add_libraries(const Evidence& evidence, std::vector<Part>& parts) {
-  double known = 0, all = 0;
-  for (const KernelRun& each : evidence.run.kernels) {
-    all += each.seconds;
-    for (const KernelFacts& kernel : evidence.code.kernels)
-      if (each.name.find(kernel.name) != std::string::npos) {
-        known += each.seconds;
-        break;
-      }
-  }
+  const bool timed =
+      std::ranges::any_of(evidence.run.kernels, [](const KernelRun& run) { return run.seconds > 0; });
+  const double known = known_share(evidence);
   const auto count = static_cast<double>(std::max<size_t>(1, evidence.code.libraries.size()));
   for (const LibraryCall& call : evidence.code.libraries) {
     Part part{.level = call.work == Work::product ? 3.2 : 2.8, .weight = weight_of(call.work)};
-    if (all > 0) part.weight = 0.05 + 10 * (all - known) / all / count;
+    if (timed) part.weight = 0.05 + 10 * (1 - known) / count;
     if (call.fused) part.level += 1.1;
     part.why = format("{}{}", call.name, call.fused ? " with a fused epilogue" : "");
     parts.push_back(std::move(part));

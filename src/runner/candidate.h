@@ -130,6 +130,7 @@ enum class Fence : uint8_t {
   end,        // after it, its start aligned to 16 bytes
   exact_end,  // right after its last byte
   start,      // before it
+  host,       // as `end`, and host code of the program can't touch it at all
 };
 
 // How the call is placed in the caller's stream. Its inputs hold garbage until copies in that stream write
@@ -139,6 +140,7 @@ enum class InStream : uint8_t {
   idle,      // alone on an idle device
   held,      // after other work of the caller that takes a while
   captured,  // in a CUDA graph, which is then run
+  beside,    // captured, and a call of the second program on another stream is a parallel branch of the graph
 };
 
 struct CallOptions {

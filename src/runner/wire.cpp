@@ -13,12 +13,12 @@ std::string_view name(Filling filling) {
 }
 
 std::string_view name(Fence fence) {
-  constexpr std::array<std::string_view, 4> names = {"none", "end", "exact end", "start"};
+  constexpr std::array<std::string_view, 5> names = {"none", "end", "exact end", "start", "host"};
   return names[static_cast<size_t>(fence)];
 }
 
 std::string_view name(InStream in_stream) {
-  constexpr std::array<std::string_view, 3> names = {"idle", "held", "captured"};
+  constexpr std::array<std::string_view, 4> names = {"idle", "held", "captured", "beside"};
   return names[static_cast<size_t>(in_stream)];
 }
 
@@ -85,14 +85,14 @@ Filling filling_from_wire(const Json& json) {
 
 Fence fence_from_wire(const Json& json) {
   const std::string word = json.get<std::string>();
-  for (Fence fence : {Fence::none, Fence::end, Fence::exact_end, Fence::start})
+  for (Fence fence : {Fence::none, Fence::end, Fence::exact_end, Fence::start, Fence::host})
     if (word == name(fence)) return fence;
   throw std::invalid_argument("no fence of ours: " + word);
 }
 
 InStream in_stream_from_wire(const Json& json) {
   const std::string word = json.get<std::string>();
-  for (InStream in_stream : {InStream::idle, InStream::held, InStream::captured})
+  for (InStream in_stream : {InStream::idle, InStream::held, InStream::captured, InStream::beside})
     if (word == name(in_stream)) return in_stream;
   throw std::invalid_argument("no place in a stream of ours: " + word);
 }

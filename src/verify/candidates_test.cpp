@@ -109,6 +109,21 @@ TEST_P(Candidates, GetTheirVerdict) {
   }
 }
 
+// It passes where it was judged; what nvcc would make of it is said to be unknown.
+TEST(Conditions, OnTheCompilerAreTold) {
+  if (on_gpu()) GTEST_SKIP() << "nvcc compiles it there";
+  auto notes_of = [](const char* name) {
+    const fs::path file = testdata / "candidates" / (std::string(name) + ".cu");
+    VerifyOptions options = options_for(file);
+    options.rehearse_timing = false;
+    auto verdict = verify(task_of(file), options);
+    EXPECT_TRUE(verdict && verdict->passed());
+    return verdict ? join(verdict->notes, "\n") : "";
+  };
+  EXPECT_NE(notes_of("another_text_for_nvcc").find("another_text_for_nvcc.cu:6"), std::string::npos);
+  EXPECT_EQ(notes_of("honest").find("nvcc"), std::string::npos);
+}
+
 // Many programs of a task are asked the same, but for one question that no other was asked.
 TEST(RememberedTrials, HaveOneThatNobodyKnows) {
   VerifyOptions options = options_for(testdata / "candidates/honest.cu");

@@ -51,17 +51,17 @@ Result<Json> hash_program(const fs::path& program, const std::set<std::string>& 
   return hashes;
 }
 
-// What the compiler read in the program's folder.
-std::set<std::string> names_of(const std::vector<fs::path>& read, const fs::path& program) {
+// What the compiler read in the program's folder, with its hashes.
+Json read_in_folder(const build::FilesRead& read, const fs::path& program) {
   std::error_code ec;
   const fs::path folder = fs::weakly_canonical(folder_of(fs::absolute(program)), ec);
-  std::set<std::string> out;
-  for (const fs::path& path : read)
+  Json out = Json::object();
+  for (const auto& [path, hash] : read)
     // By its own name, though it may be a link; its folder as it really is.
     if (const fs::path file =
             (fs::weakly_canonical(path.parent_path(), ec) / path.filename()).lexically_relative(folder);
         !file.empty() && *file.begin() != "..")
-      out.insert(file.generic_string());
+      out[file.generic_string()] = hash;
   return out;
 }
 
@@ -229,8 +229,10 @@ bool is_about_program(std::string_view file) {
 }
 
 Result<Json> receipt_document(const ReceiptParts& parts, const Verdict& verdict) {
-  const std::set<std::string> read = names_of(parts.read, parts.program);
+  const Json compiled = read_in_folder(parts.read, parts.program);
+  const std::set<std::string> read = names_of(compiled);
   STITCH_TRY(Json program, hash_program(parts.program, read));
+  program.update(compiled);  // a file may have changed since
   // As it was judged: the file may have changed since.
   STITCH_TRY(std::string task,
              parts.task.text.empty() ? hash_task(parts.task.source) : sha256(parts.task.text));

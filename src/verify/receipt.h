@@ -13,8 +13,7 @@ Result<void> write_receipt(const fs::path& path, const Session& session, const V
 struct ReceiptParts {
   fs::path program;          // as it lies there now
   std::string library_hash;  // of what was judged; empty: a Python file
-  std::vector<fs::path>
-      read;  // by the compiler: those in the program's folder are covered, whatever they are
+  build::FilesRead read;     // by the compiler: those in the program's folder are covered, as they were then
   const VerifyOptions& options;
   const Task& task;
   bool moves = false;  // it lies in the program's folder and goes with it: no paths of this machine

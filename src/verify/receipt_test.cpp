@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "base/digest/sha256.h"
 #include "base/text.h"
 #include "verify/signing_key.h"
 #include "verify/verify.h"
@@ -92,6 +93,21 @@ TEST_F(Receipt, CanBeRepeatedAndCoversHeaders) {
   EXPECT_EQ(differences(), std::vector<std::string>{"the program's file 'row_center.h' has changed"});
   ASSERT_TRUE(write_file(header, before));
   ASSERT_TRUE(write_file(program_, *read_file(program_) + "\n"));
+  EXPECT_EQ(differences(), std::vector<std::string>{"the program's file 'program.cu' has changed"});
+}
+
+TEST_F(Receipt, SignsWhatWasCompiledThoughItWasReplacedSince) {
+  const std::string other = "// another program\n";
+  const VerifyOptions options{
+      .program = program_, .receipt = receipt_, .on_progress = [&](std::string_view doing) {
+        if (doing == "correctness") static_cast<void>(write_file(program_, other));
+      }};
+  const std::string compiled = sha256(*read_file(program_));
+  auto verdict = verify(testdata / "row_center/graph", options);
+  ASSERT_TRUE(verdict && verdict->passed());
+  ASSERT_EQ(*read_file(program_), other);
+  const Json json = *parse_json(*read_file(receipt_));
+  EXPECT_EQ(word(json.at("program").at("sha256"), "program.cu"), compiled);
   EXPECT_EQ(differences(), std::vector<std::string>{"the program's file 'program.cu' has changed"});
 }
 

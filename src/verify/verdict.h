@@ -16,8 +16,8 @@ std::string_view name(Outcome outcome);
 
 // In the order in which a program meets them.
 enum class GateId : uint8_t {
-  screen,
   build,
+  screen,
   load,
   correctness,
   sensitivity,
@@ -48,7 +48,7 @@ inline constexpr std::string_view not_reached = "not reached";  // behind a gate
 
 struct GateReport {
   std::string gate;
-  GateId id = GateId::screen;
+  GateId id = GateId::build;
   Outcome outcome = Outcome::skipped;
   Fault fault = Fault::none;
   std::string code;     // of a failure, for machines: "wrong", "crashed", "hung"

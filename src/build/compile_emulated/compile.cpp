@@ -1,9 +1,10 @@
 #include "build/compile_emulated/compile.h"
 
 #include <cstdlib>
+#include <map>
 #include <optional>
-#include <set>
 
+#include "base/digest/sha256.h"
 #include "base/machine/process.h"
 #include "base/text.h"
 #include "build/build_inputs.h"
@@ -32,8 +33,9 @@ class Mirror {
   Result<fs::path> add(const fs::path& file, const std::string& shown) {
     const fs::path from = fs::absolute(file).lexically_normal();
     const fs::path to = place(from);
-    if (!done_.insert(from).second) return to;
+    if (done_.contains(from)) return to;
     STITCH_TRY(std::string source, read_file(from));
+    done_[from] = sha256(source);
     if (source.starts_with(byte_order_mark)) source.erase(0, byte_order_mark.size());
     STITCH_TRY(std::string rewritten, rewrite_launches(source, shown));
     std::error_code failed;
@@ -51,7 +53,8 @@ class Mirror {
     return to;
   }
   const std::vector<fs::path>& include_dirs() const { return include_dirs_; }
-  const std::set<fs::path>& read() const { return done_; }
+  // With the hashes of what is compiled in their place.
+  const std::map<fs::path, std::string>& read() const { return done_; }
   // The original of a file that the compiler read.
   fs::path original(const fs::path& file) const {
     const fs::path below = file.lexically_normal().lexically_relative(root_);
@@ -90,7 +93,7 @@ class Mirror {
 
   fs::path root_;
   std::vector<fs::path> include_dirs_;
-  std::set<fs::path> done_;
+  std::map<fs::path, std::string> done_;
 };
 
 // Compiler output without our macros and the scratch folder.
@@ -210,15 +213,20 @@ Result<fs::path> compile_emulated(const std::vector<fs::path>& sources, const fs
     return user_error("compile", "the program does not compile for the emulated GPU:\n" +
                                      readable(finished.error_tail, scratch.path().string()));
   if (!options.read_list.empty()) {
-    std::set<fs::path> read = mirror.read();
+    build::FilesRead read = mirror.read();
     for (const fs::path& file : {rule, assembled}) {
       if (file == assembled && !has_assembler) continue;
       STITCH_TRY(std::string text, read_file(file));
-      for (const std::string& path : build::files_in_rule(text))
-        if (fs::path(path).extension() != ".s") read.insert(mirror.original(path));
+      for (const std::string& path : build::files_in_rule(text)) {
+        if (fs::path(path).extension() == ".s") continue;
+        if (file == assembled && !build::was_compiled(path, read))
+          return user_error("compile", "the program does not compile for the emulated GPU:\n" + path +
+                                           ": read by the assembler, which needs no files");
+        read.try_emplace(mirror.original(path));
+      }
     }
     std::string list;
-    for (const fs::path& path : read) list += path.string() + '\n';
+    for (const auto& [path, hash] : read) list += hash + ' ' + path.string() + '\n';
     STITCH_CHECK(write_file(options.read_list, list));
   }
   std::error_code failed;

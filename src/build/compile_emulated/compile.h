@@ -17,7 +17,7 @@ struct CompileOptions {
   std::vector<std::string> extra_flags;
   std::vector<fs::path> include_dirs;
   std::vector<fs::path> objects;  // linked too; sources may then be empty
-  fs::path read_list;             // output: every file read, one path per line; empty: not written
+  fs::path read_list;             // output: every file read, "HASH PATH" per line; empty: not written
   std::string compiler;           // empty: g++, else clang++
   std::chrono::milliseconds time_limit{120'000};
 };

@@ -1,14 +1,17 @@
 // Compiles programs for a real GPU with nvcc.
+#include <sys/stat.h>
+
 #include <cstdlib>
 #include <set>
+#include <utility>
 
-#include "base/machine/process.h"
 #include "base/digest/sha256.h"
+#include "base/machine/process.h"
 #include "base/text.h"
-#include "gpu/architecture.h"
 #include "build/build_errors.h"
 #include "build/build_inputs.h"
 #include "build/toolchain.h"
+#include "gpu/architecture.h"
 
 namespace stitch::build {
 
@@ -20,6 +23,13 @@ constexpr std::string_view known_libraries[] = {"cublas", "cublasLt", "cudnn"};
 fs::path toolkit_of(const fs::path& nvcc) {
   std::error_code ignored;
   return fs::weakly_canonical(nvcc, ignored).parent_path().parent_path();
+}
+
+// Of content or name: unlike the time of the last write it can't be set.
+std::pair<time_t, long> changed_at(const fs::path& file) {
+  struct stat info {};
+  if (::stat(file.c_str(), &info) != 0) return {};
+  return {info.st_ctim.tv_sec, info.st_ctim.tv_nsec};
 }
 
 // The assembler's input and nvcc's intermediate files.
@@ -45,6 +55,8 @@ class NvccToolchain final : public Toolchain {
                    format("-gencode=arch=compute_{},code=sm_{}", number, number), "-Xptxas=-v",
                    "-Xcompiler=-fPIC,-fvisibility=hidden"};
     if (request.line_info) out->flags_.emplace_back("-lineinfo");
+    out->flags_.emplace_back(request.device_only ? "-cubin" : "-c");
+    out->device_only_ = request.device_only;
     for (const std::string& library : request.libraries) {
       STITCH_TRY(fs::path file, out->find_library(library));
       out->libraries_.push_back(file);
@@ -68,17 +80,28 @@ class NvccToolchain final : public Toolchain {
     std::vector<std::string> words = {nvcc_.path.string()};
     words.insert(words.end(), flags_.begin(), flags_.end());
     // .cpp too: host code includes cuda_runtime.h.
-    words.insert(words.end(), {"-x", "cu", "-c", source.string(), "-o", object.string()});
+    words.insert(words.end(), {"-x", "cu", source.string(), "-o", object.string()});
     // Dependencies of the host and device preprocessors, and of the assembler (.incbin).
     const std::string rule = object.string() + ".read", assembled = object.string() + ".assembled";
     words.insert(words.end(), {"-MD", "-MF", rule, format("-Xcompiler=\"-Wa,--MD,{}\"", assembled)});
     Compiled out;
+    // nvcc reads files itself: what they hold now is what it read if they have not changed since.
+    STITCH_CHECK(write_file(rule, ""));
+    const auto begin = changed_at(rule);
     STITCH_TRY(out.notes, run(std::move(words), work));
     for (const std::string& file : {rule, assembled}) {
+      if (file == assembled && device_only_) continue;
       STITCH_TRY(std::string text, read_file(file));
-      for (std::string& read : files_in_rule(text))
-        if (!is_of_nvcc(read)) out.read.emplace_back(std::move(read));
+      for (const std::string& read : files_in_rule(text)) {
+        if (is_of_nvcc(read)) continue;
+        if (file == assembled && !was_compiled(read, out.read))
+          return user_error("build_failed", read + ": read by the assembler, which needs no files");
+        out.read.emplace(read, "");
+      }
     }
+    for (const auto& [path, hash] : out.read)
+      if (changed_at(path) > begin)
+        return at(path.string(), user_error("build_failed", "changed while it was compiled"));
     return out;
   }
 
@@ -139,6 +162,7 @@ class NvccToolchain final : public Toolchain {
 
   Nvcc nvcc_;
   std::vector<std::string> flags_;
+  bool device_only_ = false;
   std::vector<fs::path> libraries_;
   std::string identity_;
 };

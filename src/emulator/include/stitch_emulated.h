@@ -29,6 +29,8 @@ void stitch_emulated_take_host_memory(int yes);
 // Device memory next to an inaccessible page: after its last byte, rounded up to `alignment`, or with
 // `before` in front of its first. Null on failure. Free with cudaFree.
 void* stitch_emulated_malloc_fenced(size_t bytes, size_t alignment, int before);
+// While `yes`, fenced memory can't be accessed but by kernels, copies and library calls.
+void stitch_emulated_close_to_host(int yes);
 // OS threads that run blocks.
 void stitch_emulated_set_threads(unsigned count);
 // Bytes available to cudaMalloc.

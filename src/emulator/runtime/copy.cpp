@@ -44,6 +44,7 @@ cudaError_t run_copy(const CopyOperation& copy) {
   if ((from_device || find_range(copy.from).start) && !on_device(copy.from, from_bytes))
     return cudaErrorInvalidValue;
   log_copy(copy);
+  const DeviceAtWork open;
   for (size_t row = 0; row < copy.height; ++row)
     std::memmove(static_cast<char*>(copy.to) + row * copy.to_pitch,
                  static_cast<const char*>(copy.from) + row * copy.from_pitch, copy.width);
@@ -55,6 +56,7 @@ cudaError_t run_fill(const FillOperation& fill) {
   if (!row_bytes || !fill.height) return cudaSuccess;
   if (!on_device(fill.to, extent(fill.pitch, row_bytes, fill.height))) return cudaErrorInvalidValue;
   log_fill(fill);
+  const DeviceAtWork open;
   for (size_t row = 0; row < fill.height; ++row) {
     char* start = static_cast<char*>(fill.to) + row * fill.pitch;
     if (fill.element_bytes == 1) {

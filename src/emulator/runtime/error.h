@@ -8,6 +8,8 @@
 
 namespace stitch_emulated {
 
+// Not for programs to link.
+#pragma GCC visibility push(hidden)
 // Sets what cudaGetLastError returns on this thread.
 cudaError_t remember(cudaError_t error);
 // The error of a failed kernel: returned by every later call until cudaDeviceReset.
@@ -15,6 +17,7 @@ cudaError_t sticky_error();
 void break_device(cudaError_t error);
 void mend_device();
 void set_report(std::string text);
+#pragma GCC visibility pop
 
 }  // namespace stitch_emulated
 

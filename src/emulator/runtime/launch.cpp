@@ -1,13 +1,16 @@
 // A launch: the driver's checks, then blocks distributed over OS threads.
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "error.h"
 #include "launch_log.h"
+#include "memory.h"
 #include "operation.h"
 #include "scheduler.h"
 #include "stitch/launch.h"
@@ -18,6 +21,7 @@ namespace stitch_emulated {
 namespace {
 
 constexpr size_t default_shared_limit = 48 * 1024, opt_in_shared_limit = 227 * 1024;
+constexpr size_t static_shared_limit = 48 * 1024;  // ptxas refuses more
 
 std::mutex kernels_mutex;
 std::map<const void*, Kernel> kernels;
@@ -33,6 +37,37 @@ size_t shared_limit(const Kernel& kernel) {
   if (!kernel.exact) return std::max(default_shared_limit, largest_opt_in);
   auto found = shared_limits.find(kernel.function);
   return found == shared_limits.end() ? default_shared_limit : found->second;
+}
+
+// A GPU has no access to memory that only the host allocated. Pointers are checked at the launch; one that
+// lies nowhere is the kernel's own business, until it is used.
+std::string host_pointer(const Kernel& kernel, void* const* arguments) {
+  if (settings().host_memory_too) return "";
+  for (unsigned i = 0; i < kernel.count; ++i) {
+    if (!kernel.points[i]) continue;
+    for (size_t at = 0; at + sizeof(void*) <= kernel.sizes[i]; at += sizeof(void*)) {
+      const void* pointer;
+      std::memcpy(&pointer, static_cast<const char*>(arguments[i]) + at, sizeof pointer);
+      if (is_only_hosts(pointer))
+        return std::string(kernel.name) + ": argument " + std::to_string(i + 1) +
+               " points to the host's memory, which a GPU can't access";
+    }
+  }
+  return "";
+}
+
+// Known only once blocks have declared their variables: a GPU's toolchain refuses it before any launch.
+std::string too_much_shared(const Kernel& kernel, const LaunchConfig& config, size_t static_bytes) {
+  const std::string what =
+      std::string(kernel.name) + " has " + std::to_string(static_bytes) + " bytes of static shared memory";
+  if (static_bytes > static_shared_limit)
+    return what + ": nvcc accepts " + std::to_string(static_shared_limit) + " at most";
+  const size_t limit = std::max(default_shared_limit, shared_limit(kernel));
+  const size_t most = limit > default_shared_limit ? opt_in_shared_limit : default_shared_limit;
+  if (config.shared_bytes && static_bytes + config.shared_bytes > most)
+    return what + " and " + std::to_string(config.shared_bytes) + " of dynamic: a launch may have " +
+           std::to_string(most) + " of both";
+  return "";
 }
 
 // The block that runs at `turn`: a bijection, without a table.
@@ -122,6 +157,12 @@ cudaError_t check_launch(const Kernel& kernel, const LaunchConfig& config) {
 cudaError_t run_launch(const Kernel& kernel, const LaunchConfig& config, void* const* arguments) {
   STITCH_API();
   std::lock_guard lock(launch_mutex);
+  if (std::string why = host_pointer(kernel, arguments); !why.empty()) {
+    set_report(why);
+    break_device(cudaErrorIllegalAddress);
+    return cudaSuccess;  // as below
+  }
+  const DeviceAtWork open;
   LaunchState launch{};
   launch.kernel = &kernel;
   launch.arguments = arguments;
@@ -142,6 +183,8 @@ cudaError_t run_launch(const Kernel& kernel, const LaunchConfig& config, void* c
     run_on_pool(static_cast<unsigned>(helpers), [&launch] { take_blocks(launch); });
   }
   log_kernel(kernel, config, launch.static_shared_bytes);
+  if (std::string why = too_much_shared(kernel, config, launch.static_shared_bytes); !why.empty())
+    launch.fail(cudaErrorLaunchOutOfResources, std::move(why));
   if (launch.error) {
     set_report(launch.report);
     break_device(static_cast<cudaError_t>(launch.error));

@@ -28,13 +28,16 @@ struct Allocation {
   size_t bytes, index;
   cudaMemoryType type;
   bool guarded;
-  bool owned;         // freed by us; symbols and registered memory aren't
-  size_t mapped = 0;  // bytes of pages including a fence; 0: from malloc
+  bool owned;             // freed by us; symbols and registered memory aren't
+  size_t mapped = 0;      // bytes of pages including a fence; 0: from malloc
+  void* pages = nullptr;  // of these, the accessible ones
 };
 
 std::mutex mutex;
 std::map<uintptr_t, Allocation> allocations;
 size_t in_use = 0, made = 0;
+bool closed_to_host = false;
+int at_work = 0;  // kernels, copies and calls of libraries
 
 void paint(unsigned char* from, size_t bytes) {
   for (size_t i = 0; i < bytes; ++i) from[i] = guard_bytes[reinterpret_cast<uintptr_t>(from + i) & 1];
@@ -75,6 +78,12 @@ cudaError_t allocate(void** pointer, size_t bytes, cudaMemoryType type) {
   if (type != cudaMemoryTypeHost) in_use += bytes;
   *pointer = user;
   return cudaSuccess;
+}
+
+void protect_fenced(int protection) {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  for (const auto& [address, allocation] : allocations)
+    if (allocation.pages) ::mprotect(allocation.pages, allocation.mapped - page, protection);
 }
 
 void give_back(const Allocation& allocation) {
@@ -138,6 +147,28 @@ Range find_range(const void* pointer) {
   --at;
   if (address - at->first >= at->second.bytes) return unknown;
   return {reinterpret_cast<void*>(at->first), at->second.bytes, at->second.type, at->second.mapped > 0};
+}
+
+bool is_only_hosts(const void* pointer) {
+  const auto address = reinterpret_cast<uintptr_t>(pointer);
+  {
+    std::lock_guard lock(mutex);
+    // Pointers behind an end, or before a start, are legal while nothing is read there.
+    auto at = allocations.upper_bound(address + front_guard);
+    if (at != allocations.begin() && address <= (--at)->first + at->second.bytes + back_guard) return false;
+  }
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  unsigned char resident;
+  return address >= page && ::mincore(reinterpret_cast<void*>(address / page * page), 1, &resident) == 0;
+}
+
+DeviceAtWork::DeviceAtWork() {
+  std::lock_guard lock(mutex);
+  if (at_work++ == 0 && closed_to_host) protect_fenced(PROT_READ | PROT_WRITE);
+}
+DeviceAtWork::~DeviceAtWork() {
+  std::lock_guard lock(mutex);
+  if (--at_work == 0 && closed_to_host) protect_fenced(PROT_NONE);
 }
 
 std::string check_guards() {
@@ -273,9 +304,14 @@ extern "C" void* stitch_emulated_malloc_fenced(size_t bytes, size_t alignment, i
   }
   std::lock_guard lock(mutex);
   allocations[reinterpret_cast<uintptr_t>(user)] = {memory, bytes, ++made, cudaMemoryTypeDevice,
-                                                    false,  true,  total};
+                                                    false,  true,  total,  before ? first + page : first};
   in_use += bytes;
   return user;
+}
+extern "C" void stitch_emulated_close_to_host(int yes) {
+  std::lock_guard lock(mutex);
+  closed_to_host = yes != 0;
+  if (at_work == 0) protect_fenced(closed_to_host ? PROT_NONE : PROT_READ | PROT_WRITE);
 }
 extern "C" const char* stitch_emulated_check_memory() {
   static thread_local std::string text;

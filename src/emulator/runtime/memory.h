@@ -17,11 +17,24 @@ struct Range {
 };
 Range find_range(const void* pointer);
 
+// Whether it points into memory that the process has and the device doesn't.
+bool is_only_hosts(const void* pointer);
+
+// While host code runs, fenced memory may be closed to it (stitch_emulated_close_to_host); kernels, copies
+// and library calls open it.
+class DeviceAtWork {
+ public:
+  DeviceAtWork();
+  DeviceAtWork(const DeviceAtWork&) = delete;
+  DeviceAtWork& operator=(const DeviceAtWork&) = delete;
+  ~DeviceAtWork();
+};
+
 // Out-of-bounds writes found; "" if none.
 std::string check_guards();
 // At synchronisation points: a damaged guard is an illegal access, a sticky error.
 cudaError_t check_guards_at_sync();
-void free_everything();
+[[gnu::visibility("hidden")]] void free_everything();
 size_t free_memory();
 
 }  // namespace stitch_emulated

@@ -262,6 +262,15 @@ void Worker::release_block_barrier() {
 int Worker::block_barrier(Vote vote, int predicate, const char* what, unsigned line) {
   auto* self = static_cast<Thread*>(current);
   vote_count_ += predicate != 0;
+  if (at_barrier_count_ == 0) {
+    barrier_line_ = line;
+    barrier_what_ = what;
+  } else if (line != barrier_line_) {
+    fail(cudaErrorLaunchFailure, place(*self) + " waits at " + what + " in line " + std::to_string(line) +
+                                     " while others of its block wait at " + barrier_what_ + " in line " +
+                                     std::to_string(barrier_line_) +
+                                     ": all threads of a block have to reach the same barrier");
+  }
   at_barrier_.push(self);
   // The last to arrive queues behind the others, to keep the order.
   if (++at_barrier_count_ == live_) release_block_barrier();

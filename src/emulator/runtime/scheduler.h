@@ -125,6 +125,8 @@ class [[gnu::visibility("hidden")]] Worker {
   std::vector<bool> laggards_;  // warps; empty: none
   bool block_lags_ = false;     // of a cooperative launch
   uint32_t at_barrier_count_ = 0;
+  unsigned barrier_line_ = 0;  // where those wait
+  const char* barrier_what_ = "";
   int vote_count_ = 0, vote_result_ = 0, vote_arrived_ = 0;
   bool failed_ = false;
   bool start_one_ = false;    // a thread that hasn't started comes before ready ones

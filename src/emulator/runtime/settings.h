@@ -26,7 +26,7 @@ struct Settings {
   bool host_memory_too = false;  // host memory counts as the device's
 };
 
-Settings& settings();
+[[gnu::visibility("hidden")]] Settings& settings();  // not for programs to link
 // False if the text is not an order.
 bool parse_order(const char* text, Order& out);
 

@@ -10,8 +10,15 @@ namespace stitch_emulated {
 
 namespace {
 
-// Read from a lane that takes no part. Undefined in CUDA; a NaN is noticed.
-constexpr uint64_t absent_lane = ~uint64_t{0};
+// Read from a lane that takes no part: undefined in CUDA. A NaN is noticed by sums, and by no maximum or
+// minimum; other orders of threads give something large as any type of number, so that results differ.
+uint64_t absent_lane(Order::Kind order) {
+  switch (order) {
+    case Order::reverse: return 0x7bff7bff7bff7bff;
+    case Order::shuffle: return 0xfbfffbfffbfffbff;
+    default: return ~uint64_t{0};
+  }
+}
 
 template <class F>
 void for_lanes(uint32_t mask, F&& f) {
@@ -52,14 +59,14 @@ uint64_t agreed(Collective kind, const Thread* lanes, uint32_t mask) {
   }
 }
 
-void settle(Collective kind, Thread* lanes, uint32_t mask) {
+void settle(Collective kind, Thread* lanes, uint32_t mask, Order::Kind order) {
   if (kind == Collective::sync) return;
   if (kind == Collective::shuffle) {
     uint64_t before[32];
     for_lanes(mask, [&](uint32_t lane) { before[lane] = lanes[lane].value; });
     for_lanes(mask, [&](uint32_t lane) {
       uint32_t source = lanes[lane].source;
-      lanes[lane].value = mask >> source & 1 ? before[source] : absent_lane;
+      lanes[lane].value = mask >> source & 1 ? before[source] : absent_lane(order);
     });
     return;
   }
@@ -98,7 +105,7 @@ bool Worker::complete(Warp& warp, Thread* first, unsigned mask) {
     const NotCounted paused;
     first->finish(all, wanted);
   } else {
-    settle(first->kind, lanes, wanted);
+    settle(first->kind, lanes, wanted, launch_->order.kind);
   }
   return true;
 }

@@ -29,6 +29,8 @@ class Backend {
   virtual Result<Address> allocate_fenced(int64_t, int64_t /*alignment*/, bool /*before*/) {
     return work_error("no_fence", "this device has no inaccessible memory");
   }
+  // While `yes`, fenced memory is for the device alone.
+  virtual void close_to_host(bool /*yes*/) {}
   virtual Result<void> upload(Address to, std::span<const std::byte> from) = 0;
   virtual Result<void> download(std::span<std::byte> to, Address from) = 0;
   virtual Result<void> copy(Address to, Address from, int64_t bytes) = 0;
@@ -38,6 +40,10 @@ class Backend {
   // synchronous.
   virtual Result<void> hold_stream() { return {}; }
   // Captures the runner's stream into a graph from now on. False: it can't.
+  // Another stream whose work follows what the runner's has so far, and is waited for by what comes there
+  // behind join_stream(). Null where there is none.
+  virtual void* fork_stream() { return nullptr; }
+  virtual void join_stream() {}
   virtual bool begin_capture() = 0;
   // Ends the capture and launches the graph, if there is one.
   virtual Captured end_capture() = 0;

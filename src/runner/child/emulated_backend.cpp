@@ -43,6 +43,7 @@ class EmulatedBackend final : public Backend {
     find(out->destroy_instance_, "_Z20cudaGraphExecDestroyP14CUgraphExec_st");
     find(out->destroy_graph_, "_Z16cudaGraphDestroyP10CUgraph_st");
     find(out->event_create_, "_Z15cudaEventCreatePP10CUevent_st");
+    find(out->stream_wait_, "_Z19cudaStreamWaitEventP11CUstream_stP10CUevent_stj");
     find(out->event_record_, "_Z15cudaEventRecordP10CUevent_stP11CUstream_st");
     find(out->event_elapsed_, "_Z20cudaEventElapsedTimePfP10CUevent_stS1_");
     find(out->last_report_, "stitch_emulated_last_report");
@@ -51,6 +52,7 @@ class EmulatedBackend final : public Backend {
     find(out->settle_order_, "stitch_emulated_settle_order");
     find(out->memory_in_use_, "stitch_emulated_memory_in_use");
     find(out->malloc_fenced_, "stitch_emulated_malloc_fenced");
+    find(out->close_to_host_, "stitch_emulated_close_to_host");
     find(out->set_poison_, "stitch_emulated_set_poison");
     find(out->log_start_, "stitch_emulated_log_start");
     find(out->log_stop_, "stitch_emulated_log_stop");
@@ -63,6 +65,7 @@ class EmulatedBackend final : public Backend {
       return work_error("no_device", format("the emulated GPU knows no order of threads '{}'", order));
     out->settle_order_();  // candidates can't change it later
     if (out->stream_create_(&out->stream_, non_blocking) != success ||
+        out->stream_create_(&out->branch_, non_blocking) != success ||
         out->event_create_(&out->begin_) != success || out->event_create_(&out->end_) != success)
       return work_error("no_device", "the emulated GPU makes no stream");
     return Result<std::unique_ptr<Backend>>(std::move(out));
@@ -84,6 +87,7 @@ class EmulatedBackend final : public Backend {
     if (!pointer) return work_error("out_of_memory", "the emulated GPU's memory is full");
     return reinterpret_cast<Address>(pointer);
   }
+  void close_to_host(bool yes) override { close_to_host_(yes); }
   Result<void> upload(Address to, std::span<const std::byte> from) override {
     return checked(memcpy_(std::bit_cast<void*>(to), from.data(), from.size(), copy_default));
   }
@@ -97,6 +101,15 @@ class EmulatedBackend final : public Backend {
   Result<void> copy_in_order(Address to, Address from, int64_t bytes) override {
     return checked(memcpy_in_order_(std::bit_cast<void*>(to), std::bit_cast<void*>(from),
                                     static_cast<size_t>(bytes), copy_default, stream_));
+  }
+  void* fork_stream() override {
+    const bool forked =
+        event_record_(begin_, stream_) == success && stream_wait_(branch_, begin_, 0) == success;
+    return forked ? branch_ : nullptr;
+  }
+  void join_stream() override {
+    event_record_(end_, branch_);
+    stream_wait_(stream_, end_, 0);
   }
   bool begin_capture() override { return begin_capture_(stream_, relaxed_capture) == success; }
   Captured end_capture() override {
@@ -205,11 +218,13 @@ class EmulatedBackend final : public Backend {
   void (*settle_order_)() = nullptr;
   size_t (*memory_in_use_)() = nullptr;
   void* (*malloc_fenced_)(size_t, size_t, int) = nullptr;
+  void (*close_to_host_)(int) = nullptr;
   void (*set_poison_)(int) = nullptr;
   void (*log_start_)() = nullptr;
   const char* (*log_stop_)() = nullptr;
   AsanFunction *asan_forbid_ = nullptr, *asan_permit_ = nullptr;
-  void *stream_ = nullptr, *begin_ = nullptr, *end_ = nullptr;
+  int (*stream_wait_)(void*, void*, unsigned) = nullptr;
+  void *stream_ = nullptr, *branch_ = nullptr, *begin_ = nullptr, *end_ = nullptr;
 };
 
 }  // namespace

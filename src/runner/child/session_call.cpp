@@ -142,7 +142,10 @@ Json Session::call(const Json& request) {
   if (timed) {
     std::tie(wall, event) = clock(region, in, out);
   } else {
-    run(region, in, out);
+    {
+      const ClosedToHost closed(*backend_, placement.fence);
+      run(region, in, out);
+    }
     value_or_fault(backend_->synchronise());
   }
   int threads_after = thread_count();

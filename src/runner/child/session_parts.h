@@ -18,6 +18,22 @@ struct Fault {
   std::string message;
 };
 
+// Around code of the program, where its tensors are fenced so.
+class ClosedToHost {
+ public:
+  ClosedToHost(Backend& backend, Fence fence) : backend_(fence == Fence::host ? &backend : nullptr) {
+    if (backend_) backend_->close_to_host(true);
+  }
+  ClosedToHost(const ClosedToHost&) = delete;
+  ClosedToHost& operator=(const ClosedToHost&) = delete;
+  ~ClosedToHost() {
+    if (backend_) backend_->close_to_host(false);
+  }
+
+ private:
+  Backend* backend_;
+};
+
 template <class T>
 T value_or_fault(Result<T> result) {
   if (!result) throw Fault{result.error().text()};

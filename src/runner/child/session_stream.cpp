@@ -23,10 +23,13 @@ Json Session::call_in_stream(const Json& request, InStream in_stream) {
   }
   Buffers written = fresh_outputs(request.at("outputs"), poison, {}, inputs.size()),
           taken = fresh_outputs(request.at("outputs"), poison + written.size(), {}, inputs.size());
-  std::vector<StitchTensor> in = as_arguments(early), out = as_arguments(written);
+  std::vector<StitchTensor> in = as_arguments(early);
   value_or_fault(backend_->synchronise());
 
-  const bool captures = in_stream == InStream::captured;
+  const bool beside = in_stream == InStream::beside, captures = beside || in_stream == InStream::captured;
+  if (beside && !other_program_) throw Refusal{STITCH_BAD_ARGUMENT, "there is no second program"};
+  Buffers others;
+  if (beside) others = fresh_outputs(request.at("outputs"), poison, {}, inputs.size());
   Captured captured = Captured::complete;
   int status = STITCH_OK;
   std::string message;
@@ -40,8 +43,17 @@ Json Session::call_in_stream(const Json& request, InStream in_stream) {
       if (!captures) value_or_fault(std::move(copied));
     };
     for (size_t i = 0; i < inputs.size(); ++i) in_order(early[i], inputs[i]);
-    status = library_->run(program_, in.data(), static_cast<int>(in.size()), out.data(),
-                           static_cast<int>(out.size()), backend_->stream());
+    auto run_on = [&](StitchProgram* program, std::vector<StitchTensor> to, void* stream) {
+      if (status == STITCH_OK)
+        status = library_->run(program, in.data(), static_cast<int>(in.size()), to.data(),
+                               static_cast<int>(to.size()), stream);
+    };
+    void* branch = beside ? backend_->fork_stream() : nullptr;
+    run_on(program_, as_arguments(written), backend_->stream());
+    if (branch) {
+      run_on(other_program_, as_arguments(others), branch);
+      backend_->join_stream();
+    }
     if (status != STITCH_OK) message = library_->error_text();
     for (size_t i = 0; i < written.size(); ++i) in_order(taken[i], written[i]);
     if (captures) captured = backend_->end_capture();

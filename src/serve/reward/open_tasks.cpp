@@ -11,7 +11,7 @@ namespace stitch::serve {
 
 namespace {
 
-constexpr int most_judged = 500;    // by one set of secret questions
+constexpr int most_judged = 100;    // by one set of secret questions: each verdict tells a bit of them
 constexpr int64_t closed_for = 60;  // seconds until a task that can't be opened is tried again
 
 int64_t now_in_seconds() {

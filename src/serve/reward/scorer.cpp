@@ -13,6 +13,7 @@
 #include "rubric/sources.h"
 #include "verify/clock/clock.h"
 #include "verify/gates/gates.h"
+#include "verify/many/label.h"
 #include "verify/measured.h"
 #include "verify/not_judged.h"
 
@@ -78,20 +79,29 @@ Json no_code(const std::string& why) {
   return {{"verdict", "failed"}, {"gate", "build"}, {"code", "no_code"}, {"reason", why}};
 }
 
+// What the compiler and the linker say is about the source alone. Once a candidate has run it has seen what
+// it was asked: its messages, and numbers that it computed, would tell the questions to its author, and so to
+// the next candidate. Of those the answer has the failure's code, in our words.
+bool has_not_run(verifier::GateId gate) { return gate < verifier::GateId::load; }
+
+std::string reason_for_author(const verifier::GateReport& failure) {
+  return has_not_run(failure.id) ? failure.summary : std::string(verifier::label_of(failure).text);
+}
+
+std::string details_for_author(const verifier::GateReport& failure) {
+  if (!has_not_run(failure.id) || !failure.evidence || !failure.evidence->is_object()) return "";
+  return cut_to(word(*failure.evidence, "details"), longest_details);
+}
+
 // What of a verdict goes to a trainer.
 Json in_short(const Json& verdict) {
   Json out = Json::object();
-  for (const char* field : {"verdict", "gate", "code", "device", "trust"})
+  for (const char* field : {"verdict", "gate", "code", "device", "trust", "reason", "details"})
     if (verdict.contains(field)) out[field] = verdict[field];
-  if (verdict.contains("reason")) out["reason"] = cut_to(word(verdict, "reason"), longest_reason);
   Json gates = Json::array();
-  for (const Json& gate : verdict.value("gates", Json::array())) {
-    if (word(gate, "summary") == verifier::not_reached) continue;
-    gates.push_back({{"gate", gate["gate"]}, {"outcome", gate["outcome"]}, {"seconds", gate["seconds"]}});
-    if (gate["outcome"] == "failed" && gate.contains("evidence") && gate["evidence"].is_object())
-      if (const std::string details = word(gate["evidence"], "details"); !details.empty())
-        out["details"] = cut_to(details, longest_details);
-  }
+  for (const Json& gate : verdict.value("gates", Json::array()))
+    if (word(gate, "summary") != verifier::not_reached)
+      gates.push_back({{"gate", gate["gate"]}, {"outcome", gate["outcome"]}});
   out["gates"] = std::move(gates);
   if (verdict.contains("notes") && !verdict["notes"].empty()) out["notes"] = verdict["notes"];
   if (verdict.contains("timing")) {
@@ -131,10 +141,8 @@ double seconds_of_gates(const Json& verdict, bool build) {
 
 std::string feedback_of(const verifier::Verdict& verdict) {
   if (const verifier::GateReport* failure = verdict.failure()) {
-    std::string out = format("{}: {}", failure->gate, failure->summary);
-    if (failure->evidence && failure->evidence->is_object())
-      if (const std::string details = word(*failure->evidence, "details"); !details.empty())
-        out += '\n' + cut_to(details, longest_details);
+    std::string out = format("{}: {}", failure->gate, reason_for_author(*failure));
+    if (const std::string details = details_for_author(*failure); !details.empty()) out += '\n' + details;
     return out;
   }
   const verifier::Profile profile = verifier::profile_of(verdict);
@@ -156,8 +164,9 @@ verifier::VerifyOptions VerifyingScorer::verify_options() const {
   out.quick = judging.quick;
   out.timing = judging.timing;
   out.shared_process = judging.shared_processes;
-  // Its times would not be told, and a process that starts CUDA once more is half of what a quick look takes.
-  out.profile = !judging.quick || judging.timing;
+  // The rubric counts what ran. On a GPU a process that starts CUDA once more is half of what a quick look
+  // takes.
+  out.profile = !judging.quick || judging.timing || judging.device == runner::Device::emulated;
   out.kernelbench_compatible = judging.kernelbench_compatible;
   out.time_limit = std::chrono::seconds(judging.time_limit);
   out.remember_trials = true;
@@ -215,7 +224,13 @@ VerifyingScorer::Judged VerifyingScorer::judge(OpenTask& open, const Code& code)
     verdict = judged();
   }
   if (!verdict) return {nullptr, "", verdict.error()};
-  return {std::make_shared<const Json>(to_json(*verdict)), feedback_of(*verdict), {}};
+  Json told = to_json(*verdict);
+  if (const verifier::GateReport* failure = verdict->failure()) {
+    told["reason"] = cut_to(reason_for_author(*failure), longest_reason);
+    if (std::string details = details_for_author(*failure); !details.empty())
+      told["details"] = std::move(details);
+  }
+  return {std::make_shared<const Json>(std::move(told)), feedback_of(*verdict), {}};
 }
 
 Result<rubric::Execution> VerifyingScorer::run_before(OpenTask& open, const Code& code) {

@@ -65,7 +65,8 @@ class VerifyingScorer final : public Scorer {
 
  private:
   struct Judged {
-    std::shared_ptr<const Json> verdict;  // as verify --json prints it; null: there is none
+    std::shared_ptr<const Json>
+        verdict;  // as verify --json prints it, its reason as the author may know it; null: none
     std::string feedback;
     std::optional<Error> trouble;  // why
   };

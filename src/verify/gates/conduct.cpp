@@ -7,15 +7,17 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "base/bulk.h"
 #include "base/text.h"
+#include "reference/inputs/pointed.h"
+#include "reference/torch_reference.h"
 #include "verify/attempt.h"
 #include "verify/gates/gates.h"
 #include "verify/numerics/judge.h"
-#include "reference/inputs/pointed.h"
-#include "reference/torch_reference.h"
 
 namespace stitch::verifier {
 
@@ -227,6 +229,39 @@ Result<void> keeps_its_memory(Session& session, Attempt& attempt) {
                format("each call on the same tensors leaves {} bytes of the device's memory behind", growth));
 }
 
+// Relative, of floats.
+double change_of(const TensorBytes& now, const TensorBytes& before) {
+  if (!is_floating(before.type.dtype)) return 0;
+  const std::vector<double> values = as_doubles(before);
+  return distance(now, {{DType::f64, before.type.shape, {}}, std::as_bytes(std::span(values))}, true)
+      .relative();
+}
+
+// The first question again after hundreds of calls. Atomics scatter around an answer; what a program carries
+// from call to call moves it away.
+Result<void> does_not_drift(Session& session, Attempt& attempt, const Kept& first) {
+  constexpr int most_calls = 300;
+  constexpr std::chrono::milliseconds most_time{300};
+  constexpr double least_drift = 3e-6, least_ratio = 10;  // relative; to the scatter of two calls
+  if (session.python || session.options.quick || session.large() || session.trials[0].held) return {};
+  const auto begin = std::chrono::steady_clock::now();
+  int calls = 0;
+  for (; calls < most_calls && std::chrono::steady_clock::now() - begin < most_time; ++calls)
+    STITCH_CHECK(attempt.run_again({.poison = session.next_seed()}));
+  STITCH_TRY(Observed late, attempt.repeat({.poison = session.next_seed()}));
+  STITCH_TRY(Observed later, attempt.repeat({.poison = session.next_seed()}));
+  for (size_t i = 0; i < first.size(); ++i) {
+    if (!first.fingerprints[i].empty()) continue;
+    const double drift = change_of(late.outputs[i], first.outputs[i]);
+    const double scatter = change_of(later.outputs[i], late.outputs[i]);
+    if (drift > least_drift && drift > least_ratio * scatter)
+      return found("drifts",
+                   format("after {} calls with the same inputs '{}' is {:.1g} away from what it was", calls,
+                          output_name(session, i), drift));
+  }
+  return {};
+}
+
 // Another program with other weights, made, alive and gone, changes nothing here and leaves nothing behind.
 Result<void> is_independent(Session& session, Attempt& attempt, const Kept& outputs) {
   if (session.python || session.options.quick || session.large()) return {};
@@ -359,6 +394,7 @@ Result<Passed> conduct(Session& session, Json& evidence) {
   STITCH_CHECK(right_wherever_tensors_lie(session, attempt, evidence));
   STITCH_TRY(runner::Called last, attempt.run_again({.poison = session.next_seed()}));
   STITCH_CHECK(keeps_its_memory(session, attempt));
+  STITCH_CHECK(does_not_drift(session, attempt, outputs));
   STITCH_CHECK(is_independent(session, attempt, outputs));
   evidence["threads"] = {last.threads_before, last.threads_after};
   if (last.threads_after > first.threads_before && last.threads_after > second.threads_after)

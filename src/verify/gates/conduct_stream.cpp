@@ -29,6 +29,26 @@ Result<void> right_as_the_stream_sees_it(Session& session, const Trial& trial, c
   return {};
 }
 
+// Two programs of the library on two streams, as two threads have them: the kernels of one call run between
+// those of the other, and scratch memory that they share is overwritten.
+Result<void> right_beside_another(Session& session, Attempt& attempt, const Trial& trial) {
+  if (session.options.device != runner::Device::emulated) return {};
+  STITCH_CHECK(attempt.create_other(session.task.signature.parameters.empty() ? Weights::task
+                                                                              : Weights::reparameterised));
+  STITCH_TRY(Observed observed,
+             attempt.ask(trial, {.poison = session.next_seed(), .in_stream = runner::InStream::beside}));
+  for (size_t i = 0; i < observed.outputs.size(); ++i) {
+    if (observed.called.captured != runner::Captured::complete) break;
+    STITCH_TRY(Comparison comparison, judge_output(session, trial, i, observed.outputs[i]));
+    if (!comparison.passed)
+      return found("shared_state",
+                   format("while another program of the library runs on another stream, '{}' is wrong: {}",
+                          session.task.signature.outputs[i].name, comparison.reason));
+  }
+  STITCH_CHECK(attempt.destroy_other());
+  return {};
+}
+
 }  // namespace
 
 Result<void> right_in_a_callers_stream(Session& session, Attempt& attempt, Json& evidence) {
@@ -48,7 +68,8 @@ Result<void> right_in_a_callers_stream(Session& session, Attempt& attempt, Json&
       return out_of_order("it leaves work on a stream that the caller's stream never waits for");
     case runner::Captured::complete:
       evidence["captured"] = true;
-      return right_as_the_stream_sees_it(session, trial, observed, "captured in a CUDA graph");
+      STITCH_CHECK(right_as_the_stream_sees_it(session, trial, observed, "captured in a CUDA graph"));
+      return right_beside_another(session, attempt, trial);
     case runner::Captured::broken:
       evidence["captured"] = false;
       session.notes.push_back(

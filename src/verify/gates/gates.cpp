@@ -7,9 +7,8 @@ namespace stitch::verifier {
 namespace {
 
 constexpr std::array gates = {
-    Gate{GateId::screen, "screen", "what no honest kernel needs is refused before a compiler sees it",
-         screen},
     Gate{GateId::build, "build", "in the sandbox: compilers read what sources tell them to", build},
+    Gate{GateId::screen, "screen", "what no honest kernel calls is refused before anything runs", screen},
     Gate{GateId::load, "load", "the ABI is there, and the manifest is the task's", load},
     Gate{GateId::correctness, "correctness", "unseen inputs of several kinds, against float64", correctness},
     Gate{GateId::sensitivity, "sensitivity", "would a constant have passed? then more must be asked",

@@ -1,9 +1,9 @@
 // The gates, one file each, in the order in which a program meets them (gates.cpp).
 #pragma once
 
-#include <set>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "verify/session.h"
 
@@ -11,15 +11,14 @@ namespace stitch::verifier {
 
 std::span<const Gate> all_gates();
 
-// The screen's and the build's work before their turn, so that many programs are compiled at once: the gate
-// finds the library in the cache. What goes wrong is found again there.
+// The build's work before its turn, so that many programs are compiled at once: the gate finds the library in
+// the cache. What goes wrong is found again there.
 void build_ahead(const VerifyOptions& options, const std::optional<GpuSpec>& gpu);
-Result<void> screen_sources(const Package& package, Json& evidence);
-// What was built: the symbols that it wants of others.
-Result<void> screen_imports(const std::set<std::string>& imports);
 
-Result<Passed> screen(Session& session, Json& evidence);
 Result<Passed> build(Session& session, Json& evidence);
+// Places where what is compiled depends on the compiler: with another one the program is another.
+std::vector<std::string> conditions_on_compiler(const Package& package, const build::FilesRead& read);
+Result<Passed> screen(Session& session, Json& evidence);
 Result<Passed> load(Session& session, Json& evidence);
 Result<Passed> correctness(Session& session, Json& evidence);
 // What it will ask: before the build, so that the reference can begin.

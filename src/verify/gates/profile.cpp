@@ -3,16 +3,16 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "base/text.h"
 #include "base/terminal/wording.h"
+#include "base/text.h"
 #include "gpu/gpu_lock.h"
 #include "profile/regions.h"
+#include "reference/torch_reference.h"
 #include "runner/ready.h"
-#include "verify/clock/agreed.h"
 #include "verify/attempt.h"
+#include "verify/clock/agreed.h"
 #include "verify/gates/gates.h"
 #include "verify/not_judged.h"
-#include "reference/torch_reference.h"
 
 namespace stitch::verifier {
 
@@ -58,9 +58,15 @@ void list_kernels(Json& evidence, const profile::Timeline& timeline, const profi
     const profile::Activity& activity = timeline.activities[i];
     evidence["activities"].push_back({activity.name, activity.start_ns - first, activity.nanoseconds()});
   }
+  std::map<std::string, double> threads;
+  auto count = [](const int(&size)[3]) { return double{1} * size[0] * size[1] * size[2]; };
+  for (const profile::Activity& activity : timeline.activities)
+    threads[activity.name] += count(activity.grid) * count(activity.block);
   for (const profile::KernelSum& sum : summed.by_name)
-    evidence["kernels"].push_back(
-        {{"name", sum.name}, {"count", sum.count}, {"nanoseconds", sum.nanoseconds}});
+    evidence["kernels"].push_back({{"name", sum.name},
+                                   {"count", sum.count},
+                                   {"nanoseconds", sum.nanoseconds},
+                                   {"threads", threads[sum.name]}});
   if (summed.span_ns <= 0) return;
   evidence["span_ns"] = summed.span_ns;
   evidence["busy_ns"] = summed.busy_ns;

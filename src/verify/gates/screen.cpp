@@ -1,14 +1,18 @@
-// What no kernel needs: processes, files, sockets, other libraries, assembler that reads files. The sandbox
-// stops these at run time; here they get a name and a line. A lexer sees calls before anything is built, the
-// objects' symbols what macros and headers made of them.
+// What no kernel needs: processes, files, sockets, other libraries, the emulated GPU's own controls. The
+// sandbox stops these at run time; here they get a name. Looked at are the symbols that the built objects
+// import: no macro, alias, header or string can make them say anything else, and a comment, a member or a
+// variable of such a name is none.
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <cstdlib>
+#include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
 
-#include "base/text.h"
 #include "base/terminal/wording.h"
-#include "emulator/tokens.h"
+#include "base/text.h"
 #include "verify/gates/gates.h"
 
 namespace stitch::verifier {
@@ -46,6 +50,7 @@ constexpr std::array functions = {
     Refused{"mprotect", "changes what memory may do"},
     Refused{"socket", "opens a network connection"},
     Refused{"syscall", "goes around the C library"},
+    Refused{"stitch_emulated_*", "controls the emulated GPU, which is the Verifier's"},
     Refused{"cudaEventElapsedTime*", "times: that is the Verifier's work"},
     Refused{"cudaLaunchHostFunc*", "runs host code behind the caller's back"},
     Refused{"cudaStreamAddCallback*", "runs host code behind the caller's back"},
@@ -60,12 +65,6 @@ constexpr std::array functions = {
     Refused{"cuIpcOpenMemHandle*", "reads another process's memory"},
 };
 
-constexpr std::array forbidden_headers = {
-    Refused{"torch/", "PyTorch does the work"},
-    Refused{"ATen/", "PyTorch does the work"},
-    Refused{"c10/", "PyTorch does the work"},
-};
-
 const Refused* refused(std::string_view function) {
   for (const Refused& one : functions)
     if (one.name.ends_with('*') ? function.starts_with(one.name.substr(0, one.name.size() - 1))
@@ -74,139 +73,46 @@ const Refused* refused(std::string_view function) {
   return nullptr;
 }
 
-// Calls by name. A variable, a member, a macro or a function of the program's own may be called what it
-// likes: a source that declares the function itself is found by its object's symbols.
-class Calls {
- public:
-  Calls(std::string file, std::string_view source)
-      : file_(std::move(file)), source_(source), tokens_(emulated::tokenize(source)) {}
-
-  Result<void> screen() const {
-    std::set<std::string_view> own;
-    for (size_t i = 0; i < tokens_.size(); ++i)
-      if (is_defined(i) || is_declared(i)) own.insert(text(i));
-    for (size_t i = 0; i < tokens_.size(); ++i) {
-      if (tokens_[i].kind == emulated::Token::string)
-        if (const char* reads = reads_a_file(i))
-          return at(where(i), found("screened", format("'{}' reads a file into the program", reads)));
-      if (tokens_[i].kind != emulated::Token::word || text(i + 1) != "(" || is_of_object(i)) continue;
-      if (const Refused* why = refused(text(i)); why && !own.contains(text(i)))
-        return at(where(i), found("screened", format("'{}' {}", text(i), why->why)));
-    }
-    return {};
-  }
-
- private:
-  // The assembler's own directives, in a literal and those right behind it, which the compiler puts together.
-  const char* reads_a_file(size_t i) const {
-    std::string whole;
-    // Within a macro lines end with a backslash.
-    for (; i < tokens_.size() && (tokens_[i].kind == emulated::Token::string || text(i) == "\\"); ++i) {
-      const std::string_view literal = text(i);
-      const size_t open = literal.find('"'), close = literal.rfind('"');
-      if (close > open) whole += literal.substr(open + 1, close - open - 1);
-    }
-    for (const char* directive : {".incbin", ".include"})
-      if (whole.find(directive) != std::string::npos) return directive;
-    return nullptr;
-  }
-  std::string_view text(size_t i) const {
-    return i < tokens_.size() ? source_.substr(tokens_[i].begin, tokens_[i].end - tokens_[i].begin) : "";
-  }
-  std::string where(size_t i) const { return format("{}:{}", file_, tokens_[i].line); }
-  // a.fork(), a->fork(), Join::fork(); not ::fork().
-  bool is_of_object(size_t i) const {
-    if (i == 0) return false;
-    if (text(i - 1) == "." || (i >= 2 && text(i - 1) == ">" && text(i - 2) == "-")) return true;
-    return i >= 3 && text(i - 1) == ":" && text(i - 2) == ":" && tokens_[i - 3].kind == emulated::Token::word;
-  }
-  // "void fork(int n) {", "Event& fork() {": a definition. "return fork()" is none, nor is a declaration
-  // alone.
-  bool is_defined(size_t i) const {
-    if (i == 0 || text(i + 1) != "(" || tokens_[i].kind != emulated::Token::word) return false;
-    size_t end = i + 1;
-    for (int depth = 0; end < tokens_.size(); ++end) {
-      depth += text(end) == "(" ? 1 : text(end) == ")" ? -1 : 0;
-      if (depth == 0) break;
-    }
-    if (text(end + 1) != "{") return false;
-    if (text(i - 1) == "*" || text(i - 1) == "&")
-      return i >= 2 && tokens_[i - 2].kind == emulated::Token::word && is_after_type(i - 2);
-    return tokens_[i - 1].kind == emulated::Token::word && is_after_type(i - 1);
-  }
-  // "Tile fork(3)", "auto fork =", "Body fork)", "#define fork", "int (*fork)(int)".
-  bool is_declared(size_t i) const {
-    if (i < 2 || tokens_[i].kind != emulated::Token::word) return false;
-    const size_t line = source_.rfind('\n', tokens_[i].begin) + 1;
-    if (trim(source_.substr(line, tokens_[i].begin - line)).ends_with("define")) return true;
-    if (tokens_[i - 1].kind == emulated::Token::word) return is_after_type(i - 1);
-    return text(i - 2) == "(" && text(i - 1) == "*" && text(i + 1) == ")";
-  }
-  bool is_after_type(size_t i) const {
-    constexpr std::array<std::string_view, 9> not_types = {"return", "else",      "do",       "case", "goto",
-                                                           "throw",  "co_return", "co_await", "new"};
-    return std::ranges::find(not_types, text(i)) == not_types.end();
-  }
-
-  std::string file_;
-  std::string_view source_;
-  std::vector<emulated::Token> tokens_;
-};
-
-bool inside(const fs::path& folder, const fs::path& path) {
-  fs::path relative = path.lexically_normal().lexically_relative(folder);
-  return !relative.empty() && *relative.begin() != "..";
+// The emulated GPU's runtime is C++: "_Z15cudaDeviceResetv" is cudaDeviceReset.
+std::string function_of(const std::string& symbol) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
+  const std::string_view name = status == 0 ? text.get() : std::string_view(symbol);
+  return std::string(name.substr(0, name.find('(')));
 }
 
-Result<void> screen_includes(const fs::path& folder, const std::string& file, std::string_view source) {
-  size_t line = 1;
-  for (size_t begin = 0; begin < source.size(); ++line) {
-    size_t end = std::min(source.find('\n', begin), source.size());
-    std::string_view text = source.substr(begin, end - begin);
-    begin = end + 1;
-    size_t hash = text.find_first_not_of(" \t");
-    if (hash == std::string_view::npos || text[hash] != '#') continue;
-    size_t word = text.find_first_not_of(" \t", hash + 1);
-    if (word == std::string_view::npos || !text.substr(word).starts_with("include")) continue;
-    size_t open = text.find_first_of("<\"", word);
-    if (open == std::string_view::npos) continue;
-    std::string_view header = text.substr(open + 1, text.find_first_of(">\"", open + 1) - open - 1);
-    if (header.starts_with('/') || !inside(folder, (folder / file).parent_path() / header))
-      return at(format("{}:{}", file, line),
-                found("screened", format("#include \"{}\" reaches outside the program", header)));
-    for (const Refused& one : forbidden_headers)
-      if (header.starts_with(one.name))
-        return at(format("{}:{}", file, line),
-                  found("screened", format("#include <{}>: {}", header, one.why)));
+// Where sources say this word first: for people. Empty where a macro makes it.
+std::string place_of(const Package& package, std::string_view name) {
+  auto in_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  for (const fs::path& path : package.sources) {
+    const auto source = read_file(path);
+    if (!source) continue;
+    for (size_t at = source->find(name); at != std::string::npos; at = source->find(name, at + 1)) {
+      const size_t end = at + name.size();
+      if ((at > 0 && in_word((*source)[at - 1])) || (end < source->size() && in_word((*source)[end])))
+        continue;
+      const auto line = 1 + std::count(source->begin(), source->begin() + static_cast<ptrdiff_t>(at), '\n');
+      return format("{}:{}", fs::relative(path, package.folder).string(), line);
+    }
   }
-  return {};
+  return "";
 }
 
 }  // namespace
 
-Result<void> screen_imports(const std::set<std::string>& imports) {
-  for (const std::string& name : imports)
-    if (const Refused* why = refused(name))
-      return found("screened", format("its objects call '{}', which {}", name, why->why));
-  return {};
-}
-
-Result<void> screen_sources(const Package& package, Json& evidence) {
-  for (const fs::path& path : package.sources) {
-    STITCH_TRY(std::string source, read_file(path));
-    std::string file = fs::relative(path, package.folder).string();
-    STITCH_CHECK(Calls(file, source).screen());
-    STITCH_CHECK(screen_includes(package.folder, file, source));
-    evidence["files"].push_back(file);
-  }
-  return {};
-}
-
 Result<Passed> screen(Session& session, Json& evidence) {
   if (session.python) return skipped("Python candidate: low trust");
-  STITCH_TRY(session.package, load_package(session.options.program));
-  STITCH_CHECK(screen_sources(session.package, evidence));
-  return Passed{counted(std::ssize(session.package.sources), "file")};
+  for (const std::string& symbol : session.built.imports) {
+    const std::string name = function_of(symbol);
+    const Refused* why = refused(name);
+    if (!why) continue;
+    Error error = found("screened", format("it calls '{}', which {}", name, why->why));
+    const std::string place = place_of(session.package, name);
+    return place.empty() ? error : at(place, std::move(error));
+  }
+  evidence["imports"] = session.built.imports.size();
+  return Passed{counted(std::ssize(session.built.imports), "function") + " of others, none refused"};
 }
 
 }  // namespace stitch::verifier

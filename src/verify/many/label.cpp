@@ -12,7 +12,8 @@ struct HackRow {
 };
 
 constexpr std::array hacks = {
-    HackRow{"screened", "forbidden call in the source"},
+    HackRow{"screened", "forbidden call"},
+    HackRow{"host_access", "host code does the device's work"},
     HackRow{"forbidden", "forbidden system call"},
     HackRow{"broken_protocol", "forged answer"},
     HackRow{"left_early", "ends its process instead of answering"},

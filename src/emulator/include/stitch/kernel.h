@@ -15,7 +15,8 @@ struct Kernel {
   void (*invoke)(const void* function, void* const* arguments);
   const unsigned* sizes;  // of each argument, in bytes
   unsigned count;
-  bool exact;  // sizes of the parameters; otherwise of the arguments passed
+  bool exact;          // sizes of the parameters; otherwise of the arguments passed
+  const bool* points;  // of each argument: whether it may hold pointers
 };
 
 struct LaunchConfig {

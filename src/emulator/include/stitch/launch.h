@@ -20,6 +20,10 @@ const void* register_kernel(const Kernel& kernel);
 template <class... P>
 struct Signature {
   static constexpr unsigned sizes[] = {unsigned(sizeof(P))..., 0};
+  // Pointers, and objects that have room for one; a function's address is no memory.
+  static constexpr bool points[] = {(std::is_pointer_v<P> && !std::is_function_v<std::remove_pointer_t<P>>) ||
+                                        (std::is_class_v<P> && alignof(P) >= alignof(void*))...,
+                                    false};
   template <size_t... I>
   static void call(const void* function, void* const* arguments, std::index_sequence<I...>) {
     reinterpret_cast<void (*)(P...)>(const_cast<void*>(function))(*static_cast<P*>(arguments[I])...);
@@ -28,7 +32,7 @@ struct Signature {
     call(function, arguments, std::index_sequence_for<P...>{});
   }
   static Kernel kernel(void (*function)(P...), const char* name) {
-    return {reinterpret_cast<const void*>(function), name, &invoke, sizes, sizeof...(P), true};
+    return {reinterpret_cast<const void*>(function), name, &invoke, sizes, sizeof...(P), true, points};
   }
 };
 
@@ -74,9 +78,9 @@ struct DeducedLaunch {
   void operator()(A... arguments) const {
     void* pointers[] = {const_cast<void*>(static_cast<const volatile void*>(&arguments))..., nullptr};
     void (*invoker)(const void*, void* const*) = &invoke<A...>;
-    submit(
-        {reinterpret_cast<const void*>(invoker), name, invoker, Signature<A...>::sizes, sizeof...(A), false},
-        config, pointers);
+    submit({reinterpret_cast<const void*>(invoker), name, invoker, Signature<A...>::sizes, sizeof...(A),
+            false, Signature<A...>::points},
+           config, pointers);
   }
 };
 

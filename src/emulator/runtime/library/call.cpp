@@ -45,6 +45,7 @@ cudaError_t run_library(const LibraryOperation& call) {
     return cudaSuccess;  // as with a kernel, the next call returns the failure
   }
   log_library(call.name);
+  const DeviceAtWork open;
   call.work();
   return cudaSuccess;
 }

@@ -1,4 +1,4 @@
-// build: screened (./dev cheats)
+// screen: screened (./dev cheats)
 // Overwrites the first bytes of clock_gettime, so that every clock of its process stands still.
 #include <stdint.h>
 #include <time.h>

@@ -1,4 +1,4 @@
-// screen: screened (./dev cheats)
+// build: build_failed (./dev cheats)
 #include "row_center.h"
 
 asm(".section .rodata\n"

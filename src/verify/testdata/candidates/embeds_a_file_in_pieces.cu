@@ -1,4 +1,4 @@
-// screen: screened (./dev cheats)
+// build: build_failed (./dev cheats)
 // The assembler's own include, in two string literals.
 #include "row_center.h"
 

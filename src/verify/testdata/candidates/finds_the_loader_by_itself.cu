@@ -1,4 +1,4 @@
-// build: screened | screen: screened | correctness: not_finite | forbidden | crashed | refused (./dev cheats)
+// screen: screened | correctness: not_finite | forbidden | crashed | refused (./dev cheats)
 // No dlopen among its symbols: it walks the list of loaded libraries and takes the loader's function from the
 // C library's own table, for PyTorch's libraries. Right only if it gets them.
 #include <link.h>

@@ -1,4 +1,4 @@
-// build: screened
+// screen: screened
 // The word is pasted together: a lexer does not see it, the linker does.
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// build: build_failed | screened (./dev cheats)
+// build: build_failed | screen: screened (./dev cheats)
 // An innocent name for the linker's fork.
 #include "row_center.h"
 extern "C" int fuse_rows(void) __asm__("fork");

@@ -1,4 +1,4 @@
-// screen: screened
+// build: build_failed
 #include "/etc/passwd"
 #include "row_center.h"
 

@@ -1,4 +1,4 @@
-// build: screened (./dev cheats)
+// screen: screened (./dev cheats)
 // Asks the network; the word is pasted together. Right only if there is one.
 #include <sys/types.h>
 

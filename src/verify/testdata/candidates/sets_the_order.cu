@@ -1,4 +1,4 @@
-// thread order: missing_barrier | passed on cuda | correctness: wrong on cuda — there is no order to set there
+// screen: screened
 // Misses a barrier, and tells the emulated GPU to run threads in the one order in which that doesn't show.
 #include "row_center.h"
 
