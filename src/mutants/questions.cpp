@@ -13,7 +13,9 @@ namespace stitch::mutants {
 
 namespace {
 
-constexpr std::array<const char*, 4> counted_keys = {"mutants", "told_apart", "by_direction", "not_asked"};
+constexpr std::array<const char*, 5> counted_keys = {"mutants", "told_apart", "by_direction", "not_asked",
+                                                     "within_budget"};
+using Counted = std::array<int64_t, counted_keys.size()>;
 
 // Of every mutant of a graph of some hundred nodes; a verdict allows itself a twentieth.
 constexpr double work = 2e10;
@@ -53,9 +55,10 @@ std::string questions_text(const std::vector<Json>& records, const Terminal& ter
                {"told apart", right},
                {"by direction", right},
                {"not asked", right},
+               {"within the budget", right},
                {"of asked", right}});
-  std::array<int64_t, 4> sums = {};
-  auto add_row = [&](const std::string& title, const std::array<int64_t, 4>& counts) {
+  Counted sums = {};
+  auto add_row = [&](const std::string& title, const Counted& counts) {
     std::vector<Cell> cells = {title};
     for (int64_t count : counts) cells.emplace_back(format("{}", count));
     cells.emplace_back(share(counts[1], counts[0] - counts[3]));
@@ -64,19 +67,20 @@ std::string questions_text(const std::vector<Json>& records, const Terminal& ter
   std::string unproven;
   for (const Json& record : records) {
     if (record.contains("error")) {
-      unproven += format("{}: {}\n", word(record, "task"), word(record, "error"));
+      unproven += printable(format("{}: {}", word(record, "task"), word(record, "error"))) + '\n';
       continue;
     }
-    std::array<int64_t, 4> counts = {};
+    Counted counts = {};
     for (size_t i = 0; i < counts.size(); ++i) sums[i] += counts[i] = record[counted_keys[i]].get<int64_t>();
     add_row(word(record, "task"), counts);
     for (const Json& one : record["unproven"])
-      unproven += format("{}: {} {}: {}\n", word(record, "task"), word(one, "where"), word(one, "what"),
-                         word(one, "why"));
+      unproven += printable(format("{}: {} {}: {}", word(record, "task"), word(one, "where"),
+                                   word(one, "what"), word(one, "why"))) +
+                  '\n';
   }
   table.add_rule();
   add_row(format("{} tasks", records.size()), sums);
-  return table.render(terminal) + '\n' + printable(unproven);
+  return table.render(terminal) + '\n' + unproven;
 }
 
 }  // namespace stitch::mutants

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <type_traits>
 
 #include "base/text.h"
 #include "oracle/interpreter.h"
@@ -42,12 +43,18 @@ size_t dimension_of(const Evaluated& at) {
 }
 
 Tensor with_last(const Tensor& tensor, size_t axis, double value) {
-  if (!tensor.floating() || axis >= tensor.shape().size() || tensor.shape()[axis] < 2) return tensor;
+  if (axis >= tensor.shape().size() || tensor.shape()[axis] < 2) return tensor;
   Tensor out = tensor.copy();
-  double* to = out.writable<double>();
   const int64_t size = tensor.shape()[axis], stride = contiguous_strides(tensor.shape())[axis];
-  for (int64_t i = 0; i < tensor.elements(); ++i)
-    if (i / stride % size == size - 1) to[i] = value;
+  oracle::with_element(tensor.dtype(), [&]<class T>(T) {
+    // Of integers the least or the largest is as good as an infinity.
+    const T last = std::is_same_v<T, double> || std::isfinite(value) ? static_cast<T>(value)
+                   : value < 0                                       ? std::numeric_limits<T>::lowest()
+                                                                     : std::numeric_limits<T>::max();
+    T* to = out.writable<T>();
+    for (int64_t i = 0; i < tensor.elements(); ++i)
+      if (i / stride % size == size - 1) to[i] = last;
+  });
   return out;
 }
 
@@ -104,7 +111,10 @@ std::vector<AttributeValue> other_values(const Node& node, const std::string& na
       for (int64_t by : {1, -1}) out.push_back(std::get<int64_t>(value) + by);
       break;
     case AttributeKind::number:
-      for (double other : other_numbers(name, std::get<double>(value))) out.push_back(other);
+      if (node.op == Op::full && !is_floating(node.attributes.dtype("dtype")))
+        out.push_back(std::get<double>(value) + 1);
+      else
+        for (double other : other_numbers(name, std::get<double>(value))) out.push_back(other);
       break;
     case AttributeKind::text:
       for (const OtherText& other : other_texts())
@@ -135,6 +145,23 @@ std::vector<AttributeValue> other_values(const Node& node, const std::string& na
 std::string shown(const AttributeValue& value) {
   if (const double* number = std::get_if<double>(&value)) return format("{:.4g}", *number);
   return text(value);
+}
+
+// What can make no difference, whatever the operands are.
+bool is_idle(const Graph& graph, const Node& node, std::string_view attribute) {
+  if (attribute == "momentum") return !node.attributes.flag("training");
+  // Without a mask every row keeps something.
+  if (attribute == "weights" && node.op == Op::attention)
+    return node.attributes.text("weights") != "relu" &&
+           (node.operands.size() < 4 || node.operands[3] == ValueId::none);
+  // Windows of the same number are the same windows.
+  if (attribute == "ceil") return true;
+  if (attribute == "step" && node.op == Op::slice)
+    return graph.type(node.results[0])
+               .shape[static_cast<size_t>(
+                   (node.attributes.integer("dim") + graph.type(node.operands[0]).rank()) %
+                   graph.type(node.operands[0]).rank())] == 1;
+  return false;
 }
 
 class Maker {
@@ -200,7 +227,8 @@ class Maker {
   }
 
   void attributes(const Node& node) {
-    for (const auto& [name, value] : node.attributes)
+    for (const auto& [name, value] : node.attributes) {
+      if (is_idle(graph_, node, name)) continue;
       for (AttributeValue& other : other_values(node, name, value)) {
         Node changed = node;
         changed.attributes.set(name, other);
@@ -208,6 +236,7 @@ class Maker {
         add(node, format("with {} {} for {}", name, shown(other), shown(value)),
             evaluated_as(std::move(changed)));
       }
+    }
   }
 
   // A window of the same size.
@@ -233,10 +262,15 @@ class Maker {
   }
 
   void of_table(const Node& node) {
-    // Of floats, a cast moves nothing.
-    if (node.op == Op::cast && is_floating(graph_.type(node.results[0]).dtype)) return;
+    // A cast moves nothing but floats that become integers.
+    if (node.op == Op::cast && (is_floating(graph_.type(node.results[0]).dtype) ||
+                                !is_floating(graph_.type(node.operands[0]).dtype)))
+      return;
+    // With given statistics nothing is averaged.
+    const bool averages = node.op != Op::batch_norm || node.attributes.flag("training");
     for (const Neighbour& neighbour : neighbours()) {
-      if (neighbour.op != node.op) continue;
+      if (neighbour.op != node.op || (!averages && std::holds_alternative<Computed>(neighbour.change)))
+        continue;
       std::optional<Instead> instead = instead_of(node, neighbour);
       if (instead) add(node, std::string(neighbour.what), *std::move(instead));
     }

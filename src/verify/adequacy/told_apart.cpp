@@ -1,6 +1,7 @@
 #include "verify/adequacy/told_apart.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -131,8 +132,16 @@ double spread_of_direction(const std::vector<double>& honest, const std::vector<
 // tensor cores read went 0.05 of the way at most, and mutants 0.98 to 1.02 (conv_norm_gelu, 12 trials each).
 constexpr double most_spread = 1.0 / 16, most_honest = 1.0 / 8, half_way = 0.5;
 constexpr int enough_directions = 4;
-// The oracle rounds operands and results alike, each up to the class's limit: three times what programs do.
-constexpr double of_oracle = 3;
+// The oracle rounds operands and results alike, each by up to what its class allows: 0.1 to 0.4 of the way
+// there.
+constexpr double of_oracle = 4;
+
+// Adds up what its scope takes.
+struct Taking {
+  double& seconds;
+  const std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+  ~Taking() { seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); }
+};
 
 // What an honest program gives: PyTorch, or the oracle that rounds.
 Result<std::vector<std::vector<double>>> honest_outputs(const Session& session, const Trial& trial,
@@ -235,6 +244,7 @@ Adequacy::Adequacy(const Graph& graph, double work) : graph_(graph), left_work_(
 Result<void> Adequacy::take(const Session& session, const Trial& trial, const Tensors& own, bool directions) {
   constexpr int64_t most_bytes = int64_t{1} << 30;
   if (left() == 0 || left_work_ <= 0 || trial.held || recorded_bytes_ > most_bytes) return {};
+  const Taking taking{seconds_};
   STITCH_TRY(Tensors parameters, session.reference.parameters(trial.question.weights));
   STITCH_TRY(Known known, oracle_values(session.task, parameters, trial.inputs));
   if (first_.empty()) first_ = known;
@@ -298,6 +308,7 @@ Result<void> Adequacy::take_region(const Known& known, std::vector<int32_t> node
     return is_left(state) && state.mutant.node >= 0 && inside.contains(state.mutant.node);
   };
   if (left_work_ <= 0 || std::ranges::none_of(states_, asked)) return {};
+  const Taking taking{seconds_};
   STITCH_TRY(const Recorded recorded, Recorded::of(graph_, known, std::move(nodes)));
   for (State& state : states_) {
     if (!asked(state) || left_work_ <= 0) continue;
@@ -342,10 +353,12 @@ size_t Adequacy::left() const {
 Json Adequacy::evidence() const {
   std::map<Fate, int> counts;
   Json unproven = Json::array();
+  int within_budget = 0;
   for (const State& state : states_) {
     const bool by_direction = is_told_by_direction(state);
     ++counts[by_direction ? Fate::by_direction : state.fate];
     if (by_direction || !is_left(state)) continue;
+    within_budget += state.differed;
     const std::string why =
         state.differed ? format("it moves outputs by at most {:.2g} of what the class allows", state.closest)
         : state.mutant.change == LeafChange::frozen ? "it was the same in every trial"
@@ -357,6 +370,8 @@ Json Adequacy::evidence() const {
           {"by_region", counts[Fate::by_region]},
           {"by_direction", counts[Fate::by_direction]},
           {"not_asked", counts[Fate::not_asked]},
+          {"within_budget", within_budget},
+          {"seconds", seconds_},
           {"unproven", std::move(unproven)}};
 }
 

@@ -77,6 +77,7 @@ class Adequacy {
 
   const Graph& graph_;
   double left_work_;
+  double seconds_ = 0;          // that were spent on it
   int64_t recorded_bytes_ = 0;  // of all values, in float64
   std::vector<State> states_;
   oracle::Known first_;
