@@ -13,6 +13,7 @@
 #include "base/terminal/progress.h"
 #include "base/text.h"
 #include "gpu/gpu_detect.h"
+#include "mutants/questions.h"
 #include "mutants/report.h"
 #include "reference/torch_lender.h"
 
@@ -28,7 +29,7 @@ struct Arguments {
   size_t per_program = 20, most = 0;
   int jobs = 0;
   double seconds = 0;
-  bool quick = false, sanitize = false, json = false;
+  bool quick = false, sanitize = false, json = false, questions = false;
 };
 
 Result<std::vector<Subject>> subjects_of(const Arguments& arguments) {
@@ -76,6 +77,22 @@ Result<CampaignOptions> options_of(const Arguments& arguments) {
   return out;
 }
 
+Result<int> ask_about_graphs(const Arguments& arguments, const CampaignOptions& options) {
+  std::vector<Json> records;
+  std::string lines;
+  for (const std::string& task : arguments.tasks) {
+    if (stop_requested()) break;
+    records.push_back(questions_about(task, options.bench));
+    lines += line_text(records.back()) + '\n';
+    std::error_code failed;
+    fs::create_directories(options.out, failed);
+    STITCH_CHECK(write_file(options.out / "adequacy.jsonl", lines));
+    std::cerr << word(records.back(), "task") << '\n';
+  }
+  std::cout << questions_text(records, terminal_of(STDOUT_FILENO));
+  return 0;
+}
+
 Result<int> run(const Arguments& arguments) {
   STITCH_TRY(CampaignOptions options, options_of(arguments));
   // Parallel jobs share the cores.
@@ -86,6 +103,7 @@ Result<int> run(const Arguments& arguments) {
   if (auto lent = verifier::TorchLender::start(arguments.python)) lender.emplace(*std::move(lent));
   StopPolitely polite;
   options.should_stop = stop_requested;
+  if (arguments.questions) return ask_about_graphs(arguments, options);
   const size_t wanted =
       options.only.empty() ? options.subjects.size() * options.per_program : options.only.size();
   Result<Campaign> campaign = work_error("", "");
@@ -143,6 +161,9 @@ int main(int argc, char** argv) {
   app.add_flag("--quick", arguments.quick, "one seed and one kind of inputs: how blind is verify --quick?");
   app.add_flag("--sanitize", arguments.sanitize,
                "survivors once more under AddressSanitizer (cuda: compute-sanitizer)");
+  app.add_flag("--questions", arguments.questions,
+               "mutants of the tasks' graphs: what do the Verifier's questions tell apart, whatever program\n"
+               "comes? Into adequacy.jsonl");
   app.add_flag("--json", arguments.json, "print one JSON document");
   app.footer(
       "Examples:\n"

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "reference/timing.h"
 #include "runner/candidate.h"
+#include "verify/adequacy/told_apart.h"
 
 namespace stitch::verifier {
 
@@ -81,6 +82,7 @@ Json to_json(const Verdict& verdict) {
     json["gates"].push_back(std::move(one));
   }
   json["notes"] = verdict.notes;
+  if (verdict.adequacy) json["adequacy"] = *verdict.adequacy;
   if (verdict.timing) json["timing"] = *verdict.timing;
   return json;
 }
@@ -101,6 +103,7 @@ std::string table(const Verdict& verdict, const Terminal& terminal) {
   for (const std::string& note : verdict.notes)
     out += "\n" + styled("note:", Style::warning, terminal) + ' ' + printable(note);
   if (!verdict.notes.empty()) out += '\n';
+  if (verdict.adequacy) out += printable(adequacy_text(*verdict.adequacy)) + '\n';
   if (verdict.timing) out += '\n' + timing_table(*verdict.timing, terminal);
   const GateReport* failure = verdict.failure();
   out += '\n' + (failure ? (verdict.inconclusive() ? styled("inconclusive", Style::warning, terminal)

@@ -35,6 +35,7 @@ Json to_document(const Verdict& verdict) {
                {"header", or_null(verdict.header)},
                {"gates", Json::array()},
                {"notes", verdict.notes},
+               {"adequacy", or_null(verdict.adequacy)},
                {"timing", or_null(verdict.timing)},
                {"library", verdict.library.string()}};
   for (const GateReport& gate : verdict.gates)
@@ -57,6 +58,7 @@ Result<Verdict> read_verdict(const Json& document) {
     Verdict out{.header = shared(document.at("header")),
                 .gates = {},
                 .notes = document.at("notes").get<std::vector<std::string>>(),
+                .adequacy = shared(document.value("adequacy", Json())),
                 .timing = shared(document.at("timing")),
                 .library = document.at("library").get<std::string>()};
     for (const Json& gate : document.at("gates"))

@@ -18,6 +18,8 @@
 #include "reference/trial_memory.h"
 #include "reference/trials_ahead.h"
 #include "sandbox/sandbox.h"
+#include "verify/adequacy/measure.h"
+#include "verify/adequacy/told_apart.h"
 #include "verify/attempt.h"
 #include "verify/clock/baselines_ahead.h"
 #include "verify/clock/clock.h"
@@ -214,6 +216,14 @@ class OpenVerifier final : public Verifier {
 
   const TaskGraph& task() const override { return task_; }
 
+  Result<Json> adequacy(const VerifyOptions& options, double work) override {
+    Session session(options, task_, open_->answers(), open_->arena);
+    session.torch = torch_;
+    session.seed = options.seed.value_or(std::random_device{}());
+    session.reference.seed_weights(session.next_seed());
+    return measure_adequacy(session, work);
+  }
+
   // What only one program at a time may have: the clock, trials that stay with PyTorch, and a process of its
   // own imports PyTorch for a ModelNew.
   bool side_by_side(const VerifyOptions& options) const override {
@@ -274,6 +284,7 @@ class OpenVerifier final : public Verifier {
     }
     verdict.header = std::make_shared<const Json>(header_of(session));
     verdict.notes = std::move(session.notes);
+    if (session.adequacy) verdict.adequacy = std::make_shared<const Json>(session.adequacy->evidence());
     verdict.timing = timing_of(session);
     verdict.library = session.library;
     if (!options.receipt.empty() && verdict.passed())

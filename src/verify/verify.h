@@ -27,6 +27,8 @@ class Verifier {
   virtual bool side_by_side(const VerifyOptions& options) const = 0;
   // Of a program that passed; `options` and the verifier outlive the clock.
   virtual Result<std::unique_ptr<SettingsClock>> settings_clock(const VerifyOptions& options) = 0;
+  // What its questions tell apart of this task, whatever program comes (adequacy/measure.h).
+  virtual Result<Json> adequacy(const VerifyOptions& options, double work) = 0;
   virtual const TaskGraph& task() const = 0;
 };
 

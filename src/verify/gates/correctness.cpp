@@ -7,16 +7,17 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/text.h"
 #include "base/terminal/wording.h"
-#include "verify/attempt.h"
+#include "base/text.h"
 #include "reference/inputs/boundaries.h"
 #include "reference/inputs/draw.h"
 #include "reference/inputs/fade.h"
-#include "verify/gates/gates.h"
-#include "verify/numerics/judge.h"
 #include "reference/inputs/pointed.h"
 #include "reference/torch_reference.h"
+#include "verify/adequacy/told_apart.h"
+#include "verify/attempt.h"
+#include "verify/gates/gates.h"
+#include "verify/numerics/judge.h"
 
 namespace stitch::verifier {
 
@@ -78,8 +79,9 @@ bool may_spread(const Session& session, const Trial& trial) {
          });
 }
 
-Result<void> check_trial(Session& session, Attempt& attempt, const Trial& trial, Tally& tally,
-                         Json& evidence) {
+// The outputs.
+Result<Tensors> check_trial(Session& session, Attempt& attempt, const Trial& trial, Tally& tally,
+                            Json& evidence) {
   STITCH_TRY(Observed observed, attempt.ask(trial, {.poison = session.next_seed()}));
   Json record = {{"weights", name(trial.question.weights)},
                  {"distribution", trial.question.distribution},
@@ -132,7 +134,7 @@ Result<void> check_trial(Session& session, Attempt& attempt, const Trial& trial,
   if (!observed.called.damage.empty())
     return found("out_of_bounds", format("it wrote past its tensors: {}", observed.called.damage));
   if (wrong) return *wrong;
-  return {};
+  return std::move(observed.outputs);
 }
 
 bool has_weights(const Signature& signature) {
@@ -326,7 +328,34 @@ Result<void> note_nan_weights(Session& session, const Trial& trial) {
   return {};
 }
 
+// Kinds that no rule asks of this task, where they tell mutants of its graph apart that nothing else did.
+Result<void> ask_for_what_is_left(Session& session, const std::vector<Question>& asked, Tally& tally,
+                                  Json& evidence) {
+  if (!session.adequacy || session.large()) return {};
+  std::shared_ptr<Attempt> attempt;
+  Weights weights = Weights::task;
+  for (const Question& question : more_questions(session, asked)) {
+    const size_t left = session.adequacy->left();
+    if (left == 0 || session.adequacy->is_exhausted()) break;
+    session.progress("correctness: " + describe(question));
+    Result<Trial> trial = session.reference.ask(question);
+    if (!trial && trial.error().code == "forward") continue;
+    if (!trial) return trial.error();
+    if (!trial->in_domain || trial->held) continue;
+    STITCH_CHECK(session.adequacy->take(session, *trial, {}, false));
+    if (session.adequacy->left() == left) continue;
+    if (!attempt || question.weights != weights) {
+      weights = question.weights;
+      STITCH_TRY(attempt, Attempt::of(session, weights));
+    }
+    STITCH_TRY(Tensors outputs, check_trial(session, *attempt, *trial, tally, evidence));
+  }
+  return {};
+}
+
 constexpr std::chrono::seconds costly_answer{10};
+// Of graphs' mutants (Adequacy): a second or two of one core.
+constexpr double work_for_adequacy = 1e9;
 
 // Trials that timing repeats are kept, unless they are huge.
 constexpr int64_t kept_bytes = int64_t{4} << 30;
@@ -334,6 +363,30 @@ constexpr int64_t kept_bytes = int64_t{4} << 30;
 }  // namespace
 
 std::vector<Question> questions_of(Session& session) { return all_questions(session, session.large()); }
+
+std::vector<Question> more_questions(Session& session, const std::vector<Question>& asked) {
+  // Nothing that is large: honest programs store in halves, and rules know where hundreds are fair.
+  const std::set<std::string_view> mild = {"normal",     "shifted",    "scaled",    "sparse",
+                                           "waves",      "positive",   "outliers",  harsh::ties,
+                                           harsh::zeros, harsh::small, harsh::masks};
+  std::vector<std::string> kinds;
+  for (const auto& [kind, planted] : boundaries_of(session.task.graph))
+    if (harsh::is_exact(kind)) kinds.push_back(kind);
+  for (const std::string& kind : session.reference.distributions())
+    if (mild.contains(kind)) kinds.push_back(kind);
+  std::vector<Question> out;
+  for (Weights weights : {Weights::reparameterised, Weights::task}) {
+    // A Python candidate may have no place to put other weights.
+    if (weights != Weights::task && (session.python || !has_weights(session.task.signature))) continue;
+    for (const std::string& kind : kinds) {
+      const bool known = std::ranges::any_of(asked, [&](const Question& question) {
+        return question.weights == weights && question.distribution == kind;
+      });
+      if (!known) out.push_back({weights, kind, session.next_seed()});
+    }
+  }
+  return out;
+}
 
 std::string unproven_with(Weights weights, const std::vector<std::string>& outputs) {
   std::vector<std::string> quoted;
@@ -353,6 +406,8 @@ Result<Passed> correctness(Session& session, Json& evidence) {
   }
   Tally tally;
   Proved proved;
+  if (!session.options.quick && !session.draws_pytorchs_numbers())
+    session.adequacy = std::make_shared<Adequacy>(session.task.graph, work_for_adequacy);
   session.proved.assign(session.task.signature.outputs.size(), false);
   std::shared_ptr<Attempt> attempt;
   Weights weights = Weights::task;
@@ -380,7 +435,7 @@ Result<Passed> correctness(Session& session, Json& evidence) {
     }
     if (trial.held && is_harsh(question) && !is_calm(session, trial)) trial.in_domain = false;
     if (next == 0) STITCH_CHECK(note_nan_weights(session, trial));
-    std::vector<bool>& outputs = proved.try_emplace(question.weights, trial.truth.size()).first->second;
+    std::vector<bool>& proved_here = proved.try_emplace(question.weights, trial.truth.size()).first->second;
     if (!trial.in_domain) {
       skip(tally, evidence, question,
            overflows(trial)     ? "PyTorch itself overflows there"
@@ -392,19 +447,26 @@ Result<Passed> correctness(Session& session, Json& evidence) {
       weights = question.weights;
       STITCH_TRY(attempt, Attempt::of(session, weights));
     }
-    STITCH_CHECK(check_trial(session, *attempt, trial, tally, evidence));
+    STITCH_TRY(Tensors outputs, check_trial(session, *attempt, trial, tally, evidence));
     kept += trial.inputs.bytes() + trial.truth.bytes() + trial.pytorch.bytes();
     if (question.distribution == harsh::not_finite) continue;
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      outputs[i] = outputs[i] || proves(trial, i);
-      session.proved[i] = session.proved[i] || outputs[i];
+    if (session.adequacy) STITCH_CHECK(session.adequacy->take(session, trial, outputs));
+    for (size_t i = 0; i < proved_here.size(); ++i) {
+      proved_here[i] = proved_here[i] || proves(trial, i);
+      session.proved[i] = session.proved[i] || proved_here[i];
     }
     // Timed calls repeat what the task draws.
     const bool usual = weights == Weights::task && !harsh::is_harsh(question.distribution);
     std::vector<Trial>& keeper = usual ? session.trials : session.others;
     if (keeper.size() < 2 || kept < kept_bytes) keeper.push_back(std::move(trial));
   }
+  attempt.reset();
+  STITCH_CHECK(ask_for_what_is_left(session, list, tally, evidence));
   note_unproven(session, proved);
+  if (const std::string mutant = session.adequacy ? session.adequacy->nearer_to_a_mutant() : "";
+      !mutant.empty())
+    return found("wrong",
+                 format("its outputs are nearer to those of the graph with {} than to the truth", mutant));
   std::string summary =
       format("{}, worst relative error {:.1e}", counted(tally.trials, "trial"), tally.error);
   if (tally.pytorch > 0) summary += format(" (PyTorch {:.1e})", tally.pytorch);

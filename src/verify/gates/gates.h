@@ -23,6 +23,8 @@ Result<Passed> load(Session& session, Json& evidence);
 Result<Passed> correctness(Session& session, Json& evidence);
 // What it will ask: before the build, so that the reference can begin.
 std::vector<Question> questions_of(Session& session);
+// What it may ask besides, in the order in which it is tried: kinds that were not `asked`.
+std::vector<Question> more_questions(Session& session, const std::vector<Question>& asked);
 // Of outputs that no trial with such weights says anything about: what the verdict says of that.
 std::string unproven_with(Weights weights, const std::vector<std::string>& outputs);
 Result<Passed> sensitivity(Session& session, Json& evidence);

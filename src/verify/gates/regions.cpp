@@ -7,17 +7,18 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/text.h"
 #include "base/terminal/wording.h"
+#include "base/text.h"
 #include "graph/cost.h"
 #include "oracle/interpreter.h"
-#include "verify/attempt.h"
-#include "verify/numerics/discontinuity.h"
 #include "reference/inputs/fade.h"
+#include "reference/sensitivity.h"
+#include "verify/adequacy/told_apart.h"
+#include "verify/attempt.h"
 #include "verify/gates/gates.h"
+#include "verify/numerics/discontinuity.h"
 #include "verify/numerics/judge.h"
 #include "verify/numerics/layout.h"
-#include "reference/sensitivity.h"
 
 namespace stitch::verifier {
 
@@ -161,11 +162,19 @@ class RegionCheck {
     STITCH_TRY(std::vector<Tensor> expected, oracle::evaluate(graph_, known, writes));
     STITCH_TRY(std::vector<double> moved, movement(region, known, writes, expected));
     STITCH_TRY(Tensors outputs, call(number, region, inputs));
+    std::vector<Judging> judgings;
     for (size_t i = 0; i < writes.size(); ++i) {
       STITCH_TRY(const double stored, change_by_storage(region.writes[i].type, expected[i]));
-      STITCH_CHECK(
-          judge(region, i, outputs[i], expected, std::max(moved[i], stored), known, where, evidence));
+      const Slot& slot = region.writes[i];
+      judgings.push_back({.numerics = session_.options.numerics,
+                          .floor = 1e-5 + 2 * storage_rounding(slot.type.dtype),
+                          .sensitivity = std::max(moved[i], stored),
+                          .least_truth = least_truth(region, slot, expected)});
+      STITCH_CHECK(judge(region, i, outputs[i], expected, judgings[i], known, where, evidence));
     }
+    // Of jumps an honest program may lie on either side.
+    if (session_.adequacy && !has_discontinuity(graph_, region.nodes))
+      STITCH_CHECK(session_.adequacy->take_region(known, numbers_of(region), writes, expected, judgings));
     return expected;
   }
 
@@ -186,6 +195,14 @@ class RegionCheck {
     for (const Node& node : graph_.nodes)
       if (std::ranges::find(region.nodes, graph_[node.results[0]].name) != region.nodes.end())
         out.insert(out.end(), node.results.begin(), node.results.end());
+    return out;
+  }
+
+  std::vector<int32_t> numbers_of(const ManifestRegion& region) const {
+    std::vector<int32_t> out;
+    for (const Node& node : graph_.nodes)
+      if (std::ranges::find(region.nodes, graph_[node.results[0]].name) != region.nodes.end())
+        out.push_back(graph_.number_of(node));
     return out;
   }
 
@@ -259,18 +276,14 @@ class RegionCheck {
   }
 
   Result<void> judge(const ManifestRegion& region, size_t i, const TensorBytes& stored,
-                     const std::vector<Tensor>& all_expected, double moved, const oracle::Known& known,
-                     std::string_view where, Json& evidence) {
+                     const std::vector<Tensor>& all_expected, const Judging& judging,
+                     const oracle::Known& known, std::string_view where, Json& evidence) {
     const Slot& slot = region.writes[i];
     const Tensor& expected = all_expected[i];
     std::vector<std::byte> logical = from_storage(slot, stored.bytes);
     TensorBytes got{{slot.type.dtype, slot.type.shape, {}}, logical};
     DType dtype = expected.floating() ? DType::f64 : expected.dtype();
     STITCH_TRY(std::vector<std::byte> exact, exact_bytes(slot, expected));
-    Judging judging{.numerics = session_.options.numerics,
-                    .floor = 1e-5 + 2 * storage_rounding(slot.type.dtype),
-                    .sensitivity = moved,
-                    .least_truth = least_truth(region, slot, all_expected)};
     Comparison comparison = compare(got, {{dtype, expected.shape(), {}}, exact}, nullptr, judging);
     if (!comparison.passed && has_discontinuity(graph_)) {
       STITCH_TRY(comparison,

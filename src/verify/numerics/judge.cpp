@@ -4,10 +4,10 @@
 
 #include "base/bulk.h"
 #include "graph/cost.h"
-#include "verify/numerics/discontinuity.h"
-#include "verify/numerics/order_of_equals.h"
 #include "reference/sensitivity.h"
 #include "reference/torch_reference.h"
+#include "verify/numerics/discontinuity.h"
+#include "verify/numerics/order_of_equals.h"
 
 namespace stitch::verifier {
 
@@ -68,6 +68,8 @@ double floor_of(const Graph& graph) {
   return std::clamp(per_summand * static_cast<double>(longest), Judging{}.floor, most);
 }
 
+}  // namespace
+
 Judging judging_of(const Session& session, const Trial& trial, size_t output) {
   Judging judging{.numerics = session.options.numerics, .floor = floor_of(session.task.graph)};
   if (output < trial.sensitivity.size()) judging.sensitivity = trial.sensitivity[output];
@@ -82,6 +84,8 @@ Judging judging_of(const Session& session, const Trial& trial, size_t output) {
     judging.floor = std::max(judging.floor, of_ten_bits);
   return judging;
 }
+
+namespace {
 
 // The reference reads them in an arena: `ask` of their place.
 template <class Ask>
@@ -275,6 +279,11 @@ Result<KernelBenchCheck> judge_as_kernelbench(const Session& session, const Tria
                return session.torch->outside_of_own(trial, output, values.type.dtype, place, tolerance);
              }));
   return KernelBenchCheck{outside == 0, outside};
+}
+
+Result<Comparison> judge_at_once(const Session& session, const Trial& trial, size_t output,
+                                 const TensorBytes& values) {
+  return judge_by(session, trial, output, values, pytorch_distance(trial, output));
 }
 
 Result<Comparison> judge_output(const Session& session, const Trial& trial, size_t output,

@@ -11,6 +11,10 @@ std::string variance_beside(const Graph& graph, std::string_view mean);
 // Values that lie in the arena, and are not changed there meanwhile, are not copied.
 Result<Comparison> judge_output(const Session& session, const Trial& trial, size_t output,
                                 const TensorBytes& values);
+// The same on this trial alone: where it is off by little, other draws might have excused it.
+Result<Comparison> judge_at_once(const Session& session, const Trial& trial, size_t output,
+                                 const TensorBytes& values);
+Judging judging_of(const Session& session, const Trial& trial, size_t output);
 // By KernelBench's own check, beside PyTorch's own output: of a trial that has it (Question::own).
 Result<KernelBenchCheck> judge_as_kernelbench(const Session& session, const Trial& trial, size_t output,
                                               const TensorBytes& values);

@@ -1,0 +1,141 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/terminal/wording.h"
+#include "graph/text.h"
+#include "verify/adequacy/told_apart.h"
+#include "verify/verify.h"
+
+namespace stitch::verifier {
+namespace {
+
+using oracle::Tensor;
+
+Graph parsed(std::string_view text) {
+  auto graph = parse_graph(text);
+  if (!graph) throw Bug(graph.error().text());
+  return *graph;
+}
+
+Graph activated() {
+  return parsed(R"(graph "activated"
+input %x : f32[2,3]
+parameter %w : f32[3,3]
+parameter %b : f32[3]
+%linear = linear(%x, %w, %b) : f32[2,3]
+%gelu = gelu(%linear) : f32[2,3]
+%positive = gt(%gelu, %x) : bool[2,3]
+output %gelu
+output %positive
+end
+)");
+}
+
+std::vector<std::string> words_of(const Graph& graph) {
+  std::vector<std::string> out;
+  for (const GraphMutant& mutant : mutants_of(graph)) out.push_back(mutant.where + ' ' + mutant.what);
+  return out;
+}
+
+const GraphMutant& find(const std::vector<GraphMutant>& mutants, std::string_view where,
+                        std::string_view what) {
+  const auto found = std::ranges::find_if(mutants, [&](const GraphMutant& mutant) {
+    return mutant.where.starts_with(where) && mutant.what == what;
+  });
+  if (found == mutants.end()) throw Bug("there is no such mutant");
+  return *found;
+}
+
+TEST(GraphMutants, AreNamedAfterWhatIsWrong) {
+  const std::vector<std::string> words = words_of(activated());
+  for (std::string_view wanted :
+       {"input 'x' ignored", "input 'x' as it was once", "parameter 'w' as the task has it",
+        "parameter 'w' as the identity", "parameter 'b' by its mean", "linear 'linear' without its bias",
+        "linear 'linear' without the last column", "gelu 'gelu' left out",
+        "gelu 'gelu' with approximate \"tanh\" for \"none\"", "gt 'positive' as >="})
+    EXPECT_TRUE(std::ranges::find(words, wanted) != words.end()) << wanted;
+}
+
+TEST(GraphMutants, MoveEpsilonsByAFactorOfTenAndTakeBoundsAway) {
+  const std::vector<std::string> words = words_of(parsed(R"(graph "g"
+input %x : f32[4,8]
+%norm = layer_norm(%x) : f32[4,8]
+%clamp = clamp(%norm) low=-1.0 : f32[4,8]
+%softmax = softmax(%clamp) dim=1 : f32[4,8]
+output %softmax
+end
+)"));
+  for (std::string_view wanted :
+       {"layer_norm 'norm' with eps 0.0001 for 1e-05", "layer_norm 'norm' with eps 1e-06 for 1e-05",
+        "layer_norm 'norm' with the unbiased variance", "clamp 'clamp' with low -inf for -1",
+        "softmax 'softmax' with dim 0 for 1", "softmax 'softmax' without the last element"})
+    EXPECT_TRUE(std::ranges::find(words, wanted) != words.end()) << wanted;
+}
+
+class ToldApart : public testing::Test {
+ protected:
+  ToldApart() : graph(activated()), mutants(mutants_of(graph)) {
+    known.emplace(graph.find("x"), Tensor::of(DType::f32, {2, 3}, {1, 2, 3, -4, 5, 6}));
+    known.emplace(graph.find("w"), Tensor::of(DType::f32, {3, 3}, {1, 0, 0, 0, 1, 0, 0, 0, 1}));
+    known.emplace(graph.find("b"), Tensor::of(DType::f32, {3}, {0, 0, 0}));
+  }
+  oracle::Known changed(std::string_view where, std::string_view what, const oracle::Known& first = {}) {
+    auto recorded = Recorded::of(graph, known, {0, 1, 2});
+    if (!recorded) throw Bug(recorded.error().text());
+    auto out = recorded->changed_by(find(mutants, where, what), first);
+    if (!out) throw Bug(out.error().text());
+    return *out;
+  }
+  Graph graph;
+  std::vector<GraphMutant> mutants;
+  oracle::Known known;
+};
+
+TEST_F(ToldApart, OnlyWhatDependsOnAMutantIsComputedAgain) {
+  const oracle::Known gelu = changed("gelu", "with approximate \"tanh\" for \"none\"");
+  EXPECT_TRUE(gelu.contains(graph.find("gelu")));
+  EXPECT_FALSE(gelu.contains(graph.find("linear")));
+  EXPECT_FALSE(gelu.contains(graph.find("positive"))) << "the same on either side";
+}
+
+TEST_F(ToldApart, NothingDiffersWhereAMutantIsTheTruth) {
+  EXPECT_TRUE(changed("linear", "without its bias").empty()) << "the bias is zero";
+  EXPECT_TRUE(changed("parameter 'w'", "as the identity").empty());
+  EXPECT_TRUE(changed("input 'x'", "as it was once", known).empty());
+  const oracle::Known other = {{graph.find("x"), Tensor::of(DType::f32, {2, 3}, {0, 0, 0, 0, 0, 0})}};
+  EXPECT_TRUE(changed("input 'x'", "as it was once", other).contains(graph.find("gelu")));
+}
+
+Json adequacy_of(const std::string& task, double work) {
+  auto opened =
+      open_task_to_judge(fs::path(STITCH_SOURCE_DIR) / "src/verify/testdata/tasks" / task / "graph", {});
+  if (!opened) throw Bug(opened.error().text());
+  const VerifyOptions options{.seed = 3};
+  auto verifier = Verifier::open(*std::move(opened), options);
+  if (!verifier) throw Bug(verifier.error().text());
+  auto evidence = (*verifier)->adequacy(options, work);
+  if (!evidence) throw Bug(evidence.error().text());
+  return *evidence;
+}
+
+TEST(Adequacy, NamesWhatNoQuestionTellsApart) {
+  const Json evidence = adequacy_of("norm_gelu", 1e10);
+  EXPECT_EQ(evidence["not_asked"], 0);
+  EXPECT_GT(evidence["mutants"], 15);
+  EXPECT_EQ(evidence["told_apart"].get<size_t>() + evidence["unproven"].size(),
+            evidence["mutants"].get<size_t>());
+  EXPECT_GE(evidence["told_apart"].get<double>(), 0.9 * evidence["mutants"].get<double>())
+      << evidence.dump(1);
+}
+
+TEST(Adequacy, WhatItsWorkDoesNotAllowIsNotAsked) {
+  const Json evidence = adequacy_of("norm_gelu", 1);
+  EXPECT_EQ(evidence["not_asked"], evidence["mutants"]);
+  EXPECT_EQ(evidence["told_apart"], 0);
+  EXPECT_NE(adequacy_text(evidence).find("not asked"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace stitch::verifier

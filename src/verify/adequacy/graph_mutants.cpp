@@ -1,0 +1,323 @@
+#include "verify/adequacy/graph_mutants.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <type_traits>
+
+#include "base/text.h"
+#include "oracle/interpreter.h"
+#include "verify/adequacy/neighbours.h"
+
+namespace stitch::verifier {
+
+namespace {
+
+using oracle::Tensor;
+
+std::string place(const Graph& graph, const Node& node) {
+  const std::string name = format("{} '{}'", info(node.op).name, graph[node.results[0]].name);
+  const std::string where = node.where.substr(0, node.where.find(','));  // without the source line
+  return where.empty() ? name : format("{} ({})", name, where);
+}
+
+Tensor mapped(const Tensor& tensor, double (*formula)(double)) {
+  if (!tensor.floating()) return tensor;
+  Tensor out(tensor.dtype(), tensor.shape());
+  const double* from = tensor.data<double>();
+  double* to = out.writable<double>();
+  for (int64_t i = 0; i < tensor.elements(); ++i) to[i] = formula(from[i]);
+  return out;
+}
+
+// The dimension of the first operand that a node goes along.
+size_t dimension_of(const Evaluated& at) {
+  const int64_t rank = at.operands[0]->rank();
+  int64_t dim = rank - 1;
+  if (info(at.node.op).family == Family::convolution) dim = 1;
+  if (at.node.attributes.find("dim")) dim = at.node.attributes.integer("dim");
+  if (info(at.node.op).family == Family::reduce && !at.node.attributes.integers("dims").empty())
+    dim = at.node.attributes.integers("dims").back();
+  return static_cast<size_t>(dim < 0 ? dim + rank : dim);
+}
+
+Tensor with_last(const Tensor& tensor, size_t axis, double value) {
+  if (axis >= tensor.shape().size() || tensor.shape()[axis] < 2) return tensor;
+  Tensor out = tensor.copy();
+  const int64_t size = tensor.shape()[axis], stride = contiguous_strides(tensor.shape())[axis];
+  oracle::with_element(tensor.dtype(), [&]<class T>(T) {
+    // Of integers the least or the largest is as good as an infinity.
+    const T last = std::is_same_v<T, double> || std::isfinite(value) ? static_cast<T>(value)
+                   : value < 0                                       ? std::numeric_limits<T>::lowest()
+                                                                     : std::numeric_limits<T>::max();
+    T* to = out.writable<T>();
+    for (int64_t i = 0; i < tensor.elements(); ++i)
+      if (i / stride % size == size - 1) to[i] = last;
+  });
+  return out;
+}
+
+// Whether the node would be one of this graph, with results of the same types.
+bool fits(const Graph& graph, const Node& changed) {
+  const auto types = infer(graph, changed);
+  if (!types || types->size() != changed.results.size()) return false;
+  for (size_t i = 0; i < types->size(); ++i)
+    if ((*types)[i].dtype != graph.type(changed.results[i]).dtype ||
+        (*types)[i].shape != graph.type(changed.results[i]).shape)
+      return false;
+  return true;
+}
+
+// The same node with other attributes, or another op on the same operands.
+Instead evaluated_as(Node changed) {
+  return [changed = std::move(changed)](const Evaluated& at) {
+    std::vector<const Tensor*> operands(at.operands.begin(), at.operands.end());
+    for (size_t i = 0; i < operands.size(); ++i)
+      if (changed.operands[i] == ValueId::none) operands[i] = nullptr;
+    return oracle::evaluate_node(at.graph, changed, operands);
+  };
+}
+
+Instead with_operand(size_t index, std::function<Tensor(const Evaluated&)> change) {
+  return [index, change = std::move(change)](const Evaluated& at) {
+    std::vector<const Tensor*> operands(at.operands.begin(), at.operands.end());
+    const Tensor changed = change(at);
+    operands[index] = &changed;
+    return oracle::evaluate_node(at.graph, at.node, operands);
+  };
+}
+
+// What an author may have in place of a number: an epsilon by a factor of ten, a bound that is not there,
+// anything else by a sixty-fourth.
+std::vector<double> other_numbers(std::string_view name, double value) {
+  constexpr double infinity = std::numeric_limits<double>::infinity(), moved = 1 + 0x1p-6, little = 1e-2;
+  if (!std::isfinite(value)) return {};
+  if (name == "low") return {-infinity, value == 0 ? 0x1p-6 : value * moved};
+  if (name == "high") return {infinity, value == 0 ? 0x1p-6 : value * moved};
+  if (name == "correction") return {1 - value};
+  if (name == "soft_cap" && value == 0) return {};
+  if (value == 0) return {0x1p-6};
+  if (std::fabs(value) < little) return {10 * value, value / 10};
+  return {value * moved};
+}
+
+std::vector<AttributeValue> other_values(const Node& node, const std::string& name,
+                                         const AttributeValue& value) {
+  std::vector<AttributeValue> out;
+  switch (kind_of(value)) {
+    case AttributeKind::flag: out.push_back(!std::get<bool>(value)); break;
+    case AttributeKind::integer:
+      for (int64_t by : {1, -1}) out.push_back(std::get<int64_t>(value) + by);
+      break;
+    case AttributeKind::number:
+      if (node.op == Op::full && !is_floating(node.attributes.dtype("dtype")))
+        out.push_back(std::get<double>(value) + 1);
+      else
+        for (double other : other_numbers(name, std::get<double>(value))) out.push_back(other);
+      break;
+    case AttributeKind::text:
+      for (const OtherText& other : other_texts())
+        if (other.op == node.op && other.attribute == name &&
+            std::string(other.instead) != std::get<std::string>(value))
+          out.push_back(std::string(other.instead));
+      break;
+    case AttributeKind::integers: {
+      // Neighbours in a permutation exchanged; each number moved by one.
+      const auto& list = std::get<std::vector<int64_t>>(value);
+      for (size_t i = 0; i < list.size(); ++i) {
+        std::vector<int64_t> changed = list;
+        if (node.op == Op::permute) {
+          if (i + 1 == list.size()) break;
+          std::swap(changed[i], changed[i + 1]);
+        } else {
+          changed[i] += list[i] > 0 ? -1 : 1;
+        }
+        out.push_back(std::move(changed));
+      }
+      break;
+    }
+    default: break;
+  }
+  return out;
+}
+
+std::string shown(const AttributeValue& value) {
+  if (const double* number = std::get_if<double>(&value)) return format("{:.4g}", *number);
+  return text(value);
+}
+
+// What can make no difference, whatever the operands are.
+bool is_idle(const Graph& graph, const Node& node, std::string_view attribute) {
+  if (attribute == "momentum") return !node.attributes.flag("training");
+  // Without a mask every row keeps something.
+  if (attribute == "weights" && node.op == Op::attention)
+    return node.attributes.text("weights") != "relu" &&
+           (node.operands.size() < 4 || node.operands[3] == ValueId::none);
+  // Windows of the same number are the same windows.
+  if (attribute == "ceil") return true;
+  if (attribute == "step" && node.op == Op::slice)
+    return graph.type(node.results[0])
+               .shape[static_cast<size_t>(
+                   (node.attributes.integer("dim") + graph.type(node.operands[0]).rank()) %
+                   graph.type(node.operands[0]).rank())] == 1;
+  return false;
+}
+
+class Maker {
+ public:
+  explicit Maker(const Graph& graph) : graph_(graph) {}
+
+  std::vector<GraphMutant> make() {
+    for (ValueId id : graph_.leaves()) leaf(id);
+    for (const Node& node : graph_.nodes) {
+      left_out(node);
+      attributes(node);
+      moved(node);
+      operands(node);
+      of_table(node);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void leaf(ValueId id) {
+    const Value& value = graph_[id];
+    const bool moves = is_floating(value.type.dtype);
+    auto add = [&](LeafChange change, std::string_view what) {
+      out_.push_back({.leaf = id,
+                      .change = change,
+                      .where = format("{} '{}'", name(value.role), value.name),
+                      .what = std::string(what)});
+    };
+    // What the model's own code holds is no other in any call.
+    if (value.role == Role::constant || value.type.elements() == 0) return;
+    add(LeafChange::frozen, value.has_data() ? "as the task has it" : "as it was once");
+    if (!moves) return;
+    add(LeafChange::zeros, "ignored");
+    if (value.type.elements() < 2) return;
+    add(LeafChange::mean, "by its mean");
+    const Shape& shape = value.type.shape;
+    if (value.has_data() && shape.size() == 2 && shape[0] == shape[1])
+      add(LeafChange::identity, "as the identity");
+  }
+
+  void add(const Node& node, std::string what, Instead instead) {
+    out_.push_back({.node = graph_.number_of(node),
+                    .instead = std::move(instead),
+                    .where = place(graph_, node),
+                    .what = std::move(what)});
+  }
+
+  void left_out(const Node& node) {
+    const Family family = info(node.op).family;
+    if (node.results.size() != 1 || node.op == Op::cast || node.op == Op::reshape || node.op == Op::expand)
+      return;
+    for (size_t i = 0; i < node.operands.size(); ++i) {
+      const ValueId id = node.operands[i];
+      if (id == ValueId::none || graph_.type(id).dtype != graph_.type(node.results[0]).dtype ||
+          graph_.type(id).shape != graph_.type(node.results[0]).shape)
+        continue;
+      if (i > 0 && family != Family::pointwise && node.op != Op::concat) break;
+      add(node, node.operands.size() == 1 ? "left out" : format("left out, with '{}' alone", graph_[id].name),
+          [i](const Evaluated& at) -> Result<std::vector<Tensor>> {
+            return std::vector<Tensor>{*at.operands[i]};
+          });
+    }
+  }
+
+  void attributes(const Node& node) {
+    for (const auto& [name, value] : node.attributes) {
+      if (is_idle(graph_, node, name)) continue;
+      for (AttributeValue& other : other_values(node, name, value)) {
+        Node changed = node;
+        changed.attributes.set(name, other);
+        if (same(other, value) || !fits(graph_, changed)) continue;
+        add(node, format("with {} {} for {}", name, shown(other), shown(value)),
+            evaluated_as(std::move(changed)));
+      }
+    }
+  }
+
+  // A window of the same size.
+  void moved(const Node& node) {
+    if (node.op != Op::slice) return;
+    for (int64_t by : {1, -1}) {
+      Node changed = node;
+      for (const char* end : {"start", "end"}) changed.attributes.set(end, node.attributes.integer(end) + by);
+      if (changed.attributes.integer("start") < 0 || !fits(graph_, changed)) continue;
+      add(node, format("moved by {}", by), evaluated_as(std::move(changed)));
+    }
+  }
+
+  void operands(const Node& node) {
+    const OpInfo& op = info(node.op);
+    for (size_t i = 0; i < node.operands.size() && i < op.operands.size(); ++i) {
+      if (node.operands[i] == ValueId::none || op.operands[i].kind != OperandSpec::optional) continue;
+      Node changed = node;
+      changed.operands[i] = ValueId::none;
+      if (fits(graph_, changed))
+        add(node, format("without its {}", op.operands[i].name), evaluated_as(std::move(changed)));
+    }
+  }
+
+  void of_table(const Node& node) {
+    // A cast moves nothing but floats that become integers.
+    if (node.op == Op::cast && (is_floating(graph_.type(node.results[0]).dtype) ||
+                                !is_floating(graph_.type(node.operands[0]).dtype)))
+      return;
+    // With given statistics nothing is averaged.
+    const bool averages = node.op != Op::batch_norm || node.attributes.flag("training");
+    for (const Neighbour& neighbour : neighbours()) {
+      if (neighbour.op != node.op || (!averages && std::holds_alternative<Computed>(neighbour.change)))
+        continue;
+      std::optional<Instead> instead = instead_of(node, neighbour);
+      if (instead) add(node, std::string(neighbour.what), *std::move(instead));
+    }
+  }
+
+  std::optional<Instead> instead_of(const Node& node, const Neighbour& neighbour) const {
+    if (const Op* op = std::get_if<Op>(&neighbour.change)) {
+      Node changed = node;
+      changed.op = *op;
+      const auto attributes = complete(info(*op), *op == node.op ? node.attributes : common(node, *op));
+      if (!attributes) return {};
+      changed.attributes = *attributes;
+      if (!fits(graph_, changed)) return {};
+      return evaluated_as(std::move(changed));
+    }
+    if (const OfResult* of = std::get_if<OfResult>(&neighbour.change))
+      return [formula = of->formula](const Evaluated& at) -> Result<std::vector<Tensor>> {
+        std::vector<Tensor> out(at.results.begin(), at.results.end());
+        out[0] = mapped(out[0], formula);
+        return out;
+      };
+    if (const OfOperand* of = std::get_if<OfOperand>(&neighbour.change))
+      return with_operand(
+          0, [formula = of->formula](const Evaluated& at) { return mapped(*at.operands[0], formula); });
+    if (const LastIs* last = std::get_if<LastIs>(&neighbour.change))
+      return with_operand(0, [value = last->value](const Evaluated& at) {
+        return with_last(*at.operands[0], dimension_of(at), value);
+      });
+    return Instead(std::get<Computed>(neighbour.change));
+  }
+
+  // Of its attributes those that the other op has, too.
+  static Attributes common(const Node& node, Op op) {
+    Attributes out;
+    for (const auto& [name, value] : node.attributes)
+      if (std::ranges::any_of(info(op).attributes,
+                              [&](const AttributeSpec& spec) { return spec.name == name; }))
+        out.set(name, value);
+    return out;
+  }
+
+  const Graph& graph_;
+  std::vector<GraphMutant> out_;
+};
+
+}  // namespace
+
+std::vector<GraphMutant> mutants_of(const Graph& graph) { return Maker(graph).make(); }
+
+}  // namespace stitch::verifier

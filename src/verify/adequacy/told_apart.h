@@ -1,0 +1,89 @@
+// Which of a graph's mutants the trials of a verification tell from the truth: what the Verifier's questions
+// are worth for this task.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "oracle/interpreter.h"
+#include "reference/trial.h"
+#include "verify/adequacy/graph_mutants.h"
+#include "verify/session.h"
+
+namespace stitch::verifier {
+
+// Some nodes of a graph with everything that they read and made in float64.
+class Recorded {
+ public:
+  // `nodes`: which, in the graph's order.
+  static Result<Recorded> of(const Graph& graph, const oracle::Known& known, std::vector<int32_t> nodes);
+
+  const oracle::Tensor* find(ValueId id) const;
+  // What else these nodes make where the mutant stands for the truth; nothing where it makes no difference.
+  // An Error: it can't be computed. `first`: leaves as they were once.
+  Result<oracle::Known> changed_by(const GraphMutant& mutant, const oracle::Known& first) const;
+
+ private:
+  explicit Recorded(const Graph& graph) : graph_(&graph) {}
+  Result<void> carry(oracle::Known& changed, int32_t after) const;
+
+  const Graph* graph_;
+  std::vector<int32_t> nodes_;
+  oracle::Known values_;
+};
+
+class Adequacy {
+ public:
+  // Of the mutants as many as `work` allows, chosen by no one's interest; the others are not asked.
+  // Work: operations and elements moved, about a billion in two seconds of one core.
+  Adequacy(const Graph& graph, double work);
+
+  // Which of those that are left this trial tells from the truth: by what its numbers allow, or, of several
+  // trials, by direction: honest rounding moves outputs hardly at all towards the mutant's. `own`: the
+  // program's outputs, which may be nearer to a mutant's; none: nobody is asked.
+  Result<void> take(const Session& session, const Trial& trial, const Tensors& own, bool directions = true);
+  // The same of a region alone, whose results may be off by `judging`.
+  Result<void> take_region(const oracle::Known& known, std::vector<int32_t> nodes,
+                           std::span<const ValueId> writes, std::span<const oracle::Tensor> expected,
+                           std::span<const Judging> judging);
+  // Wrong: on several trials the program's outputs were nearer to a mutant's than to the truth. Empty: none.
+  std::string nearer_to_a_mutant() const;
+
+  size_t left() const;
+  bool is_exhausted() const { return left_work_ <= 0; }
+  Json evidence() const;
+
+ private:
+  enum class Fate : uint8_t { asked, not_asked, by_budget, by_region, by_direction };
+  struct State {
+    GraphMutant mutant;
+    double work = 0;  // a run of what depends on it
+    Fate fate = Fate::asked;
+    bool differed = false;      // in some trial
+    double closest = 0;         // to being told apart: the largest error over its budget
+    int directions = 0;         // trials that could tell it by direction
+    double honest_squares = 0;  // of how far honest rounding goes towards it in each of them
+    int nearer = 0;             // of them those in which the program was nearer to it
+  };
+
+  bool is_told_by_direction(const State& state) const;
+  bool is_left(const State& state) const { return state.fate == Fate::asked; }
+  Result<void> ask(const Session& session, const Trial& trial, const Recorded& recorded, State& state,
+                   const std::vector<std::vector<double>>& honest, const Tensors& own);
+
+  const Graph& graph_;
+  double left_work_;
+  double seconds_ = 0;          // that were spent on it
+  int64_t recorded_bytes_ = 0;  // of all values, in float64
+  std::vector<State> states_;
+  oracle::Known first_;
+};
+
+// Adequacy::evidence() in one line.
+std::string adequacy_text(const Json& evidence);
+
+}  // namespace stitch::verifier
