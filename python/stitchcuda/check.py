@@ -5,7 +5,7 @@ get wrong, so the limit is wide.
 """
 
 import torch
-from stitchcuda_torch.reachable import Attributes
+from stitchcuda_torch.export.reachable import Attributes
 from torch.utils import _pytree as pytree
 
 from .errors import StitchError
@@ -60,7 +60,7 @@ def nudge(values):
 
 
 def leaves(result):
-    from stitchcuda_torch import structure
+    from stitchcuda_torch.task import structure
     return [leaf for leaf in structure.leaves(result) if isinstance(leaf, torch.Tensor)]
 
 

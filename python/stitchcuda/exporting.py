@@ -6,8 +6,9 @@ import inspect
 import json
 
 import torch
-from stitchcuda_torch import live, record, structure, trace
-from stitchcuda_torch.errors import TaskError
+from stitchcuda_torch.base.errors import TaskError
+from stitchcuda_torch.export import live, record, trace
+from stitchcuda_torch.task import structure
 
 from . import trees
 from .errors import StitchError

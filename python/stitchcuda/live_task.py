@@ -1,4 +1,4 @@
-"""Writes a live module down as a task, for the processes that optimize and judge: python/stitchcuda_torch/live.py."""
+"""Writes a live module down as a task, for the processes that optimize and judge: python/stitchcuda_torch/export/live.py."""
 
 import functools
 import importlib.machinery
@@ -11,9 +11,9 @@ import sys
 import types
 
 import torch
-from stitchcuda_torch import export as exporter
-from stitchcuda_torch import structure
-from stitchcuda_torch.errors import TaskError
+from stitchcuda_torch.base.errors import TaskError
+from stitchcuda_torch.export import run as exporter
+from stitchcuda_torch.task import structure
 from torch.utils import _pytree as pytree
 
 from .errors import StitchError
@@ -28,7 +28,7 @@ if "__file__" not in globals():
     raise RuntimeError("this program was made of a module in memory: load its folder with stitchcuda.load(FOLDER)")
 sys.path += [path for path in {path!r} if path not in sys.path]
 
-from stitchcuda_torch import live
+from stitchcuda_torch.export import live
 
 _saved = live.Saved(__file__)
 

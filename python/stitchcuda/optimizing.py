@@ -6,7 +6,7 @@ import os
 import warnings
 
 import torch
-from stitchcuda_torch import objects
+from stitchcuda_torch.task import objects
 from torch.utils import _pytree as pytree
 
 from . import cache, check, exporting, live_task, pytorch_best, search

@@ -159,7 +159,7 @@ class LiveTaskTest(unittest.TestCase):
     def read_back(self, model, *args, **kwargs):
         import tempfile
 
-        from stitchcuda_torch.task import Task
+        from stitchcuda_torch.task.task import Task
         with tempfile.TemporaryDirectory() as folder:
             exported = exporting.export(model, args, kwargs)
             task = Task(live_task.write(exported, model, args, kwargs, folder))
@@ -196,7 +196,7 @@ class LiveTaskTest(unittest.TestCase):
                 self.assertTrue(torch.allclose(seen, wanted, atol=1e-6))
 
     def test_inputs_of_the_same_kind(self):
-        from stitchcuda_torch.live import draw_like
+        from stitchcuda_torch.export.live import draw_like
         torch.manual_seed(0)
         choice, offsets, mask = torch.randint(0, 9, (64,)), torch.arange(10), torch.tensor([[0.0, -float("inf")], [0.0, 0.0]])
         self.assertEqual(sorted(draw_like(choice).tolist()), sorted(choice.tolist()))

@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 import torch
-from stitchcuda_torch import safetensors
+from stitchcuda_torch.base import safetensors
 
 from . import trees
 from .binding import DTYPES

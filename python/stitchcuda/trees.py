@@ -8,7 +8,7 @@ import importlib
 import inspect
 
 import torch
-from stitchcuda_torch import encode, objects, structure
+from stitchcuda_torch.task import encode, objects, structure
 
 from .errors import StitchError
 

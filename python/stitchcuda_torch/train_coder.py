@@ -18,8 +18,8 @@ import sys
 import torch
 from torch.nn.functional import huber_loss, silu
 
-from . import safetensors
-from .errors import TaskError, first_line
+from .base import safetensors
+from .base.errors import TaskError, first_line
 
 HIDDEN = [24, 12]
 SHARPNESS, LEAST_GAIN = 10, 0.02  # as in src/learn/coder/decide.h

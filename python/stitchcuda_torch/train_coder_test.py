@@ -11,7 +11,8 @@ import unittest
 
 import torch
 
-from stitchcuda_torch import safetensors, train_coder
+from . import train_coder
+from .base import safetensors
 
 CODER = pathlib.Path(__file__).resolve().parents[2] / "src" / "learn" / "coder"
 SCORES = CODER / "testdata" / "scores_of_sm_90.json"

@@ -1,0 +1,82 @@
+"""python -m stitchcuda_torch.reference: PyTorch's answers for one task, on request (README: the reference).
+
+One JSON request a line on stdin, one JSON answer a line on what was stdout; state is kept between requests. It
+holds no secret but the seeds of requests: who compares, decides and scores is who asks. Until a task is loaded it also
+answers what the exporter's server does, so that PyTorch is imported once for both.
+"""
+
+import gc
+import os
+
+from ..base import protocol, start
+from ..base.errors import TaskError, environment_error, first_line
+from ..export import serve as export_server
+from ..task.syntax import check_waiting
+from . import requests
+
+
+def main(arguments=()):
+    parent = os.getppid()
+    channel = protocol.take_stdout()
+    protocol.quiet_libraries()
+    start.die_with(parent)
+    lines = os.fdopen(os.dup(0), "r")
+    protocol.close_stdin()
+    try:
+        check_waiting(lines, channel)
+        channel.progress("loading PyTorch")
+        start.import_torch()
+        export_server.warm_up()
+        from .answers import Answers
+    except TaskError as error:
+        channel.error(error)
+        return 2
+    gc.freeze()  # what PyTorch made of itself is here to stay, and memory is looked for after every gigabyte
+    return serve(lines, channel, Answers(channel.progress))
+
+
+def serve(lines, channel, answers):
+    try:
+        for line in lines:
+            if not line.strip():
+                continue
+            # Tasks are exported before they are loaded: a process that has a GPU can't be forked.
+            if requests.is_for(line, export_server.REQUEST) and answers.loaded is None:
+                export_server.answer(line, answers.exported.overhearing(line, channel))
+            else:
+                channel.send(clean_up(answers, answer(line, answers)))
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def answer(line, answers):
+    try:
+        name, fields = requests.parse(line, answers.TABLE)
+    except ValueError as error:
+        return failure(TaskError("request", f"bad request: {error}", line.strip()[:200]))
+    try:
+        return {"ok": True, **getattr(answers, name)(**fields)}
+    except KeyboardInterrupt:
+        raise
+    except TaskError as error:
+        return failure(answers.lost_device() or error)
+    except BaseException as error:
+        known = answers.lost_device() or environment_error(error, "")
+        return failure(known or TaskError("reference", f"{type(error).__name__}: {first_line(error)}", "",
+                                          "This is a fault of StitchCUDA's reference; please report it with the task."))
+
+
+def failure(error):
+    return {"error": error.as_json()}
+
+
+def clean_up(answers, reply):
+    """What a failed request left behind is others' to use."""
+    if "error" in reply:
+        answers.collect()
+    return reply
+
+
+if __name__ == "__main__":
+    start.run("reference", main)

@@ -1,0 +1,90 @@
+"""What the model answers in a numerics class, or in float64; the model stays as it was."""
+
+import copy
+
+import torch
+
+from ..base.errors import TaskError
+from . import numerics
+from .distances import all_finite
+from .float64 import native_dtype, observe, observe_float64
+
+MODES = ("float64", *numerics.CLASSES)
+
+
+def evaluate(loaded, tensors, mode, half, device, seed, elsewhere=True):
+    """(Seen, facts). tensors: the inputs, flat. elsewhere: where the GPU has no room for float64, the CPU does it."""
+    with loaded.task.stage("forward", "forward failed"):
+        if mode == "float64":
+            seen, device, random = evaluate_float64(loaded, tensors, device, seed, elsewhere)
+        else:
+            device = loaded.device
+            seen, random = watch_generator(device, seed, lambda: evaluate_class(loaded, tensors, mode, half))
+    for i, output in enumerate(seen.outputs):
+        if not isinstance(output, torch.Tensor):
+            raise TaskError("forward", f"output {i} of forward is {output!r}, not a tensor", "", "Return tensors only.")
+    finite = all(all_finite(output) for output in seen.outputs)
+    return seen, {"device": device.type, "random": random, "finite": finite}
+
+
+def evaluate_class(loaded, tensors, mode, half):
+    arguments, keywords = loaded.arguments(tensors)
+    return observe(copy.deepcopy(loaded.model), arguments, keywords, numerics.pinned(mode, loaded.device, half), tensors)
+
+
+def evaluate_float64(loaded, tensors, device, seed, elsewhere):
+    """On the GPU where it fits, and where it has the operator in float64; on the CPU otherwise."""
+    native = native_dtype(loaded.model, tensors)
+
+    def run(model, device):
+        return watch_generator(device, seed, lambda: observe_float64(model, *loaded.arguments(tensors, device, wide=True), native, tensors))
+
+    if device.type == "cuda":
+        try:
+            seen, random = run(loaded.model, device)
+            return seen, device, random
+        except RuntimeError as error:
+            full = isinstance(error, torch.OutOfMemoryError)
+            if not (full and elsewhere or any(word in str(error) for word in GPU_LACKS)):
+                raise
+        torch.cuda.empty_cache()
+    cpu = torch.device("cpu")
+    seen, random = run(copy.deepcopy(loaded.model).to(cpu), cpu)
+    return seen, cpu, random
+
+
+GPU_LACKS = ("cuDNN", "CUDNN", "not implemented for", "unable to find an engine", "Unable to find a valid")
+
+
+def watch_generator(device, seed, run):
+    """(result, whether random numbers were drawn)."""
+    torch.manual_seed(seed)
+    before = generator_states(device)
+    result = run()
+    after = generator_states(device)
+    return result, any(not torch.equal(a, b) for a, b in zip(before, after))
+
+
+def generator_states(device):
+    states = [torch.get_rng_state()]
+    return [*states, torch.cuda.get_rng_state(device)] if device.type == "cuda" else states
+
+
+def check_carried(seen, updates, loaded):
+    """Raises a TaskError if forward changed state that the graph has no update for. Tensors beside the state dict were looked at when
+    the model was traced (carried.py)."""
+    state = {name: tensor for name, tensor, _ in loaded.state()}
+    known, persistent = {id(state[name]) for name in updates}, loaded.model.state_dict()
+    lost = [name for name in seen.updates if name in persistent and id(state[name]) not in known]
+    if lost:
+        raise TaskError("state", f"forward changes {lost[0]!r}, and the imported graph does not", "",
+                        "This is a fault of StitchCUDA's import; please report it with the task.")
+
+
+def named(seen, wanted=None, state=None):
+    """{name: tensor} as it is written down. wanted: names of state whose value is wanted even if it didn't change."""
+    tensors = {f"output_{i}": output for i, output in enumerate(seen.outputs)}
+    updates = seen.updates if wanted is None else {name: seen.updates.get(name, state[name]) for name in wanted}
+    tensors.update({f"update:{name}": tensor for name, tensor in updates.items()})
+    tensors.update({f"update:input_{i}": tensor for i, tensor in seen.inputs.items()})
+    return tensors

@@ -1,0 +1,79 @@
+"""The numerics classes as PyTorch's switches: each set both ways, whatever a task did to them."""
+
+import contextlib
+
+import torch
+
+from ..device.turns import Turns
+from ..export import rnn
+from . import tf32
+
+CLASSES = ("strict", "default", "tf32", "half")
+HALF = {"fp16": torch.float16, "bf16": torch.bfloat16}
+TF32 = 2e-5  # relative error: FP32's sums stay under 1e-6, TF32 has 3e-4
+LARGE = 4 << 30  # bytes: too large to allocate for this test
+
+
+@contextlib.contextmanager
+def pinned(numerics, device, half="fp16"):
+    """Inside, PyTorch computes in this class; afterwards its defaults are back."""
+    set_flags(numerics, device)
+    try:
+        with reduced(numerics, device, half):
+            yield
+    finally:
+        set_flags("default", device)
+
+
+def set_flags(numerics, device):
+    products = numerics == "tf32" and device.type == "cuda"
+    torch.set_float32_matmul_precision("high" if products else "highest")
+    torch.backends.cuda.matmul.allow_tf32 = products
+    torch.backends.cudnn.allow_tf32 = numerics != "strict"
+    torch.backends.cudnn.enabled = True
+    torch.backends.cudnn.benchmark = False
+    torch.backends.cudnn.deterministic = False
+
+
+@contextlib.contextmanager
+def reduced(numerics, device, half):
+    with contextlib.ExitStack() as stack:
+        if numerics == "half":
+            # No cache: a captured graph would go on reading weights that end with it.
+            stack.enter_context(torch.autocast(device.type, dtype=HALF[half], cache_enabled=False))
+        if device.type == "cpu":
+            rounds = numerics in ("default", "tf32")
+            stack.enter_context(tf32.emulated(products=numerics == "tf32") if rounds else rnn.StepByStep())
+        yield
+
+
+def are_tf32(convolutions, device, class_name="default", turns=Turns()):
+    """True, False, or None where it could not be seen, for each."""
+    found = []
+    with torch.no_grad(), pinned(class_name, device):
+        for convolution in convolutions:
+            found.append(is_tf32(convolution, device))
+            turns.pause()
+    return found
+
+
+def is_tf32(convolution, device):
+    """By the first sample's error on normal inputs; which kernel runs depends on the whole shape."""
+    x_shape, weight_shape = convolution["x"], convolution["weight"]
+    if 4 * torch.Size(x_shape).numel() > LARGE:
+        return None
+    generator = torch.Generator(device).manual_seed(0)
+    try:
+        x = torch.randn(x_shape, generator=generator, device=device)
+        weight = torch.randn(weight_shape, generator=generator, device=device)
+        result = convolve(convolution, x, weight)[:1].double()
+        truth = convolve(convolution, x[:1].double(), weight.double())
+        return bool((result - truth).norm() > TF32 * truth.norm())
+    except (RuntimeError, torch.OutOfMemoryError):  # no room, or no such kernel
+        return None
+
+
+def convolve(convolution, x, weight):
+    padding, groups = convolution["padding"], convolution["groups"]
+    transposed, more = convolution["transposed"], convolution.get("output_padding") or [0] * len(padding)
+    return torch.convolution(x, weight, None, convolution["stride"], padding, convolution["dilation"], transposed, more, groups)

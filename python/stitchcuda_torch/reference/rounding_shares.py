@@ -1,0 +1,84 @@
+"""The request `roundings`: the exported program at hand, PyTorch's own error, and what each rounding adds to it."""
+
+import copy
+import json
+import os
+
+import torch
+
+from ..base import safetensors
+from ..base.errors import TaskError, first_line
+from ..device.turns import Turns
+from ..export import record, trace
+from .evaluate import evaluate, named
+from .float64 import native_dtype
+from .interpret import Unmeasured
+from .roundings import measure
+
+
+class Exported:
+    """The document that the exporter wrote for C++, if it wrote it here; else it is made again."""
+
+    def __init__(self):
+        self.document, self.constants = None, {}
+
+    def overhearing(self, request, channel):
+        return Overhearing(self, request, channel)
+
+    def read(self, folder):
+        try:
+            with open(os.path.join(folder, "aten.json")) as file:
+                document = json.load(file)
+            constants = [entry["data"] for entry in document["values"] if entry["role"] == "constant"]
+            stored = safetensors.read(os.path.join(folder, "weights.safetensors")) if constants else {}
+            self.constants = {name: stored[name].clone() for name in constants}
+            self.document = document
+        except (OSError, ValueError, KeyError):
+            self.document = None  # made again when it is needed
+
+    def need(self, loaded):
+        if self.document is None:
+            model = copy.deepcopy(loaded.model).cpu()
+            program = trace.export(model, trace.fake_inputs(loaded.task), loaded.task.file, draw=lambda i: loaded.task.make_inputs(i))
+            self.document, weights = record.record(program, loaded.task.file)
+            self.constants = {e["data"]: weights[e["data"]] for e in self.document["values"] if e["role"] == "constant"}
+        return self.document
+
+
+class Overhearing:
+    """A channel that reads an export's document before reporting that it is done."""
+
+    def __init__(self, exported, request, channel):
+        self.exported, self.channel = exported, channel
+        try:
+            self.folder = json.loads(request).get("out")
+        except (ValueError, AttributeError):
+            self.folder = None
+
+    def send(self, message):
+        if "done" in message and isinstance(self.folder, str):
+            self.exported.read(self.folder)
+        self.channel.send(message)
+
+    def __getattr__(self, name):
+        return getattr(self.channel, name)
+
+
+def shares(loaded, exported, inputs, mode, half, floor, probes, seed, turns=Turns()):
+    """The answer, or {"unavailable": why}. turns: on the GPU; others go first between passes."""
+    try:
+        document = exported.need(loaded)
+        own = named(evaluate(loaded, inputs, mode, half, loaded.device, 42)[0])
+        turns.pause()
+        state = {**exported.constants, **{name: tensor for name, tensor, _ in loaded.state()}}
+        state = {name: tensor.to(loaded.device) for name, tensor in state.items()}
+        native = native_dtype(loaded.model, inputs)
+        return measure(document, state, inputs, own, floor, native, loaded.device, probes, seed, turns.pause)
+    except Unmeasured as reason:
+        return {"unavailable": str(reason)}
+    except torch.OutOfMemoryError:
+        return {"unavailable": "there is no memory for a backward pass in float64"}
+    except TaskError as error:
+        return {"unavailable": error.message}
+    except (RuntimeError, TypeError, NotImplementedError, KeyError, IndexError) as error:  # an operator that can't, this way
+        return {"unavailable": f"{type(error).__name__}: {first_line(error)}"}
