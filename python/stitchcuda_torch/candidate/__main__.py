@@ -36,10 +36,10 @@ class Desk:
     def hello(self, request):
         if request.get("protocol") != 1:
             raise Refused(f"protocol {request.get('protocol')} is unknown here; 1 is spoken")
-        from .requests import CandidateRequests
-        requests = CandidateRequests(request["device"], ARENA, self.channel.take)
-        self.requests = {**requests.by_name(), "arena": self.arena}
-        return {"protocol": 1, "device": requests.device_name()}
+        from . import requests
+        device, answers = requests.start(request["device"], ARENA, self.channel.take)
+        self.requests = {**answers, "arena": self.arena}
+        return {"protocol": 1, "device": device}
 
     def arena(self, request):
         """The shared memory arrives when this process is assigned, before the candidate's file."""

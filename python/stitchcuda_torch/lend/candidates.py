@@ -34,7 +34,7 @@ def main(path, library):
     walls.stitch_put_up_walls.restype = ctypes.c_char_p
     sys.path.pop(0)  # this process's folder is none of theirs
     protocol.quiet_libraries()
-    from ..candidate import requests as candidate_requests  # noqa: F401  PyTorch, and what stands around a ModelNew
+    from ..candidate import requests  # noqa: F401  PyTorch, and what stands around a ModelNew
     gc.collect()
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children are reaped automatically

@@ -41,8 +41,8 @@ def serve(lines, channel, answers):
             if not line.strip():
                 continue
             # Tasks are exported before they are loaded: a process that has a GPU can't be forked.
-            if requests.is_for(line, export_server.REQUEST) and answers.loaded is None:
-                export_server.answer(line, answers.exported.overhearing(line, channel))
+            if requests.is_for(line, export_server.REQUEST) and answers.model.loaded is None:
+                export_server.answer(line, answers.roundings.exported.overhearing(line, channel))
             else:
                 channel.send(clean_up(answers, answer(line, answers)))
     except KeyboardInterrupt:
@@ -52,17 +52,17 @@ def serve(lines, channel, answers):
 
 def answer(line, answers):
     try:
-        name, fields = requests.parse(line, answers.TABLE)
+        method, fields = answers.parse(line)
     except ValueError as error:
         return failure(TaskError("request", f"bad request: {error}", line.strip()[:200]))
     try:
-        return {"ok": True, **getattr(answers, name)(**fields)}
+        return {"ok": True, **method(**fields)}
     except KeyboardInterrupt:
         raise
     except TaskError as error:
-        return failure(answers.lost_device() or error)
+        return failure(answers.model.lost_device() or error)
     except BaseException as error:
-        known = answers.lost_device() or environment_error(error, "")
+        known = answers.model.lost_device() or environment_error(error, "")
         return failure(known or TaskError("reference", f"{type(error).__name__}: {first_line(error)}", "",
                                           "This is a fault of StitchCUDA's reference; please report it with the task."))
 
@@ -74,7 +74,7 @@ def failure(error):
 def clean_up(answers, reply):
     """What a failed request left behind is others' to use."""
     if "error" in reply:
-        answers.collect()
+        answers.model.collect()
     return reply
 
 

@@ -6,15 +6,20 @@ A baseline has a model and input slots of its own; contents of other draws are c
 import contextlib
 import copy
 import gc
+import time
 
 import torch
 from torch.utils import _pytree as pytree
 
 from ..base.errors import TaskError, environment_error, first_line
+from ..device import activities
+from ..device.stopwatch import Stopwatch
 from ..device.turns import Turns
 from ..task import structure
 from . import numerics
 from .distances import relative_l2
+from .model import seconds_since
+from .requests import Requests, request
 
 KINDS = ("eager", "eager-graph", "compile", "compile-graph")
 SETS = 3  # draws that live on the device at once
@@ -186,3 +191,79 @@ def peak_memory(loaded, tensors):
 
 def size_of(tensor):
     return tensor.numel() * tensor.element_size()
+
+
+class BaselineRequests(Requests):
+    def __init__(self, model):
+        self.model = model
+        self.forget()
+
+    def forget(self):
+        self.baselines, self.sets, self.sets_seed, self.stopwatch = {}, [], None, None
+
+    @request
+    def baseline(self, kind: KINDS, numerics: numerics.CLASSES = "default", half: numerics.HALVES = "fp16", seed: int = 42, turns: str = None):
+        start, turns = time.monotonic(), Turns(turns)
+        loaded = self.model.need()
+        self.stopwatch = self.stopwatch or Stopwatch(loaded.device)
+        self.baselines.pop(kind, None)
+        self.model.progress(f"preparing {kind}")
+        try:
+            with turns.beside_others():
+                sets = self.sets_of(seed)
+            self.baselines[kind], error = prepare(loaded, kind, numerics, half, sets, self.stopwatch, turns)
+        except Unavailable as reason:
+            self.model.collect()
+            if self.model.lost_device():
+                raise self.model.lost_device() from reason
+            return {"unavailable": str(reason), "seconds": seconds_since(start), "waited": turns.waited}
+        return {"relative_l2": error, "seconds": seconds_since(start), "waited": turns.waited}
+
+    @request
+    def time(self, kind: KINDS, count: int, flush: int = 0, seed: int = None, warm: int = 1):
+        start = time.monotonic()
+        baseline = self.prepared(kind)
+        wall, event = baseline.time(count, self.sets_of(self.sets_seed if seed is None else seed), flush, warm)
+        return {"wall_ns": wall, "event_ns": event, "seconds": seconds_since(start)}
+
+    @request
+    def profile(self, kind: KINDS, host_calls: bool = False):
+        baseline = self.prepared(kind)
+        if self.model.loaded.device.type != "cuda":
+            return {"unavailable": "there is no profiler for the CPU"}
+        with baseline.ready():
+            return {"activities": activities.record(baseline.call, host_calls)}
+
+    @request
+    def warm_profiler(self):
+        if self.model.need().device.type == "cuda":
+            activities.warm_up()
+        return {}
+
+    @request
+    def memory(self, seed: int = 42):
+        loaded = self.model.need()
+        if loaded.device.type != "cuda":
+            return {"unavailable": "memory is only measured on a GPU"}
+        with loaded.task.stage("forward", "forward failed"):
+            peak = peak_memory(loaded, loaded.draw(seed))
+        self.model.collect()
+        return peak
+
+    @request
+    def release(self):
+        self.forget()
+        self.model.collect()
+        return {}
+
+    def sets_of(self, seed):
+        if self.sets_seed != seed:
+            self.sets, self.sets_seed = [], None
+            self.sets, self.sets_seed = draw_sets(self.model.loaded, seed), seed
+        return self.sets
+
+    def prepared(self, kind):
+        self.model.need()
+        if kind not in self.baselines:
+            raise TaskError("request", f"{kind} isn't prepared", "", f'Ask for {{"do": "baseline", "kind": "{kind}"}} first.')
+        return self.baselines[kind]

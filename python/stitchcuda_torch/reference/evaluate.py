@@ -1,13 +1,17 @@
 """What the model answers in a numerics class, or in float64; the model stays as it was."""
 
 import copy
+import time
 
 import torch
 
+from ..base import dtypes, safetensors
 from ..base.errors import TaskError
 from . import numerics
 from .distances import all_finite
 from .float64 import native_dtype, observe, observe_float64
+from .model import DEVICES, seconds_since
+from .requests import Requests, request
 
 MODES = ("float64", *numerics.CLASSES)
 
@@ -88,3 +92,39 @@ def named(seen, wanted=None, state=None):
     tensors.update({f"update:{name}": tensor for name, tensor in updates.items()})
     tensors.update({f"update:input_{i}": tensor for i, tensor in seen.inputs.items()})
     return tensors
+
+
+class EvaluateRequests(Requests):
+    def __init__(self, model):
+        self.model = model
+
+    @request
+    def evaluate(self, inputs: str, mode: MODES, out: str, half: numerics.HALVES = "fp16", device: DEVICES = None, seed: int = 42,
+                 updates: list = None):
+        start = time.monotonic()
+        loaded = self.model.need()
+        device = torch.device(device) if device else loaded.device
+        if device != loaded.device and (mode != "float64" or device.type != "cpu"):
+            raise TaskError("request", f"{mode} runs on {loaded.device.type}, where the task was loaded")
+        tensors = loaded.check(read_inputs(loaded, inputs), "the inputs have other shapes or dtypes than the task's")
+        seen, facts = evaluate(loaded, tensors, mode, half, device, seed)
+        state = {name: tensor for name, tensor, _ in loaded.state()}
+        for name in updates or []:
+            if name not in state:
+                raise TaskError("request", f"the model has no state named {name!r}")
+        if updates is not None:
+            check_carried(seen, updates, loaded)
+        tensors = named(seen, updates, state)
+        safetensors.write_mapped(out, tensors)
+        described = [{"name": name, "dtype": dtypes.name(tensor.dtype), "shape": list(tensor.shape)} for name, tensor in tensors.items()]
+        del seen, tensors
+        self.model.give_back()
+        return {**facts, "tensors": described, "seconds": seconds_since(start)}
+
+
+def read_inputs(loaded, path):
+    stored = safetensors.read(path)
+    missing = [i for i in range(len(loaded.forms)) if f"input_{i}" not in stored]
+    if missing:
+        raise TaskError("inputs", f"{path} lacks input_{missing[0]}")
+    return [stored[f"input_{i}"] for i in range(len(loaded.forms))]

@@ -10,6 +10,7 @@ from . import tf32
 
 CLASSES = ("strict", "default", "tf32", "half")
 HALF = {"fp16": torch.float16, "bf16": torch.bfloat16}
+HALVES = tuple(HALF)
 TF32 = 2e-5  # relative error: FP32's sums stay under 1e-6, TF32 has 3e-4
 LARGE = 4 << 30  # bytes: too large to allocate for this test
 

@@ -1,27 +1,49 @@
-"""What a request may hold: every field with its type, and its value where it may be left out."""
+"""Requests by name. What one may hold is the signature of the method that answers it, whose annotations are types or tuples of choices."""
 
+import functools
+import inspect
 import json
 
-NEEDED = object()
+
+class Requests:
+    """The requests about one subject, with what is kept for them between requests."""
+
+    def table(self):
+        """{request: the method that answers it}"""
+        return {name: getattr(self, name) for name, method in vars(type(self)).items() if hasattr(method, "is_request")}
+
+    def forget(self):
+        """Another task is being loaded."""
+
+
+def request(method):
+    method.is_request = True
+    return method
 
 
 def parse(line, table):
-    """(name, {field: value}). table: {name: {field: (type or choices, default)}}."""
-    request = json.loads(line)
-    if not isinstance(request, dict) or not isinstance(request.get("do"), str):
+    """(method, {parameter: value}) of one request."""
+    fields = json.loads(line)
+    if not isinstance(fields, dict) or not isinstance(fields.get("do"), str):
         raise ValueError('not a JSON object with "do"')
-    name = request.pop("do")
+    name = fields.pop("do")
     if name not in table:
         raise ValueError(f"unknown request '{name}'; there are: {', '.join(table)}")
-    unknown = set(request) - set(table[name])
+    parameters = parameters_of(table[name])
+    unknown = fields.keys() - parameters.keys()
     if unknown:
-        raise ValueError(f"unknown field '{sorted(unknown)[0]}' of '{name}'")
-    return name, {field: value(request, field, kind, default) for field, (kind, default) in table[name].items()}
+        raise ValueError(f"unknown field '{min(unknown)}' of '{name}'")
+    return table[name], {parameter.name: value(fields, field, parameter.annotation, parameter.default) for field, parameter in parameters.items()}
 
 
-def value(request, field, kind, default):
-    given = request.get(field, default)
-    if given is NEEDED:
+@functools.cache
+def parameters_of(method):
+    return {parameter.name.rstrip("_"): parameter for parameter in inspect.signature(method).parameters.values()}
+
+
+def value(fields, field, kind, default):
+    given = fields.get(field, default)
+    if given is inspect.Parameter.empty:
         raise ValueError(f"'{field}' is missing")
     if given is default:  # including None: null means left out
         return given

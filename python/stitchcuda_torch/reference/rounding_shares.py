@@ -1,8 +1,9 @@
-"""The request `roundings`: the exported program at hand, PyTorch's own error, and what each rounding adds to it."""
+"""What PyTorch rounds, and what each rounding adds to its error: the requests `arithmetic` and `roundings`, which run the exported program."""
 
 import copy
 import json
 import os
+import time
 
 import torch
 
@@ -10,9 +11,12 @@ from ..base import safetensors
 from ..base.errors import TaskError, first_line
 from ..device.turns import Turns
 from ..export import record, trace
-from .evaluate import evaluate, named
+from . import distributions, numerics
+from .evaluate import MODES, evaluate, named
 from .float64 import native_dtype
 from .interpret import Unmeasured
+from .model import seconds_since
+from .requests import Requests, request
 from .roundings import measure
 
 
@@ -82,3 +86,27 @@ def shares(loaded, exported, inputs, mode, half, floor, probes, seed, turns=Turn
         return {"unavailable": error.message}
     except (RuntimeError, TypeError, NotImplementedError, KeyError, IndexError) as error:  # an operator that can't, this way
         return {"unavailable": f"{type(error).__name__}: {first_line(error)}"}
+
+
+class RoundingRequests(Requests):
+    def __init__(self, model, inputs):
+        self.model, self.inputs, self.exported = model, inputs, Exported()
+
+    @request
+    def arithmetic(self, convolutions: list, turns: str = None):
+        start, turns = time.monotonic(), Turns(turns)
+        with turns.beside_others():
+            found = numerics.are_tf32(convolutions, self.model.need().device, turns=turns)
+            self.model.give_back()
+        return {"tf32": found, "seconds": seconds_since(start), "waited": turns.waited}
+
+    @request
+    def roundings(self, mode: MODES, half: numerics.HALVES = "fp16", distribution: distributions.NAMES = "task", *, seed: int,
+                  floor: float = 1e-5, probes: int = 2, turns: str = None):
+        """What the rounding of each value and operand does to the outputs; or `unavailable`: why that isn't known."""
+        start, turns = time.monotonic(), Turns(turns)
+        loaded = self.model.need()
+        with turns.beside_others():
+            answer = shares(loaded, self.exported, self.inputs.drawn(distribution, seed)[0], mode, half, floor, probes, seed, turns)
+            self.model.collect()
+        return {**answer, "seconds": round(seconds_since(start) - turns.waited, 4), "waited": turns.waited}

@@ -178,15 +178,15 @@ class RoundingsTest(unittest.TestCase):
             with open(path, "w") as file:
                 file.write(TASK)
             answers = Answers(lambda text: None)
-            answers.load(path, 42, "cpu", "eval", None, **{"class": None})
-            answer = answers.roundings("default", "fp16", "task", 3, 1e-5, 1)
+            answers.model.load(path, mode="eval")
+            answer = answers.roundings.roundings("default", seed=3, probes=1)
             self.assertGreater(answer["outputs"]["output_0"]["error"], 1e-5)
             own = sum(slot["shares"][0][roundings.TF32] for slot in answer["operands"]["conv1d"]["slots"])
             # TF32 on a CPU rounds the operands of convolutions: that is all of PyTorch's error.
             self.assertLess(abs(math.log(math.sqrt(own) / answer["outputs"]["output_0"]["error"])), math.log(1.5))
-            answers.load(path, 42, "cpu", "train", None, **{"class": None})
-            answers.exported = Exported()
-            self.assertIn("random", answers.roundings("default", "fp16", "task", 3, 1e-5, 1)["unavailable"])
+            answers.model.load(path, mode="train")
+            answers.roundings.exported = Exported()
+            self.assertIn("random", answers.roundings.roundings("default", seed=3, probes=1)["unavailable"])
 
     def test_products_that_are_concatenated_add_up(self):
         class Fire(nn.Module):

@@ -5,13 +5,19 @@ the first copy to after the second.
 """
 
 import math
+import time
 
 import torch
 
+from ..base.errors import TaskError
 from ..device.arena import raw
-from .shared import Shared
-
-SHARED_BITS = 20
+from . import numerics
+from .evaluate import MODES, evaluate
+from .inputs import KINDS
+from .model import seconds_since
+from .requests import Requests, request
+from .shared import Shared, bytes_of_candidate
+from .trials import DTYPES, choose, parse_outputs
 
 
 class Series:
@@ -67,7 +73,6 @@ class Series:
     def close(self):
         self.staged = self.taken = None
         self.kept = {}
-        self.arena.close()
 
 
 def part(flat, begin, dtype, shape):
@@ -110,32 +115,128 @@ class Kept(Shared):
         return self.flat[offset:offset + count]
 
 
-class Varied:
-    """New inputs made cheaply from one draw, where drawing takes long and many are needed. Numbers without structure are rotated by a
-    secret distance within their tensor; everything else (indices, masks, triangular and normalised inputs) stays as drawn. The upper
-    part of the seed names the draw, the whole of it the distance."""
+class SeriesRequests(Requests):
+    def __init__(self, model, inputs, memory, trials):
+        self.model, self.inputs, self.memory, self.trials, self.series = model, inputs, memory, trials, None
+        memory.on_unshare.append(self.close)
 
-    def __init__(self):
-        self.base, self.tensors = None, None
+    def close(self):
+        if self.series is not None:
+            self.series.close()
+            self.series = None
+            self.inputs.varied.forget()
 
-    def forget(self):
-        self.base, self.tensors = None, None
+    @request
+    def open_series(self, bytes: int, socket: str, slots: int, inputs_at: int, inputs_step: int, outputs_at: int, outputs_step: int):
+        arena = self.memory.open_device_arena(bytes, socket)
+        try:
+            self.series = Series(arena, self.model.loaded.device, slots, inputs_at, inputs_step, outputs_at, outputs_step)
+        except BaseException:
+            self.memory.unshare_device()
+            raise
+        return {"bytes": arena.size}
 
-    def draw(self, draw, facts, seed):
-        """draw(seed): the task's own tensors; facts(tensors): what is known of each."""
-        base = seed >> SHARED_BITS
-        if self.base != base:
-            self.base, self.tensors = base, draw(base)
-        generator = torch.Generator().manual_seed(seed)
-        return [rotated(tensor, generator) if is_free(fact) else tensor for tensor, fact in zip(self.tensors, facts(self.tensors))]
+    @request
+    def stage(self, distributions: list, seeds: list, offsets: list):
+        """A kind and a seed for each call."""
+        start = time.monotonic()
+        if len(distributions) != len(seeds) or any(kind not in KINDS for kind in distributions):
+            raise TaskError("request", f"stage wants a kind of inputs for each seed, of {', '.join(KINDS)}")
+        for slot, (distribution, seed) in enumerate(zip(distributions, seeds)):
+            self.opened().stage(slot, self.inputs.drawn(distribution, seed)[0], offsets)
+        self.series.wait()
+        return {"seconds": time.monotonic() - start, "free": self.inputs.can_be_varied()}
 
+    @request
+    def reveal(self, count: int):
+        self.opened().reveal(count)
+        return {}
 
-def is_free(fact):
-    return fact.free and not fact.structure
+    @request
+    def take(self, count: int):
+        self.opened().take(count)
+        return {}
 
+    @request
+    def check_series(self, count: int, keep: list):
+        """keep: [[slot, number], …]"""
+        series = self.opened()
+        for slot, number in keep:
+            series.keep(slot, number)
+        return {"intact": series.intact(count) if count else True}
 
-def rotated(tensor, generator):
-    if tensor.numel() < 2:
-        return tensor
-    distance = int(torch.randint(1, tensor.numel(), (1,), generator=generator))
-    return tensor.contiguous().reshape(-1).roll(distance).reshape(tensor.shape)
+    @request
+    def compare_series(self, count: int, mode: MODES, half: numerics.HALVES = "fp16", *, outputs: list, updates: list = None,
+                       seconds: float, most: int = None, seed: int):
+        """The relative distances of the calls that were read last from what PyTorch itself gives, [[call, distance], …], the largest first:
+        of as many as there is time for, and at most so many.
+
+        outputs: [[name, dtype, offset], …]"""
+        start, series = time.monotonic(), self.opened()
+        wanted, distances, compared = parse_outputs([entry[:2] for entry in outputs]), [], 0
+        try:
+            for slot in torch.randperm(count, generator=torch.Generator().manual_seed(seed)).tolist()[:most]:
+                if time.monotonic() - start > seconds:
+                    break
+                expected = self.own_outputs(series.inputs(slot), mode, half, updates, wanted)
+                compared += 1
+                distances.append([slot, max(strangeness(sampled(series.output(slot, dtype, value.shape, entry[2]), seed), sampled(value, seed))
+                                            for (_, dtype), value, entry in zip(wanted, expected, outputs))])
+                del expected
+        finally:
+            self.model.give_back()
+        distances.sort(key=lambda entry: -entry[1])
+        return {"strange": distances, "looked_at": compared, "seconds": seconds_since(start)}
+
+    @request
+    def compare_call(self, distribution: KINDS = "task", *, seed: int, mode: MODES, half: numerics.HALVES = "fp16", outputs: list,
+                     updates: list = None, file: str):
+        """The same of one call, whose outputs are in a file: of each every step-th element, one output after the other.
+
+        outputs: [[name, dtype, start, step], …]"""
+        wanted, at, far = parse_outputs([entry[:2] for entry in outputs]), 0, 0.0
+        with open(file, "rb") as stream:
+            data = bytearray(stream.read())
+        try:
+            expected = self.own_outputs(self.inputs.drawn(distribution, seed)[0], mode, half, updates, wanted)
+            for (_, dtype), value, (_, _, start, step) in zip(wanted, expected, outputs):
+                value = value.reshape(-1)[start::step]
+                size = value.numel() * dtype.itemsize
+                if at + size > len(data):
+                    raise TaskError("request", f"{file} has {len(data)} bytes, and more are needed")
+                if size:
+                    far = max(far, strangeness(torch.frombuffer(data, dtype=dtype, count=value.numel(), offset=at).to(value.device), value))
+                at += size
+        finally:
+            self.model.give_back()
+        return {"distance": far}
+
+    @request
+    def kept_distance(self, number: int, trial: int, output: int, dtype: DTYPES, offset: int):
+        held = self.trials.held(trial)
+        truth, _ = held.output(output)
+        reader = self.kept(number).reader(bytes_of_candidate(dtype), offset, truth.shape, truth.device)
+        return {"distance": held.measure(reader, output).as_json()}
+
+    @request
+    def fetch_kept(self, number: int, offset: int, bytes: int, to: int):
+        self.memory.at("host").write(self.kept(number).span(offset, bytes), to)
+        return {}
+
+    def own_outputs(self, inputs, mode, half, updates, wanted):
+        """PyTorch's own."""
+        loaded = self.model.need()
+        seen, _ = evaluate(loaded, inputs, mode, half, loaded.device, 42)
+        state = {name: tensor for name, tensor, _ in loaded.state()}
+        return [choose(seen, updates, state, name) for name, _ in wanted]
+
+    def kept(self, number):
+        kept = self.opened().kept
+        if number not in kept:
+            raise TaskError("request", f"no call {number} was kept")
+        return kept[number]
+
+    def opened(self):
+        if self.series is None:
+            raise TaskError("request", "no series is open", "", 'Ask for {"do": "open_series", …} first.')
+        return self.series

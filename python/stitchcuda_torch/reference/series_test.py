@@ -6,7 +6,8 @@ import torch
 
 from ..device.arena import DeviceArena
 from .distributions import study
-from .series import SHARED_BITS, Series, Varied, sampled, strangeness
+from .inputs import SHARED_BITS, Varied
+from .series import Series, sampled, strangeness
 
 
 class SeriesTest(unittest.TestCase):

@@ -8,7 +8,8 @@ import secrets
 import torch
 
 from ..base.errors import TaskError
-from ..device.arena import Arena, raw
+from ..device.arena import TYPES, Arena, DeviceArena, raw
+from .requests import Requests, request
 
 PIECE = 1 << 26  # bytes
 
@@ -92,3 +93,76 @@ class Fingerprints:
 def words_of(piece):
     rest = -piece.numel() % 4
     return (torch.nn.functional.pad(piece, (0, rest)) if rest else piece).view(torch.int32)
+
+
+WHERE = ("host", "device")  # the orchestrator's arena, the device arena
+
+
+class MemoryRequests(Requests):
+    """`on_unshare`: functions that let go of the device's memory before it is freed."""
+
+    def __init__(self, model):
+        self.model, self.shared, self.device_arena, self.on_unshare, self.fingerprints = model, {}, None, [], Fingerprints()
+
+    def forget(self):
+        self.unshare_device()
+        self.shared = {}
+
+    @request
+    def share(self, path: str):
+        self.model.need()
+        self.shared["host"] = Shared(open_arena(path))
+        return {}
+
+    @request
+    def share_device(self, bytes: int, socket: str):
+        self.shared["device"] = Shared(self.open_device_arena(bytes, socket))
+        return {"bytes": self.device_arena.size}
+
+    @request
+    def unshare_device(self):
+        for release in self.on_unshare:
+            release()
+        self.shared.pop("device", None)
+        if self.device_arena is not None:
+            self.device_arena.close()
+            self.device_arena = None
+        return {}
+
+    @request
+    def fingerprint(self, offset: int, bytes: int):
+        return {"fingerprint": self.fingerprints.of(self.at("device").arena.span(offset, bytes))}
+
+    @request
+    def fetch(self, offset: int, ranges: list, to: int):
+        """Ranges of the device arena, from this offset on, one after the other into the orchestrator's."""
+        arena = self.at("device").arena
+        pieces = [arena.span(offset + begin, end - begin) for begin, end in ranges]
+        if pieces:
+            self.at("host").write(torch.cat(pieces), to)
+        return {}
+
+    def open_device_arena(self, size, socket):
+        """There is one at a time."""
+        loaded = self.model.need()
+        self.unshare_device()
+        self.model.collect()
+        arena = DeviceArena(size, loaded.device)
+        try:
+            arena.leave_at(socket)
+        except OSError as error:
+            arena.close()
+            raise TaskError("request", f"nobody takes the device arena at {socket}: {error.strerror}") from error
+        self.device_arena = arena
+        return arena
+
+    def at(self, where="host"):
+        if where not in self.shared:
+            request = '{"do": "share", "path": …}' if where == "host" else '{"do": "share_device", …}'
+            raise TaskError("request", f"no memory of the {where} is shared", "", f"Ask for {request} first.")
+        return self.shared[where]
+
+
+def bytes_of_candidate(dtype):
+    """The dtype to read its tensors as: a byte of its bools may be neither 0 nor 1."""
+    return torch.uint8 if dtype == "bool" else TYPES[dtype]

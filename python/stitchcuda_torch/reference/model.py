@@ -1,6 +1,8 @@
-"""A task at hand: its model on a device, the names of its state, and the form of its inputs."""
+"""The task that is loaded: its model on a device, the names of its state, and the form of its inputs."""
 
 import dataclasses
+import gc
+import time
 
 import torch
 from torch.utils import _pytree as pytree
@@ -9,7 +11,9 @@ from ..base import dtypes
 from ..base.errors import TaskError
 from ..device.turns import Turns
 from ..export import trace
-from ..task.task import Task
+from ..task.task import Task, write_arguments
+from . import numerics
+from .requests import Requests, request
 
 
 @dataclasses.dataclass
@@ -104,3 +108,70 @@ def lay_out(tensor, form, device, wide=False):
 
 def describe(forms):
     return ", ".join(f"{dtypes.name(dtype)}{list(shape)}" for dtype, shape in forms) or "nothing"
+
+
+DEVICES = ("cpu", "cuda")
+MODEL_MODES = ("train", "eval")
+MUCH = 1 << 29  # bytes
+
+
+class ModelRequests(Requests):
+    """All other subjects ask here for what is loaded. `on_load`: functions that forget what was known of the task before."""
+
+    def __init__(self, progress):
+        self.progress, self.loaded, self.on_load = progress, None, []
+
+    @request
+    def load(self, task: str, class_: str = None, seed: int = 42, device: DEVICES = "cpu", mode: MODEL_MODES = None, turns: str = None):
+        start = time.monotonic()
+        if device == "cuda" and not torch.cuda.is_available():
+            raise TaskError("device", "PyTorch sees no GPU here", "", "Use the device cpu.")
+        for forget in self.on_load:
+            forget()
+        self.loaded = None
+        gc.collect()
+        self.progress("constructing the model")
+        turns = Turns(turns)
+        loaded = Loaded(task, class_, seed, device, mode, turns)
+        numerics.set_flags("default", loaded.device)
+        self.loaded = loaded
+        with turns.beside_others():
+            self.collect()  # it drew inputs to see where that works
+        gpu = torch.cuda.get_device_name() if device == "cuda" else None
+        return {"torch": torch.__version__, "gpu": gpu, "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version(),
+                "class": loaded.task.model_class.__name__, "mode": "train" if loaded.model.training else "eval",
+                "parameters": loaded.describe_state(), "inputs": [form.as_json() for form in loaded.forms],
+                "seconds": seconds_since(start), "waited": turns.waited}
+
+    @request
+    def init_inputs(self, out: str):
+        return write_arguments(self.need().task, out)
+
+    def need(self):
+        if self.loaded is None:
+            raise TaskError("request", "no task is loaded", "", 'Ask for {"do": "load", "task": …} first.')
+        return self.loaded
+
+    def collect(self):
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+    def give_back(self):
+        """Frees what PyTorch's allocator caches, if it is much: other processes use this GPU."""
+        if torch.cuda.is_initialized() and torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > MUCH:
+            torch.cuda.empty_cache()
+
+    def lost_device(self):
+        """A GPU fault ends this process's use of the GPU: then only a new process helps."""
+        if self.loaded is None or self.loaded.device.type != "cuda":
+            return None
+        try:
+            torch.cuda.synchronize()
+            return None
+        except Exception as error:
+            return TaskError("device", f"the GPU is lost to this process: {error}", "", "Start a new reference process.")
+
+
+def seconds_since(start):
+    return round(time.monotonic() - start, 4)

@@ -1,13 +1,19 @@
 """A trial that stays here: its inputs and its truth are too large to be moved about, and are asked about instead."""
 
+import time
+
 import torch
 
 from ..base import dtypes
 from ..base.errors import TaskError
 from ..device.arena import TYPES
-from . import distances
+from . import distances, numerics
 from .distances import distance
-from .evaluate import check_carried, evaluate, named
+from .evaluate import MODES, check_carried, evaluate, named
+from .inputs import KINDS
+from .model import seconds_since
+from .requests import Requests, request
+from .shared import WHERE, bytes_of_candidate
 
 
 class Trial:
@@ -93,3 +99,96 @@ def imitations(trial, number, by, other):
 
 
 IMITATIONS = ("zeros", "mean", "input", "another")
+DTYPES = tuple(TYPES)
+CONTEXTS = 2 << 30  # bytes that the GPU is short of by CUDA contexts alone: more is other processes' data
+
+
+class TrialRequests(Requests):
+    def __init__(self, model, inputs, memory):
+        self.model, self.inputs, self.memory, self.trials = model, inputs, memory, {}
+
+    def forget(self):
+        self.trials = {}
+
+    @request
+    def hold(self, trial: int, distribution: KINDS = "task", *, seed: int, mode: MODES, outputs: list, updates: list = None,
+             half: numerics.HALVES = "fp16", patient: bool = False, own: bool = False):
+        start = time.monotonic()
+        loaded, wanted = self.model.need(), parse_outputs(outputs)
+        self.model.collect()
+
+        def draw():
+            return self.inputs.drawn(distribution, seed)[0]
+
+        for elsewhere in (False, True) if patient else (True,):
+            try:
+                self.trials[trial], facts = hold(loaded, draw, mode, half, 42, wanted, updates, elsewhere, own)
+                break
+            except (TaskError, torch.OutOfMemoryError) as error:
+                if elsewhere or getattr(error, "kind", "memory") != "memory":
+                    raise
+            if self.is_full_of_others():
+                raise TaskError("busy", "the GPU's memory is full of other processes' data", "", "Ask again later.")
+        self.model.collect()
+        return {**facts, "seconds": seconds_since(start)}
+
+    @request
+    def put(self, trial: int, inputs: list):
+        start = time.monotonic()
+        tensors = self.held(trial).inputs()
+        for number, offset, *where in inputs:
+            self.memory.at(*where).write(tensors[number], offset)
+        del tensors
+        self.model.collect()
+        return {"seconds": seconds_since(start)}
+
+    @request
+    def same_input(self, trial: int, input: int, offset: int, where: WHERE = "host"):
+        same = self.memory.at(where).holds(self.held(trial).inputs()[input], offset)
+        self.model.collect()
+        return {"same": same}
+
+    @request
+    def distance(self, trial: int, output: int, dtype: DTYPES, offset: int, where: WHERE = "host"):
+        start = time.monotonic()
+        found = self.held(trial).measure(self.reader(trial, output, dtype, offset, where), output)
+        return {"distance": found.as_json(), "seconds": seconds_since(start)}
+
+    @request
+    def outside(self, trial: int, output: int, dtype: DTYPES, offset: int, where: WHERE = "host", *, tolerance: float):
+        return {"outside": self.held(trial).outside(self.reader(trial, output, dtype, offset, where), output, tolerance)}
+
+    @request
+    def imitate(self, trial: int, output: int, by: IMITATIONS, other: int = None):
+        held = self.held(trial)
+        readers = imitations(held, output, by, None if other is None else self.held(other))
+        found = [held.measure(read, output).as_json() for read in readers]
+        del readers
+        self.model.collect()
+        return {"distances": found}
+
+    @request
+    def let_go(self, trials: list):
+        for trial in trials:
+            self.trials.pop(trial, None)
+        self.model.collect()
+        return {}
+
+    def held(self, trial):
+        self.model.need()
+        if trial not in self.trials:
+            raise TaskError("request", f"no trial {trial} is held", "", 'Ask for {"do": "hold", …} first.')
+        return self.trials[trial]
+
+    def reader(self, trial, output, dtype, offset, where):
+        """Of a candidate's output in shared memory."""
+        truth, _ = self.held(trial).output(output)
+        return self.memory.at(where).reader(bytes_of_candidate(dtype), offset, truth.shape, truth.device)
+
+    def is_full_of_others(self):
+        if self.model.loaded.device.type != "cuda":
+            return False
+        self.model.collect()
+        free, total = torch.cuda.mem_get_info()
+        own = torch.cuda.memory_reserved() + (self.memory.device_arena.size if self.memory.device_arena else 0)
+        return total - free - own > CONTEXTS

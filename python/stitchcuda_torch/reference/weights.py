@@ -9,13 +9,18 @@ larger than SIZE.
 import copy
 import dataclasses
 import math
+import time
 
 import torch
 
+from ..base import safetensors
+from ..device.turns import Turns
 from ..task import structure
 from . import numerics
 from .distances import all_finite
-from .reparameterise import NORMS, PRODUCTS, reparameterise
+from .model import seconds_since
+from .reparameterise import NORMS, PRODUCTS, mix, point, reparameterise
+from .requests import Requests, request
 
 SIZE = 4.0  # root mean square: beside shifts of 0.5, and inputs still matter behind fifty layers
 ROOM = 16  # times what the model makes of these inputs fits its dtypes: of others it may make more
@@ -112,3 +117,42 @@ def hooked(loaded, kinds, hook, inputs, mode, half, seed):
         with numerics.pinned(mode, loaded.device, half):
             result = model(*arguments, **keywords)
     return model, [leaf for leaf in structure.leaves(result) if isinstance(leaf, torch.Tensor)]
+
+
+VARIANTS = ("task", "reparameterised", "faint", "pointed", "mixed")
+
+
+class WeightRequests(Requests):
+    def __init__(self, model, inputs):
+        self.model, self.inputs = model, inputs
+        self.forget()
+
+    def forget(self):
+        self.original, self.scaled = None, {}
+
+    @request
+    def weights(self, variant: VARIANTS = "task", seed: int = 0, gain: float = 6**0.5, out: str = None, changes: list = None,
+                mode: numerics.CLASSES = "default", half: numerics.HALVES = "fp16", turns: str = None):
+        start, turns, room = time.monotonic(), Turns(turns), True
+        loaded = self.model.need()
+        state = {name: tensor for name, tensor, _ in loaded.state()}
+        if self.original is None:
+            self.original = {name: tensor.detach().to("cpu", copy=True) for name, tensor in state.items()}
+        else:
+            with torch.no_grad():
+                for name, tensor in state.items():
+                    tensor.copy_(self.original[name])
+        if variant == "mixed":
+            mix(state, seed)
+        elif variant != "task":
+            with turns.beside_others():
+                faint = variant == "faint"
+                key = (faint, seed, gain, mode, half)  # once: on a GPU, another pass may round otherwise
+                if key not in self.scaled:
+                    self.scaled[key] = find_room(loaded, self.original, self.inputs.drawn("task", seed)[0], mode, half, seed, gain, faint)
+                draw_held(loaded, self.original, self.scaled[key], seed, gain, faint)
+                room = self.scaled[key].room
+                point(state, changes or [])
+                self.model.give_back()
+        size = safetensors.write_mapped(out, state) if out else 0
+        return {"bytes": size, "room": room, "seconds": seconds_since(start), "waited": turns.waited}
