@@ -5,8 +5,9 @@ get wrong, so the limit is wide.
 """
 
 import torch
-from stitchcuda_torch.export.reachable import Attributes
 from torch.utils import _pytree as pytree
+
+from stitchcuda_torch.export.reachable import Attributes
 
 from .errors import StitchError
 

@@ -6,6 +6,7 @@ import inspect
 import json
 
 import torch
+
 from stitchcuda_torch.base.errors import TaskError
 from stitchcuda_torch.export import live, record, trace
 from stitchcuda_torch.task import structure

@@ -83,14 +83,13 @@ class Folder:
         """In the cache for a folder of the command line's, which tells its files from the user's and must stay as it is."""
         if self.is_saved:
             return self.file("build")
-        from . import cache
         sum = hashlib.sha256(self.path.encode())
         for folder, _, names in sorted(os.walk(self.path)):
             for name in sorted(names):
                 if name.endswith((".cu", ".h")):
                     with open(os.path.join(folder, name), "rb") as file:
                         sum.update(file.read())
-        return os.path.join(cache.root(), "libraries", sum.hexdigest()[:32])
+        return os.path.join(tool.programs(), "libraries", sum.hexdigest()[:32])
 
     def rebuild(self, library, device):
         """A library that doesn't load here gives way to one that does."""

@@ -11,10 +11,11 @@ import sys
 import types
 
 import torch
+from torch.utils import _pytree as pytree
+
 from stitchcuda_torch.base.errors import TaskError
 from stitchcuda_torch.export import run as exporter
 from stitchcuda_torch.task import structure
-from torch.utils import _pytree as pytree
 
 from .errors import StitchError
 
@@ -124,7 +125,7 @@ def can_travel(exported, model, arguments, keywords, folder, facts):
         return False
     try:
         facts["call"] = structure.describe(exported.program, types.SimpleNamespace(__name__=""))
-    except Exception:  # noqa: BLE001: a class of the user's that can't be pickled says so in its own words
+    except Exception:  # a class of the user's that can't be pickled says so in its own words
         return False
     if not all(map(is_found_elsewhere, re.findall(r'"class": "([^":]*):', json.dumps(facts["call"])))):
         return False
@@ -132,7 +133,7 @@ def can_travel(exported, model, arguments, keywords, folder, facts):
     try:
         torch.save(model, path, pickle_module=types.SimpleNamespace(Pickler=CarefulPickler, __name__="pickle", dumps=pickle.dumps))
         return True
-    except Exception:  # noqa: BLE001: likewise
+    except Exception:  # likewise
         if os.path.exists(path):
             os.remove(path)
         return False
@@ -156,7 +157,7 @@ def write_program(exported, arguments, keywords, folder, facts):
     try:
         facts["call"] = structure.describe(program, types.SimpleNamespace(__name__=""))
         torch.export.save(program, os.path.join(folder, "model.pt2"))
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
         raise StitchError(f"the model can neither be pickled nor saved by torch.export: {error}",
                           "define its classes at the top level of a module that can be imported") from error
     finally:

@@ -1,6 +1,7 @@
 """The module that users call: the model's parameters and buffers, the program's speed."""
 
 import copy
+import html
 import os
 import threading
 import warnings
@@ -8,7 +9,7 @@ import warnings
 import torch
 from torch import nn
 
-from . import exporting, tool, trees, verdict
+from . import exporting, saving, tool, trees, verdict
 from .binding import DTYPES, Binding, WeightsDiffer, describe, strides_of
 from .errors import StitchError
 
@@ -19,9 +20,9 @@ class Fast(nn.Module):
     """A model as a CUDA program. Parameters, buffers and their names are the model's own: both modules share them, so
     weights may be loaded, written to and moved through either. Forward only: it has no gradients."""
 
-    def __init__(self, folder, call, original=None, weights=None, signature=None, choices=None, pytorch=None):
+    def __init__(self, folder, call, original=None, weights=None, signature=None, choices=None, pytorch=None, optimize=None):
         """original: the model; where there is none (a saved program), `weights` by name instead. Without a folder PyTorch runs:
-        `pytorch`, or the model as it is."""
+        `pytorch`, or the model as it is. optimize: makes the programs for other shapes."""
         super().__init__()
         plain = self.__dict__  # what nn.Module shall not look at
         plain["folder"], plain["choices"] = folder, choices or {}
@@ -31,7 +32,7 @@ class Fast(nn.Module):
             plain["_non_persistent_buffers_set"] = original._non_persistent_buffers_set
             plain["training"] = original.training
         plain["_constants"].update(weights or {})
-        plain["_tree"], plain["_signature"] = call, signature
+        plain["_tree"], plain["_signature"], plain["_optimize"] = call, signature, optimize
         self._prepare()
 
     def _prepare(self):
@@ -170,12 +171,11 @@ class Fast(nn.Module):
 
     def _variant(self, arguments, keywords):
         """A program of its own for these shapes."""
-        from .optimizing import optimize
         form = form_of((arguments, keywords))
         with self._lock:
             if form not in self._variants:
                 options = {**self.choices, "other_shapes": "pytorch"}
-                self._variants[form] = optimize(self._original, arguments, keywords, **options)
+                self._variants[form] = self._optimize(self._original, arguments, keywords, **options)
             return self._variants[form]
 
     def say_once(self, about, text):
@@ -203,7 +203,6 @@ class Fast(nn.Module):
 
     def report(self, open=False):
         """The path of the report (HTML); `open` shows it in a browser."""
-        from .report import Report
         if self.folder is None:
             return None
         path = self.folder.file("report.html")
@@ -216,8 +215,7 @@ class Fast(nn.Module):
 
     def save(self, path, overwrite=False):
         """Writes a folder: the program with its sources and library, the weights, the report. `load` reads it."""
-        from .saved import save
-        save(self, path, overwrite)
+        saving.save(self, path, overwrite)
 
     # A module's manners.
 
@@ -273,6 +271,13 @@ class Fast(nn.Module):
 
 RUNS_THE_MODEL = ("generate", "predict", "encode", "decode", "sample", "inference", "infer", "transcribe", "forward_features")
 NOT_COPIED = ("_lock", "_call", "_said", "_variants", "_binding", "_arguments", "_forks", "_made_on", "_ties")
+
+
+class Report(str):
+    """A path that a notebook shows as a link."""
+
+    def _repr_html_(self):
+        return f'<a href="file://{html.escape(self, quote=True)}" target="_blank">{html.escape(self)}</a>'
 
 
 def is_traced(tensor):

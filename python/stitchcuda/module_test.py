@@ -16,9 +16,10 @@ import typing
 import unittest
 import warnings
 
-import stitchcuda
 import torch
 from torch import nn
+
+import stitchcuda
 
 from . import trees
 from .testdata.fake_search import Installed
@@ -252,7 +253,7 @@ class WeightsTest(Case):
         self.assertEqual(self.fake.packed, packed + 3)
 
     def test_weights_that_are_replaced(self):
-        x, new = torch.rand(3, 4), lambda: nn.Parameter(torch.rand(4, 4))  # noqa: E731
+        x, new = torch.rand(3, 4), lambda: nn.Parameter(torch.rand(4, 4))
         fast, model = self.made(Tied(), (x,))
         model.first.bias = nn.Parameter(torch.rand(4))
         self.same(fast(x), model(x))

@@ -6,8 +6,9 @@ import os
 import warnings
 
 import torch
-from stitchcuda_torch.task import objects
 from torch.utils import _pytree as pytree
+
+from stitchcuda_torch.task import objects
 
 from . import cache, check, exporting, live_task, pytorch_best, search
 from .errors import StitchError
@@ -63,7 +64,7 @@ def optimize(model, args=(), kwargs=None, *, device=None, numerics="default", bu
         return Fast(None, None, model, choices=choices, pytorch=pytorch_best.runner(model, baseline))
     folder.record["mode_matters"] = exported.dropouts + exported.batch_statistics > 0 or depends_on_mode(model)
     constants = {name: tensor.detach().clone() for name, tensor in exported.constants().items()}
-    fast = Fast(folder, exported.call, model, constants, forward_signature(model), choices)
+    fast = Fast(folder, exported.call, model, constants, forward_signature(model), choices, optimize=optimize)
     show.show("checking it against the model")
     distance = None if exported.draws else check.check(fast, model, args, kwargs, numerics)
     show.finish(summary(fast, distance))

@@ -6,9 +6,10 @@ import sys
 import unittest
 import warnings
 
-import stitchcuda
 import torch
 from torch import nn
+
+import stitchcuda
 
 from . import check, exporting, live_task, module_test, tool
 
@@ -74,9 +75,8 @@ class OptimizeTest(module_test.Case):
         self.assertEqual(self.fake.made, 4)
 
     def test_drafts_of_dead_processes_are_removed(self):
-        from . import cache
         self.made()
-        dead, alive = os.path.join(cache.root(), "abc.1"), os.path.join(cache.root(), "def.2")
+        dead, alive = os.path.join(tool.programs(), "abc.1"), os.path.join(tool.programs(), "def.2")
         for folder in (dead, alive):
             os.makedirs(folder)
             with open(os.path.join(folder, "lock"), "w"):

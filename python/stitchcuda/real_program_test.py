@@ -6,9 +6,10 @@ import os
 import tempfile
 import unittest
 
-import stitchcuda
 import torch
 from torch import nn
+
+import stitchcuda
 
 from . import tool
 

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 
-from . import cache, tool
+from . import tool
 from .errors import StitchError
 from .folder import RECORD
 
@@ -66,7 +66,7 @@ def end_with_parent():
 
 
 def run(words, show):
-    process = subprocess.Popen([tool.binary(), *words], env={**tool.environment(), "STITCHCUDA_CACHE": cache.base(), "STITCHCUDA_PROGRESS": "json"},
+    process = subprocess.Popen([tool.binary(), *words], env={**tool.environment(), "STITCHCUDA_CACHE": tool.cache(), "STITCHCUDA_PROGRESS": "json"},
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
                                start_new_session=True,  # Ctrl-C is passed on below, once
                                preexec_fn=end_with_parent)

@@ -1,10 +1,15 @@
-"""Finds and runs the program that does the work: in this package once installed, in a checkout's build/ otherwise."""
+"""Where things are: the program that does the work, in this package once installed and in a checkout's build/ otherwise; the cache."""
 
+import atexit
+import functools
 import importlib.machinery
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
+import warnings
 
 from .errors import StitchError
 
@@ -44,6 +49,36 @@ def environment():
     if not is_installed() and os.path.isdir(os.path.join(CHECKOUT, "python", "stitchcuda_torch")):
         out.setdefault("STITCHCUDA_HOME", CHECKOUT)
     return out
+
+
+def programs():
+    """The folder of all programs that this package keeps."""
+    return os.path.join(cache(), "python")
+
+
+def cache():
+    told = os.environ.get("STITCHCUDA_CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "stitchcuda")
+    return writable(told)
+
+
+@functools.cache
+def writable(folder):
+    """The folder; where it can't be written to, one for as long as this process lives."""
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder):
+            return folder
+    except OSError as error:
+        warnings.warn(f"cannot write to {folder} ({error.strerror}): programs are kept until this process ends; "
+                      "to keep them longer, set STITCHCUDA_CACHE", stacklevel=2)
+        temporary = tempfile.mkdtemp(prefix="stitchcuda-cache-")
+        atexit.register(remove_by, os.getpid(), temporary)
+        return temporary
+
+
+def remove_by(process, folder):
+    if os.getpid() == process:  # not a fork of it
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _add_torch_side():

@@ -8,6 +8,7 @@ import importlib
 import inspect
 
 import torch
+
 from stitchcuda_torch.task import encode, objects, structure
 
 from .errors import StitchError
@@ -184,7 +185,7 @@ def same(a, b):
         return False
     try:
         return type(a) is type(b) and bool(a == b or (a != a and b != b))
-    except Exception:  # noqa: BLE001: whatever a stranger's __eq__ does
+    except Exception:  # whatever a stranger's __eq__ does
         return False
 
 

@@ -12,7 +12,7 @@ from . import kernelbench
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "tools"))
 
-import kernelbench_evaluator as tool  # noqa: E402
+import kernelbench_evaluator as tool
 
 REFERENCE = """
 import torch

@@ -146,7 +146,7 @@ def read_checkpoint(file):
         saved = torch.load(file, weights_only=True)
         if {"run", "layers", "adam", "curve"} <= saved.keys():
             return saved
-    except Exception:  # noqa: BLE001 - torch.load raises many kinds for a damaged file
+    except Exception:
         pass
     raise TaskError("checkpoint", "not a checkpoint of training", file, "remove it, or give another output folder")
 

@@ -12,7 +12,8 @@ def total():
     limits = [_line("/proc/meminfo", "MemTotal")]
     for file in GROUP_LIMITS:
         try:
-            limits.append(int(open(file).read()))
+            with open(file) as limit:
+                limits.append(int(limit.read()))
         except (OSError, ValueError):
             pass
     return min(limit for limit in limits if limit > 0)

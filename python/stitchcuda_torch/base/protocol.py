@@ -67,7 +67,7 @@ def close_stdin():
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
-    sys.stdin = open(0, closefd=False)
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115  as long as the process
 
 
 def quiet_libraries():

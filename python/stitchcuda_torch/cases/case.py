@@ -52,7 +52,7 @@ def each_case(file):
         case = next(cases, None)
         if case is None:
             return
-        yield f"{stem}.{case.name}", lambda: case
+        yield f"{stem}.{case.name}", lambda case=case: case
         seed += 1
 
 

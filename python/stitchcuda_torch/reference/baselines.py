@@ -13,8 +13,8 @@ from torch.utils import _pytree as pytree
 
 from ..base.errors import TaskError, environment_error, first_line
 from ..device import activities
+from ..device.gpu_lock import HELD, GpuLock
 from ..device.stopwatch import Stopwatch
-from ..device.turns import Turns
 from ..task import structure
 from . import numerics
 from .distances import relative_l2
@@ -30,25 +30,25 @@ class Unavailable(Exception):
 
 
 class Baseline:
-    """turns: on the GPU during preparation; compiling happens outside them."""
+    """lock: of the GPU, held during preparation and not while anything compiles."""
 
-    def __init__(self, loaded, kind, numerics_class, half, sets, stopwatch, turns=Turns()):
+    def __init__(self, loaded, kind, numerics_class, half, sets, stopwatch, lock=HELD):
         if kind != "eager" and loaded.device.type != "cuda":
             raise Unavailable(f"{kind} needs a GPU")
         self.numerics, self.half, self.device, self.stopwatch = numerics_class, half, loaded.device, stopwatch
-        with turns.beside_others():
+        with lock.shared():
             self.model = copy.deepcopy(loaded.model)
             arguments, keywords = loaded.arguments(sets[0])
         self.slots = [leaf for leaf in pytree.tree_leaves((arguments, keywords)) if isinstance(leaf, torch.Tensor)]
         forward = self.model
         if kind.startswith("compile"):
             torch._dynamo.reset()
-            forward = torch.compile(self.model, dynamic=False, backend=inductor_with(turns))
+            forward = torch.compile(self.model, dynamic=False, backend=inductor_with(lock))
         self.call = lambda: forward(*arguments, **keywords)
         if kind.startswith("compile"):
             with self.ready(), without_collection():
                 self.call()
-        with turns.beside_others(), self.ready():
+        with lock.shared(), self.ready():
             self.warm_up()
             if kind.endswith("graph"):
                 self.capture()
@@ -129,18 +129,18 @@ def without_collection():
             gc.enable()
 
 
-def inductor_with(turns):
+def inductor_with(lock):
     """torch.compile's own backend, whose kernels run in a turn: the first call compiles for many seconds without one."""
     def inductor(graph, inputs):
         from torch._inductor.compile_fx import compile_fx
         compiled = compile_fx(graph, inputs)
-        if turns.folder is None:
+        if lock.folder is None:
             return compiled
 
         def run(*arguments):
-            if turns.folder is None:  # it is ready: the caller that times it holds the GPU
+            if lock.folder is None:  # it is ready: the caller that times it holds the GPU
                 return compiled(*arguments)
-            with turns.beside_others():
+            with lock.shared():
                 return compiled(*arguments)
 
         return run
@@ -148,11 +148,11 @@ def inductor_with(turns):
     return inductor
 
 
-def prepare(loaded, kind, numerics_class, half, sets, stopwatch, turns=Turns()):
+def prepare(loaded, kind, numerics_class, half, sets, stopwatch, lock=HELD):
     """(Baseline, relative L2 error against eager)."""
     try:
-        baseline = Baseline(loaded, kind, numerics_class, half, sets, stopwatch, turns)
-        with turns.beside_others():
+        baseline = Baseline(loaded, kind, numerics_class, half, sets, stopwatch, lock)
+        with lock.shared():
             return baseline, baseline.error_against_eager(loaded, sets[-1])
     except (KeyboardInterrupt, TaskError, Unavailable):
         raise
@@ -161,7 +161,7 @@ def prepare(loaded, kind, numerics_class, half, sets, stopwatch, turns=Turns()):
         text = known.message if known else f"{type(error).__name__}: {first_line(error)}"
         raise Unavailable(f"{kind} failed: {text}") from error
     finally:
-        turns.folder = None
+        lock.folder = None
 
 
 def tensors_of(result):
@@ -203,21 +203,21 @@ class BaselineRequests(Requests):
 
     @request
     def baseline(self, kind: KINDS, numerics: numerics.CLASSES = "default", half: numerics.HALVES = "fp16", seed: int = 42, turns: str = None):
-        start, turns = time.monotonic(), Turns(turns)
+        start, lock = time.monotonic(), GpuLock(turns)
         loaded = self.model.need()
         self.stopwatch = self.stopwatch or Stopwatch(loaded.device)
         self.baselines.pop(kind, None)
         self.model.progress(f"preparing {kind}")
         try:
-            with turns.beside_others():
+            with lock.shared():
                 sets = self.sets_of(seed)
-            self.baselines[kind], error = prepare(loaded, kind, numerics, half, sets, self.stopwatch, turns)
+            self.baselines[kind], error = prepare(loaded, kind, numerics, half, sets, self.stopwatch, lock)
         except Unavailable as reason:
             self.model.collect()
             if self.model.lost_device():
                 raise self.model.lost_device() from reason
-            return {"unavailable": str(reason), "seconds": seconds_since(start), "waited": turns.waited}
-        return {"relative_l2": error, "seconds": seconds_since(start), "waited": turns.waited}
+            return {"unavailable": str(reason), "seconds": seconds_since(start), "waited": lock.waited}
+        return {"relative_l2": error, "seconds": seconds_since(start), "waited": lock.waited}
 
     @request
     def time(self, kind: KINDS, count: int, flush: int = 0, seed: int = None, warm: int = 1):

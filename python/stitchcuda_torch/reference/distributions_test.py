@@ -94,7 +94,7 @@ class DistributionsTest(unittest.TestCase):
         facts = distributions.study(task)
         means = [distributions.draw("offset", [task], [facts], seed)[0][0].mean(-1) > 0.9 for seed in (4, 5, 6)]
         self.assertTrue(bool(means[0].all()))
-        for mean, (axis, other) in zip(means[1:], [(0, 1), (1, 0)]):
+        for mean, other in zip(means[1:], (1, 0)):
             along = mean.float().mean(other)
             self.assertTrue(along[0] < 0.5 and along[-1] == 1, "the first is as ever, the last isn't")
 

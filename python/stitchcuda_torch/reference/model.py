@@ -9,7 +9,7 @@ from torch.utils import _pytree as pytree
 
 from ..base import dtypes
 from ..base.errors import TaskError
-from ..device.turns import Turns
+from ..device.gpu_lock import HELD, GpuLock
 from ..export import trace
 from ..task.task import Task, write_arguments
 from . import numerics
@@ -29,13 +29,13 @@ class TensorForm:
 class Loaded:
     """The model of a file, made by the same rule as the exporter's: same seed, same names."""
 
-    def __init__(self, file, class_name, seed, device, mode, turns=Turns()):
+    def __init__(self, file, class_name, seed, device, mode, lock=HELD):
         self.device = torch.device(device)
         self.task = Task(file, class_name, seed, mode)
         with torch.no_grad():  # so that every tensor is a leaf, and copies can be made of all of them
             model = self.task.construct()
         trace.promote_tensor_attributes(model)
-        with turns.beside_others():
+        with lock.shared():
             with self.task.stage("constructor", f"the model cannot be moved to {device}"):
                 self.model = model.to(self.device)
             self.drawn_on = self.find_where_to_draw()
@@ -131,17 +131,17 @@ class ModelRequests(Requests):
         self.loaded = None
         gc.collect()
         self.progress("constructing the model")
-        turns = Turns(turns)
-        loaded = Loaded(task, class_, seed, device, mode, turns)
+        lock = GpuLock(turns)
+        loaded = Loaded(task, class_, seed, device, mode, lock)
         numerics.set_flags("default", loaded.device)
         self.loaded = loaded
-        with turns.beside_others():
+        with lock.shared():
             self.collect()  # it drew inputs to see where that works
         gpu = torch.cuda.get_device_name() if device == "cuda" else None
         return {"torch": torch.__version__, "gpu": gpu, "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version(),
                 "class": loaded.task.model_class.__name__, "mode": "train" if loaded.model.training else "eval",
                 "parameters": loaded.describe_state(), "inputs": [form.as_json() for form in loaded.forms],
-                "seconds": seconds_since(start), "waited": turns.waited}
+                "seconds": seconds_since(start), "waited": lock.waited}
 
     @request
     def init_inputs(self, out: str):

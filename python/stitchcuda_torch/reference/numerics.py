@@ -4,7 +4,7 @@ import contextlib
 
 import torch
 
-from ..device.turns import Turns
+from ..device.gpu_lock import HELD
 from ..export import rnn
 from . import tf32
 
@@ -48,13 +48,13 @@ def reduced(numerics, device, half):
         yield
 
 
-def are_tf32(convolutions, device, class_name="default", turns=Turns()):
+def are_tf32(convolutions, device, class_name="default", lock=HELD):
     """True, False, or None where it could not be seen, for each."""
     found = []
     with torch.no_grad(), pinned(class_name, device):
         for convolution in convolutions:
             found.append(is_tf32(convolution, device))
-            turns.pause()
+            lock.make_way()
     return found
 
 

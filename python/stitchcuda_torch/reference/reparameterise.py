@@ -15,12 +15,10 @@ NORMS = (nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.GroupNorm, nn.RMSNorm)
 PRODUCTS = (nn.Linear, nn.Bilinear, nn.modules.conv._ConvNd)
 RECURRENT = (nn.RNNBase, nn.modules.rnn.RNNCellBase)
 RECURRENT_GAIN = 1.5  # PyTorch's recurrences contract by 0.58 a step; beyond 1 rounding errors would grow with time
-
-
 FAINT = 2.0 ** -5  # a deviation of that size is near enough to an epsilon of 1e-5, and no honest product of halves underflows
 
 
-def reparameterise(model, seed, gain=math.sqrt(6), faint=False, shrink=1.0):
+def reparameterise(model, seed, gain=6**0.5, faint=False, shrink=1.0):
     """shrink: of every matrix and filter, whatever it belongs to."""
     generators, done = {}, set()  # weights are drawn where they lie: a CPU takes a minute for gigabytes
     with torch.no_grad():

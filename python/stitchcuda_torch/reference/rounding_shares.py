@@ -9,7 +9,7 @@ import torch
 
 from ..base import safetensors
 from ..base.errors import TaskError, first_line
-from ..device.turns import Turns
+from ..device.gpu_lock import HELD, GpuLock
 from ..export import record, trace
 from . import distributions, numerics
 from .evaluate import MODES, evaluate, named
@@ -68,16 +68,16 @@ class Overhearing:
         return getattr(self.channel, name)
 
 
-def shares(loaded, exported, inputs, mode, half, floor, probes, seed, turns=Turns()):
-    """The answer, or {"unavailable": why}. turns: on the GPU; others go first between passes."""
+def shares(loaded, exported, inputs, mode, half, floor, probes, seed, lock=HELD):
+    """The answer, or {"unavailable": why}. lock: of the GPU; pending exclusive users go first between passes."""
     try:
         document = exported.need(loaded)
         own = named(evaluate(loaded, inputs, mode, half, loaded.device, 42)[0])
-        turns.pause()
+        lock.make_way()
         state = {**exported.constants, **{name: tensor for name, tensor, _ in loaded.state()}}
         state = {name: tensor.to(loaded.device) for name, tensor in state.items()}
         native = native_dtype(loaded.model, inputs)
-        return measure(document, state, inputs, own, floor, native, loaded.device, probes, seed, turns.pause)
+        return measure(document, state, inputs, own, floor, native, loaded.device, probes, seed, lock.make_way)
     except Unmeasured as reason:
         return {"unavailable": str(reason)}
     except torch.OutOfMemoryError:
@@ -94,19 +94,19 @@ class RoundingRequests(Requests):
 
     @request
     def arithmetic(self, convolutions: list, turns: str = None):
-        start, turns = time.monotonic(), Turns(turns)
-        with turns.beside_others():
-            found = numerics.are_tf32(convolutions, self.model.need().device, turns=turns)
+        start, lock = time.monotonic(), GpuLock(turns)
+        with lock.shared():
+            found = numerics.are_tf32(convolutions, self.model.need().device, lock=lock)
             self.model.give_back()
-        return {"tf32": found, "seconds": seconds_since(start), "waited": turns.waited}
+        return {"tf32": found, "seconds": seconds_since(start), "waited": lock.waited}
 
     @request
     def roundings(self, mode: MODES, half: numerics.HALVES = "fp16", distribution: distributions.NAMES = "task", *, seed: int,
                   floor: float = 1e-5, probes: int = 2, turns: str = None):
         """What the rounding of each value and operand does to the outputs; or `unavailable`: why that isn't known."""
-        start, turns = time.monotonic(), Turns(turns)
+        start, lock = time.monotonic(), GpuLock(turns)
         loaded = self.model.need()
-        with turns.beside_others():
-            answer = shares(loaded, self.exported, self.inputs.drawn(distribution, seed)[0], mode, half, floor, probes, seed, turns)
+        with lock.shared():
+            answer = shares(loaded, self.exported, self.inputs.drawn(distribution, seed)[0], mode, half, floor, probes, seed, lock)
             self.model.collect()
-        return {**answer, "seconds": round(seconds_since(start) - turns.waited, 4), "waited": turns.waited}
+        return {**answer, "seconds": round(seconds_since(start) - lock.waited, 4), "waited": lock.waited}

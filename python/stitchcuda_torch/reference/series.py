@@ -85,7 +85,7 @@ def sampled(tensor, seed):
     return tensor.reshape(-1)[seed % step::step]
 
 
-def strangeness(value, expected):
+def deviation(value, expected):
     """How far from what PyTorch itself gives, relative; 1 and more where that can't be rounding."""
     if not expected.is_floating_point():
         return float((value != expected).float().mean())
@@ -180,7 +180,7 @@ class SeriesRequests(Requests):
                     break
                 expected = self.own_outputs(series.inputs(slot), mode, half, updates, wanted)
                 compared += 1
-                distances.append([slot, max(strangeness(sampled(series.output(slot, dtype, value.shape, entry[2]), seed), sampled(value, seed))
+                distances.append([slot, max(deviation(sampled(series.output(slot, dtype, value.shape, entry[2]), seed), sampled(value, seed))
                                             for (_, dtype), value, entry in zip(wanted, expected, outputs))])
                 del expected
         finally:
@@ -205,7 +205,7 @@ class SeriesRequests(Requests):
                 if at + size > len(data):
                     raise TaskError("request", f"{file} has {len(data)} bytes, and more are needed")
                 if size:
-                    far = max(far, strangeness(torch.frombuffer(data, dtype=dtype, count=value.numel(), offset=at).to(value.device), value))
+                    far = max(far, deviation(torch.frombuffer(data, dtype=dtype, count=value.numel(), offset=at).to(value.device), value))
                 at += size
         finally:
             self.model.give_back()

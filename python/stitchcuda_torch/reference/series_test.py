@@ -7,7 +7,7 @@ import torch
 from ..device.arena import DeviceArena
 from .distributions import study
 from .inputs import SHARED_BITS, Varied
-from .series import Series, sampled, strangeness
+from .series import Series, deviation, sampled
 
 
 class SeriesTest(unittest.TestCase):
@@ -46,14 +46,14 @@ class SeriesTest(unittest.TestCase):
 
     def test_strange_is_far_from_rounding(self):
         x = torch.randn(50, 40)
-        self.assertEqual(strangeness(x, x), 0)
-        self.assertTrue(0 < strangeness(x.half().float(), x) < strangeness(x * 1.002, x) < 0.01)
+        self.assertEqual(deviation(x, x), 0)
+        self.assertTrue(0 < deviation(x.half().float(), x) < deviation(x * 1.002, x) < 0.01)
         for far in (torch.zeros_like(x), x.roll(1), x.where(x < 2, float("nan"))):
-            self.assertGreater(strangeness(far, x), 0.9)
-        self.assertEqual(strangeness(torch.tensor([1, 2]), torch.tensor([1, 2])), 0)
+            self.assertGreater(deviation(far, x), 0.9)
+        self.assertEqual(deviation(torch.tensor([1, 2]), torch.tensor([1, 2])), 0)
         many = torch.zeros(3 << 20)
         self.assertEqual([sampled(many, 7).shape, sampled(x, 7).numel()], [(1 << 20,), x.numel()])
-        self.assertGreater(strangeness(torch.tensor([1, 3]), torch.tensor([1, 2])), 0.02)
+        self.assertGreater(deviation(torch.tensor([1, 3]), torch.tensor([1, 2])), 0.02)
 
 
 class VariedTest(unittest.TestCase):

@@ -14,7 +14,7 @@ import time
 import torch
 
 from ..base import safetensors
-from ..device.turns import Turns
+from ..device.gpu_lock import GpuLock
 from ..task import structure
 from . import numerics
 from .distances import all_finite
@@ -29,7 +29,7 @@ STEP, LEAST = 2.0 ** -6, 2.0 ** -24  # of a product that overflows
 
 
 @dataclasses.dataclass
-class Held:
+class Scaling:
     """How much a draw is held back."""
     shrink: float
     scales: dict  # of a product's parameters, by the module's name: powers of two, which round nothing
@@ -39,22 +39,22 @@ class Held:
 def find_room(loaded, original, inputs, mode, half, seed, gain, faint):
     """The first draw that has room in the class and on these inputs, or the last one. original: {name: the task's own weights}."""
     for shrink in SHRINKING:
-        held = Held(shrink, {})
-        draw_held(loaded, original, held, seed, gain, faint)
-        held.scales = find_scales(loaded, inputs, mode, half, seed)
-        draw_held(loaded, original, held, seed, gain, faint)
-        held.room = has_room(loaded, inputs, mode, half, seed)
-        if held.room:
+        scaling = Scaling(shrink, {})
+        draw_scaled(loaded, original, scaling, seed, gain, faint)
+        scaling.scales = find_scales(loaded, inputs, mode, half, seed)
+        draw_scaled(loaded, original, scaling, seed, gain, faint)
+        scaling.room = fits(loaded, inputs, mode, half, seed)
+        if scaling.room:
             break
-    return held
+    return scaling
 
 
-def draw_held(loaded, original, held, seed, gain, faint):
+def draw_scaled(loaded, original, scaling, seed, gain, faint):
     with torch.no_grad():
         for name, tensor, _ in loaded.state():
             tensor.copy_(original[name])
-        reparameterise(loaded.model, seed, gain, faint, held.shrink)
-        for name, scale in held.scales.items():
+        reparameterise(loaded.model, seed, gain, faint, scaling.shrink)
+        for name, scale in scaling.scales.items():
             scale_parameters(loaded.model.get_submodule(name), scale)
 
 
@@ -81,7 +81,7 @@ def find_scales(loaded, inputs, mode, half, seed):
     return {name: scales[module] for name, module in model.named_modules() if module in scales}
 
 
-def has_room(loaded, inputs, mode, half, seed):
+def fits(loaded, inputs, mode, half, seed):
     full = []
 
     def look(module, arguments, keywords, output):
@@ -133,7 +133,7 @@ class WeightRequests(Requests):
     @request
     def weights(self, variant: VARIANTS = "task", seed: int = 0, gain: float = 6**0.5, out: str = None, changes: list = None,
                 mode: numerics.CLASSES = "default", half: numerics.HALVES = "fp16", turns: str = None):
-        start, turns, room = time.monotonic(), Turns(turns), True
+        start, lock, room = time.monotonic(), GpuLock(turns), True
         loaded = self.model.need()
         state = {name: tensor for name, tensor, _ in loaded.state()}
         if self.original is None:
@@ -145,14 +145,14 @@ class WeightRequests(Requests):
         if variant == "mixed":
             mix(state, seed)
         elif variant != "task":
-            with turns.beside_others():
+            with lock.shared():
                 faint = variant == "faint"
                 key = (faint, seed, gain, mode, half)  # once: on a GPU, another pass may round otherwise
                 if key not in self.scaled:
                     self.scaled[key] = find_room(loaded, self.original, self.inputs.drawn("task", seed)[0], mode, half, seed, gain, faint)
-                draw_held(loaded, self.original, self.scaled[key], seed, gain, faint)
+                draw_scaled(loaded, self.original, self.scaled[key], seed, gain, faint)
                 room = self.scaled[key].room
                 point(state, changes or [])
                 self.model.give_back()
         size = safetensors.write_mapped(out, state) if out else 0
-        return {"bytes": size, "room": room, "seconds": seconds_since(start), "waited": turns.waited}
+        return {"bytes": size, "room": room, "seconds": seconds_since(start), "waited": lock.waited}

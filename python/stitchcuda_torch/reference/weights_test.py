@@ -63,14 +63,14 @@ class RoomTest(unittest.TestCase):
         for faint in (False, True):
             torch.manual_seed(1)
             loaded, x = Loaded(network()), torch.randn(2, 3, 8, 8, dtype=torch.float16)
-            weights.draw_held(loaded, loaded.original, weights.Held(1.0, {}), 3, math.sqrt(6), faint)
+            weights.draw_scaled(loaded, loaded.original, weights.Scaling(1.0, {}), 3, math.sqrt(6), faint)
             if not faint:
                 self.assertFalse(bool(loaded.model(x).isfinite().all()))
             held = loaded.find_room(x, faint)
             self.assertEqual((held.room, held.shrink), (True, 1.0))
             self.assertLess(loaded.model(x).abs().max().item(), 65504 / weights.ROOM)
             before = {name: tensor.clone() for name, tensor, _ in loaded.state()}
-            weights.draw_held(loaded, loaded.original, held, 3, math.sqrt(6), faint)
+            weights.draw_scaled(loaded, loaded.original, held, 3, math.sqrt(6), faint)
             self.assertTrue(all(torch.equal(before[name], tensor) for name, tensor, _ in loaded.state()), "the same again")
 
     def test_shifts_count_however_deep(self):
@@ -84,7 +84,7 @@ class RoomTest(unittest.TestCase):
     def test_what_keeps_its_size_is_not_held_back(self):
         torch.manual_seed(0)
         loaded = Loaded(nn.Sequential(nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 32)))
-        self.assertEqual(loaded.find_room(torch.randn(4, 32)), weights.Held(1.0, {}, True))
+        self.assertEqual(loaded.find_room(torch.randn(4, 32)), weights.Scaling(1.0, {}, True))
 
     def test_products_that_are_no_modules(self):
         torch.manual_seed(0)

@@ -4,7 +4,7 @@ import tempfile
 import threading
 import unittest
 
-from .turns import SECONDS_OF_A_TURN, Turns
+from .gpu_lock import SECONDS_AT_A_TIME, GpuLock
 
 
 class TurnsTest(unittest.TestCase):
@@ -21,63 +21,63 @@ class TurnsTest(unittest.TestCase):
                 return False
 
     def test_keeps_whoever_wants_to_be_alone_out(self):
-        with Turns(self.folder.name).beside_others():
+        with GpuLock(self.folder.name).shared():
             self.assertFalse(self.is_free("gpu.lock"))
             self.assertTrue(self.is_free("gpu.door"))
         self.assertTrue(self.is_free("gpu.lock"))
 
     def test_is_beside_others(self):
-        with Turns(self.folder.name).beside_others(), Turns(self.folder.name).beside_others():
+        with GpuLock(self.folder.name).shared(), GpuLock(self.folder.name).shared():
             self.assertFalse(self.is_free("gpu.lock"))
 
     def test_has_one_turn_at_a_time(self):
-        turns = Turns(self.folder.name)
-        with turns.beside_others():
-            with turns.beside_others():
+        lock = GpuLock(self.folder.name)
+        with lock.shared():
+            with lock.shared():
                 pass
             self.assertFalse(self.is_free("gpu.lock"))
         self.assertTrue(self.is_free("gpu.lock"))
 
     def test_lets_others_go_first_in_a_pause(self):
-        turns, alone = Turns(self.folder.name), Turns(self.folder.name)
-        with turns.beside_others():
+        lock, alone = GpuLock(self.folder.name), GpuLock(self.folder.name)
+        with lock.shared():
             entered = threading.Event()
 
             def be_alone():
                 door = alone.locked("gpu.door", fcntl.LOCK_EX)
                 waiting.set()
-                room = alone.locked("gpu.lock", fcntl.LOCK_EX)
+                held = alone.locked("gpu.lock", fcntl.LOCK_EX)
                 entered.set()
-                os.close(room)
+                os.close(held)
                 os.close(door)
 
             waiting = threading.Event()
             thread = threading.Thread(target=be_alone)
             thread.start()
             waiting.wait()
-            turns.pause()
+            lock.make_way()
             self.assertFalse(entered.is_set(), "a turn that has just begun goes on")
-            turns.entered -= SECONDS_OF_A_TURN
-            turns.pause()
+            lock.entered -= SECONDS_AT_A_TIME
+            lock.make_way()
             self.assertTrue(entered.is_set())
             thread.join()
             self.assertFalse(self.is_free("gpu.lock"))
         self.assertTrue(self.is_free("gpu.lock"))
 
     def test_goes_on_where_nobody_waits(self):
-        turns = Turns(self.folder.name)
-        with turns.beside_others():
-            turns.entered -= SECONDS_OF_A_TURN
-            room = turns.room
-            turns.pause()
-            self.assertEqual(turns.room, room)
+        lock = GpuLock(self.folder.name)
+        with lock.shared():
+            lock.entered -= SECONDS_AT_A_TIME
+            held = lock.held
+            lock.make_way()
+            self.assertEqual(lock.held, held)
             self.assertTrue(self.is_free("gpu.door"))
 
     def test_without_a_folder_there_is_nothing_to_wait_for(self):
-        turns = Turns()
-        with turns.beside_others():
-            turns.pause()
-        self.assertEqual(turns.waited, 0)
+        lock = GpuLock()
+        with lock.shared():
+            lock.make_way()
+        self.assertEqual(lock.waited, 0)
 
 
 if __name__ == "__main__":
