@@ -6,6 +6,7 @@
 
 A marker names what stands below it: <!-- figures: NAME --> … <!-- /figures -->
 """
+
 import argparse
 import difflib
 import json
@@ -16,15 +17,13 @@ import statistics
 import sys
 
 MARKED = re.compile(r"(<!-- figures: ([\w-]+) -->\n).*?(<!-- /figures -->)", re.DOTALL)
-FILES = ["README.md", "docs/kernelbench-on-h200.md", "docs/kernelbench-on-h200-tasks.md",
-         "docs/when-to-use-which.md", "docs/models-on-h200.md"]
+FILES = ["README.md", "docs/kernelbench-on-h200.md", "docs/kernelbench-on-h200-tasks.md", "docs/when-to-use-which.md", "docs/models-on-h200.md"]
 LEVELS = (1, 2, 3)
 
 
 def table(header, rows):
     lines = [header, ["---"] * len(header)] + rows
-    return "".join("| " + " | ".join(map(str, line)) + " |\n" for line in lines).replace("| --- ", "|---").replace(
-        "--- |", "---|")
+    return "".join("| " + " | ".join(map(str, line)) + " |\n" for line in lines).replace("| --- ", "|---").replace("--- |", "---|")
 
 
 def speedup(row):
@@ -70,13 +69,19 @@ def is_newer(row):
 
 def quick_text(levels):
     newer = total(levels, is_newer)
-    return (f" {newer} programs are newer than the last run of all gates: they passed those of `--quick` (one seed, fewer gates) and have not "
-            "been through all of them yet." if newer else "")
+    return (
+        f" {newer} programs are newer than the last run of all gates: they passed those of `--quick` (one seed, fewer gates) and have not "
+        "been through all of them yet."
+        if newer
+        else ""
+    )
 
 
 # As their authors report them; others' GPUs, tolerances and baselines.
-PUBLISHED = [("[KernelPro](https://arxiv.org/abs/2606.26453), 2026: baseline and GPU not named", (2.42, 4.69, 5.30)),
-             ("[CUDA Agent](https://arxiv.org/abs/2602.24286), 2026, over torch.compile, H20", (1.87, 2.80, 1.52))]
+PUBLISHED = [
+    ("[KernelPro](https://arxiv.org/abs/2606.26453), 2026: baseline and GPU not named", (2.42, 4.69, 5.30)),
+    ("[CUDA Agent](https://arxiv.org/abs/2602.24286), 2026, over torch.compile, H20", (1.87, 2.80, 1.52)),
+]
 
 
 def summary(levels):
@@ -86,30 +91,39 @@ def summary(levels):
     beaten = sum(one > 1 for level in each for one in level.over_compile)
     faster, ties = sum(level.faster for level in each), sum(level.ties for level in each)
     newer, changed = total(levels, is_newer), total(levels, lambda row: row["changed_since"])
-    ours = [("over eager", [level.over_eager for level in each]), ("over torch.compile", [level.over_compile for level in each]),
-            ("over the fastest of eager, torch.compile, and both in CUDA graphs", [level.speedups for level in each])]
+    ours = [
+        ("over eager", [level.over_eager for level in each]),
+        ("over torch.compile", [level.over_compile for level in each]),
+        ("over the fastest of eager, torch.compile, and both in CUDA graphs", [level.speedups for level in each]),
+    ]
     rows = [[f"**StitchCUDA**, {name}", *(f"**{geometric_mean(one):.2f}x**" for one in of_levels)] for name, of_levels in ours]
     rows += [[name, *(f"{one:.2f}x" for one in of_levels)] for name, of_levels in PUBLISHED]
     made = table(["speedup, geometric mean", *(f"Level {number} ({len(level.rows)} tasks)" for number, level in levels.items())], rows)
     slower = f"{tasks - beaten} are not faster than torch.compile" if beaten < tasks else "Every task is faster than torch.compile"
-    return made + (f"\n{slower}; {faster} of {tasks} are faster than the fastest of the four modes, {ties} within 1 % of it.\n\n"
-                   f"**How sure.** All times are of the first plan, untuned, in the numerics class `default`, by CUDA events. Of the programs that were timed, {tasks - newer} passed "
-                   f"every gate of the Verifier and {newer} those of `--quick` (one seed, fewer gates). For {changed} tasks the program has changed since it was timed.\n")
+    return made + (
+        f"\n{slower}; {faster} of {tasks} are faster than the fastest of the four modes, {ties} within 1 % of it.\n\n"
+        f"**How sure.** All times are of the first plan, untuned, in the numerics class `default`, by CUDA events. Of the programs that were timed, {tasks - newer} passed "
+        f"every gate of the Verifier and {newer} those of `--quick` (one seed, fewer gates). For {changed} tasks the program has changed since it was timed.\n"
+    )
 
 
 def evaluator_line(rows, levels):
     """KernelBench's own evaluator, of programs that were made for it."""
-    by_default = ", ".join(f"{level.accepted} of the {len(level.evaluated)} Level {number} programs of class `default`"
-                           for number, level in levels.items() if level.evaluated)
-    return (f"KernelBench's own evaluator compares with PyTorch's TF32 results instead of float64: it accepts {sum(row['correct'] for row in rows)} of {len(rows)} "
-            f"programs made for it with `--compat kernelbench`, and {by_default}; the other default programs were not given to it "
-            "([why they differ](docs/kernelbench-on-h200.md#kernelbenchs-own-evaluator)).\n")
+    by_default = ", ".join(
+        f"{level.accepted} of the {len(level.evaluated)} Level {number} programs of class `default`"
+        for number, level in levels.items()
+        if level.evaluated
+    )
+    return (
+        f"KernelBench's own evaluator compares with PyTorch's TF32 results instead of float64: it accepts {sum(row['correct'] for row in rows)} of {len(rows)} "
+        f"programs made for it with `--compat kernelbench`, and {by_default}; the other default programs were not given to it "
+        "([why they differ](docs/kernelbench-on-h200.md#kernelbenchs-own-evaluator)).\n"
+    )
 
 
 def faster_text(level):
     slower = len(level.speedups) - level.faster - level.ties
-    return (f"{level.faster}" + (f", and {level.ties} within 1 %" if level.ties else "") +
-            (f", {slower} slower" if slower else ""))
+    return f"{level.faster}" + (f", and {level.ties} within 1 %" if level.ties else "") + (f", {slower} slower" if slower else "")
 
 
 def levels_table(levels):
@@ -117,26 +131,50 @@ def levels_table(levels):
     for number, level in levels.items():
         seconds = [row["seconds"] for row in level.rows]
         slowest = speedup(level.slowest)
-        rows.append([number, f"{level.passed} of {len(level.rows)}", f"{geometric_mean(level.over_eager):.2f}x", f"{geometric_mean(level.over_compile):.2f}x",
-                     faster_text(level), f"{level.geomean:.2f}x",
-                     f"{level.slowest['task'].split('_')[0]} ({slowest:#.3g}x)",
-                     f"{math.ceil(statistics.median(seconds))}, {max(seconds)}"])
-    made = table(["level", "passed", "geomean over eager", "over torch.compile", "faster than the best PyTorch", "geomean over it", "slowest",
-                  "seconds per task, median and most"], rows)
+        rows.append(
+            [
+                number,
+                f"{level.passed} of {len(level.rows)}",
+                f"{geometric_mean(level.over_eager):.2f}x",
+                f"{geometric_mean(level.over_compile):.2f}x",
+                faster_text(level),
+                f"{level.geomean:.2f}x",
+                f"{level.slowest['task'].split('_')[0]} ({slowest:#.3g}x)",
+                f"{math.ceil(statistics.median(seconds))}, {max(seconds)}",
+            ]
+        )
+    made = table(
+        [
+            "level",
+            "passed",
+            "geomean over eager",
+            "over torch.compile",
+            "faster than the best PyTorch",
+            "geomean over it",
+            "slowest",
+            "seconds per task, median and most",
+        ],
+        rows,
+    )
     made += f"\n{quick_text(levels).strip()}\n" if quick_text(levels) else ""
     changed = sum(row["changed_since"] for level in levels.values() for row in level.rows)
     if changed:
-        made += (f"\n{changed} tasks have programs that changed after their time was taken, marked § in the "
-                 "[table of all tasks](kernelbench-on-h200-tasks.md).\n")
-    by_wall = ", ".join(f"{geometric_mean([row['best_pytorch_ms'] / row['wall_ms'] for row in level.rows]):.2f}x"
-                        for level in levels.values())
-    made += ("\nSpeedups compare CUDA event times on both sides. Our wall time over PyTorch's event time, which counts a call's "
-             f"host overhead on our side only: {by_wall}.\n")
+        made += (
+            f"\n{changed} tasks have programs that changed after their time was taken, marked § in the "
+            "[table of all tasks](kernelbench-on-h200-tasks.md).\n"
+        )
+    by_wall = ", ".join(f"{geometric_mean([row['best_pytorch_ms'] / row['wall_ms'] for row in level.rows]):.2f}x" for level in levels.values())
+    made += (
+        "\nSpeedups compare CUDA event times on both sides. Our wall time over PyTorch's event time, which counts a call's "
+        f"host overhead on our side only: {by_wall}.\n"
+    )
     for number, level in levels.items():
         if level.evaluated:
-            made += (f"\nKernelBench's own evaluator accepts {level.accepted} of {len(level.evaluated)} programs of Level {number} "
-                     "made in class `default`, and was not run on the other levels' programs of that class. Programs made for it "
-                     "(`--compat kernelbench`) are [a separate measurement](#kernelbenchs-own-evaluator).\n")
+            made += (
+                f"\nKernelBench's own evaluator accepts {level.accepted} of {len(level.evaluated)} programs of Level {number} "
+                "made in class `default`, and was not run on the other levels' programs of that class. Programs made for it "
+                "(`--compat kernelbench`) are [a separate measurement](#kernelbenchs-own-evaluator).\n"
+            )
     return made
 
 
@@ -146,8 +184,16 @@ def memory_table(levels):
     for number, level in levels.items():
         shares = [row["percent_of_memory"] for row in level.rows if row["percent_of_memory"] is not None]
         more = sum(one > 110 for one in shares)
-        rows.append([number, f"{len(shares)} of {len(level.rows)}", sum(one <= 100 for one in shares),
-                     sum(100 < one <= 110 for one in shares), more, f"{statistics.median(shares):.0f} %"])
+        rows.append(
+            [
+                number,
+                f"{len(shares)} of {len(level.rows)}",
+                sum(one <= 100 for one in shares),
+                sum(100 < one <= 110 for one in shares),
+                more,
+                f"{statistics.median(shares):.0f} %",
+            ]
+        )
     return table(["level", "measured", "at most PyTorch's peak", "up to 10 % more", "over 10 % more", "median"], rows)
 
 
@@ -187,14 +233,38 @@ def kernelbench_text(answer):
 
 def tasks_table(level):
     mark = {"last run": "", "earlier run": " †", "quick run": " ‡"}
-    header = ["task", "wall ms", "ms by events", "best PyTorch", "speedup", "class tf32", "% of limit",
-              "memory vs PyTorch", "error", "PyTorch's", "seconds", "steps"]
+    header = [
+        "task",
+        "wall ms",
+        "ms by events",
+        "best PyTorch",
+        "speedup",
+        "class tf32",
+        "% of limit",
+        "memory vs PyTorch",
+        "error",
+        "PyTorch's",
+        "seconds",
+        "steps",
+    ]
     rows = []
     for row in level.rows:
-        rows.append([row["task"] + mark[row["times_from"]] + (" §" if row["changed_since"] else ""),
-                     f"{row['wall_ms']:.4g}", f"{row['ms']:.4g}", f"{row['best_pytorch_ms']:.4g}",
-                     f"{speedup(row):.2f}x", tf32_text(row), percent(row["percent_of_limit"]), percent(row["percent_of_memory"]),
-                     error_text(row["error"]), error_text(row["pytorch_error"]), row["seconds"], row["steps"]])
+        rows.append(
+            [
+                row["task"] + mark[row["times_from"]] + (" §" if row["changed_since"] else ""),
+                f"{row['wall_ms']:.4g}",
+                f"{row['ms']:.4g}",
+                f"{row['best_pytorch_ms']:.4g}",
+                f"{speedup(row):.2f}x",
+                tf32_text(row),
+                percent(row["percent_of_limit"]),
+                percent(row["percent_of_memory"]),
+                error_text(row["error"]),
+                error_text(row["pytorch_error"]),
+                row["seconds"],
+                row["steps"],
+            ]
+        )
         if level.evaluated:
             rows[-1].append(kernelbench_text(row["kernelbench"]))
     return table(header + (["KernelBench"] if level.evaluated else []), rows)
@@ -209,16 +279,27 @@ def model_speedup(row):
 
 def models_summary(rows):
     made = []
-    for name, chosen in (("FP32", [r for r in rows if not r["model"].endswith(HALVES)]),
-                         ("fp16 and bf16", [r for r in rows if r["model"].endswith(HALVES)])):
+    for name, chosen in (
+        ("FP32", [r for r in rows if not r["model"].endswith(HALVES)]),
+        ("fp16 and bf16", [r for r in rows if r["model"].endswith(HALVES)]),
+    ):
         right = [row for row in chosen if row["passed"]]
         speedups = [model_speedup(row) for row in right]
         memory = [row for row in right if row["program_mb"] and row["pytorch_mb"]]
-        made.append([name, f"{len(right)} of {len(chosen)}", sum(one >= 1 for one in speedups), f"{geometric_mean(speedups):.2f}x",
-                     f"{min(speedups):.2f}x", f"{sum(r['program_mb'] <= r['pytorch_mb'] for r in memory)} of {len(memory)}",
-                     f"{statistics.median(r['seconds'] for r in chosen):.0f}, {max(r['seconds'] for r in chosen)}"])
-    return table(["models", "correct (quick gates)", "not slower", "geomean", "slowest", "no more memory than PyTorch",
-                  "seconds, median and most"], made)
+        made.append(
+            [
+                name,
+                f"{len(right)} of {len(chosen)}",
+                sum(one >= 1 for one in speedups),
+                f"{geometric_mean(speedups):.2f}x",
+                f"{min(speedups):.2f}x",
+                f"{sum(r['program_mb'] <= r['pytorch_mb'] for r in memory)} of {len(memory)}",
+                f"{statistics.median(r['seconds'] for r in chosen):.0f}, {max(r['seconds'] for r in chosen)}",
+            ]
+        )
+    return table(
+        ["models", "correct (quick gates)", "not slower", "geomean", "slowest", "no more memory than PyTorch", "seconds, median and most"], made
+    )
 
 
 def models_line(rows):
@@ -226,8 +307,10 @@ def models_line(rows):
     right = [row for row in rows if row["passed"]]
     half = [model_speedup(row) for row in right if row["model"].endswith(HALVES)]
     single = [model_speedup(row) for row in right if not row["model"].endswith(HALVES)]
-    return (f"{len(right)} of {len(rows)} models of torchvision, timm, transformers, diffusers and our own pass the quick gates; over the faster of eager and torch.compile, "
-            f"both in a CUDA graph, {geometric_mean(single):.2f}x in FP32 and {geometric_mean(half):.2f}x in fp16 and bf16 ([every model](docs/models-on-h200.md)).\n")
+    return (
+        f"{len(right)} of {len(rows)} models of torchvision, timm, transformers, diffusers and our own pass the quick gates; over the faster of eager and torch.compile, "
+        f"both in a CUDA graph, {geometric_mean(single):.2f}x in FP32 and {geometric_mean(half):.2f}x in fp16 and bf16 ([every model](docs/models-on-h200.md)).\n"
+    )
 
 
 def models_table(rows):
@@ -235,8 +318,17 @@ def models_table(rows):
     for row in sorted(rows, key=lambda r: r["model"]):
         best = min(row["baselines_us"], key=row["baselines_us"].get) if row["baselines_us"] else ""
         if row["passed"]:
-            made.append([row["model"], f"{row['us']:.0f}", f"{row['baselines_us'][best]:.0f} ({best})", f"{model_speedup(row):.2f}x",
-                         f"{row['program_mb']:.0f}, {row['pytorch_mb']:.0f}", row["seconds"], row["commit"]])
+            made.append(
+                [
+                    row["model"],
+                    f"{row['us']:.0f}",
+                    f"{row['baselines_us'][best]:.0f} ({best})",
+                    f"{model_speedup(row):.2f}x",
+                    f"{row['program_mb']:.0f}, {row['pytorch_mb']:.0f}",
+                    row["seconds"],
+                    row["commit"],
+                ]
+            )
         else:
             made.append([row["model"], "–", "", row["reason"][:80], "", row["seconds"], row["commit"]])
     return table(["model", "us per call", "best PyTorch", "speedup", "MB, PyTorch's", "seconds", "commit"], made)
@@ -248,10 +340,14 @@ def figures(root):
     pytorch = [json.loads(line) for line in (root / "docs/results/kernelbench-h200-pytorch.jsonl").read_text(encoding="utf-8").splitlines()]
     levels = {number: Level(*([row for row in both if row["level"] == number] for both in (rows, pytorch))) for number in LEVELS}
     evaluator = [json.loads(line) for line in (root / "docs/results/evaluator-h200.jsonl").read_text(encoding="utf-8").splitlines()]
-    made = {"evaluator-line": evaluator_line(evaluator, levels),
-            "kernelbench-summary": summary(levels), "kernelbench-levels": levels_table(levels),
-            "kernelbench-memory": memory_table(levels), "kernelbench-steps": steps_text(levels),
-            "beside-pytorch": beside_pytorch(levels)}
+    made = {
+        "evaluator-line": evaluator_line(evaluator, levels),
+        "kernelbench-summary": summary(levels),
+        "kernelbench-levels": levels_table(levels),
+        "kernelbench-memory": memory_table(levels),
+        "kernelbench-steps": steps_text(levels),
+        "beside-pytorch": beside_pytorch(levels),
+    }
     for number, level in levels.items():
         made[f"kernelbench-level-{number}"] = tasks_table(level)
     models = (root / "docs/results/models-h200.jsonl").read_text(encoding="utf-8").splitlines()

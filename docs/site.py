@@ -3,6 +3,7 @@
 
 Every relative link is followed: a file that isn't there, or a heading that its page doesn't have, is an error.
 """
+
 import argparse
 import html
 import os
@@ -14,24 +15,68 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # What the side bar shows, in order. Further pages are found by their places.
 SECTIONS = [
-    ("Start", ["README.md", "docs/quickstart.md", "docs/commands.md", "docs/troubleshooting.md", "docs/when-to-use-which.md", "docs/settings.md", "examples/README.md", "CHANGELOG.md"]),
-    ("Use", ["docs/python.md", "docs/language-models.md", "docs/verifier.md", "docs/judging-many.md", "docs/c-abi.md", "docs/mcp.md", "docs/docker.md"]),
-    ("Learn and serve", ["docs/rubric.md", "docs/reward-service.md", "docs/many-machines.md", "docs/learning.md",
-                         "docs/language-coder.md", "docs/train-with-trl.md", "docs/train-with-verl.md"]),
-    ("Measured", ["docs/kernelbench-on-h200.md", "docs/kernelbench-on-h200-tasks.md", "docs/models-on-h200.md",
-                  "docs/families-on-h200.md", "docs/profiling-on-h200.md", "docs/mutation.md", "docs/cheats.md",
-                  "docs/other-models.md"]),
+    (
+        "Start",
+        [
+            "README.md",
+            "docs/quickstart.md",
+            "docs/commands.md",
+            "docs/troubleshooting.md",
+            "docs/when-to-use-which.md",
+            "docs/settings.md",
+            "examples/README.md",
+            "CHANGELOG.md",
+        ],
+    ),
+    (
+        "Use",
+        ["docs/python.md", "docs/language-models.md", "docs/verifier.md", "docs/judging-many.md", "docs/c-abi.md", "docs/mcp.md", "docs/docker.md"],
+    ),
+    (
+        "Learn and serve",
+        [
+            "docs/rubric.md",
+            "docs/reward-service.md",
+            "docs/many-machines.md",
+            "docs/learning.md",
+            "docs/language-coder.md",
+            "docs/train-with-trl.md",
+            "docs/train-with-verl.md",
+        ],
+    ),
+    (
+        "Measured",
+        [
+            "docs/kernelbench-on-h200.md",
+            "docs/kernelbench-on-h200-tasks.md",
+            "docs/models-on-h200.md",
+            "docs/families-on-h200.md",
+            "docs/profiling-on-h200.md",
+            "docs/mutation.md",
+            "docs/cheats.md",
+            "docs/other-models.md",
+        ],
+    ),
     ("Develop", ["CONTRIBUTING.md", "ARCHITECTURE.md", "cmake/README.md"]),
 ]
-FOUND = [("Use", "docs/*.md"), ("Source folders", "src/**/README.md"), ("Source folders", "python/**/README.md"),
-         ("More", "examples/**/README.md"), ("More", "tools/**/README.md"), ("More", "prompts/README.md"),
-         ("Technique notes", "notes/*.md")]
+FOUND = [
+    ("Use", "docs/*.md"),
+    ("Source folders", "src/**/README.md"),
+    ("Source folders", "python/**/README.md"),
+    ("More", "examples/**/README.md"),
+    ("More", "tools/**/README.md"),
+    ("More", "prompts/README.md"),
+    ("Technique notes", "notes/*.md"),
+]
 LEFT_OUT = ("/testdata/", "/templates/")
 
-INLINE = re.compile(r"(`+)(?P<code>.+?)\1(?!`)|!\[(?P<alt>[^\]]*)\]\((?P<image>[^)\s]+)\)"
-                    r"|\[(?P<text>(?:[^\[\]`]|`[^`]*`)+)\]\((?P<link>[^)\s]+)\)|\*\*(?P<bold>.+?)\*\*"
-                    r"|(?<![\w*])\*(?P<italic>[^*\s](?:[^*]*[^*\s])?)\*(?![\w*])"
-                    r"|(?P<address>https?://[^\s<>)]+[^\s<>).,;:])", re.DOTALL)
+INLINE = re.compile(
+    r"(`+)(?P<code>.+?)\1(?!`)|!\[(?P<alt>[^\]]*)\]\((?P<image>[^)\s]+)\)"
+    r"|\[(?P<text>(?:[^\[\]`]|`[^`]*`)+)\]\((?P<link>[^)\s]+)\)|\*\*(?P<bold>.+?)\*\*"
+    r"|(?<![\w*])\*(?P<italic>[^*\s](?:[^*]*[^*\s])?)\*(?![\w*])"
+    r"|(?P<address>https?://[^\s<>)]+[^\s<>).,;:])",
+    re.DOTALL,
+)
 
 
 class BrokenLink(Exception):
@@ -57,7 +102,7 @@ class Page:
             end = self.lines.index("---", 1)
             facts = [line.partition(": ") for line in self.lines[1:end]]
             title = next((text for key, _, text in facts if key == "title"), path.stem)
-            self.lines = [f"# {title}"] + [f"- **{key}**: {text}" for key, _, text in facts if key != "title"] + [""] + self.lines[end + 1:]
+            self.lines = [f"# {title}"] + [f"- **{key}**: {text}" for key, _, text in facts if key != "title"] + [""] + self.lines[end + 1 :]
         self.anchors, self.title, in_code = {}, "", False
         for line in self.lines:
             in_code ^= line.lstrip().startswith("```")
@@ -94,7 +139,7 @@ class Page:
     def inline(self, text):
         out, at = [], 0
         for found in INLINE.finditer(text):
-            out.append(html.escape(text[at:found.start()], quote=False))
+            out.append(html.escape(text[at : found.start()], quote=False))
             at = found.end()
             if found["code"]:
                 out.append(f"<code>{html.escape(found['code'].strip(), quote=False)}</code>")
@@ -131,13 +176,15 @@ class Page:
             elif bare.startswith("```"):
                 end = next((i for i in range(at + 1, len(lines)) if lines[i].lstrip().startswith("```")), len(lines))
                 indent = len(line) - len(bare)
-                code = "\n".join(one[indent:] if not one[:indent].strip() else one for one in lines[at + 1:end])
-                yield f'<pre><code>{html.escape(code, quote=False)}</code></pre>\n'
+                code = "\n".join(one[indent:] if not one[:indent].strip() else one for one in lines[at + 1 : end])
+                yield f"<pre><code>{html.escape(code, quote=False)}</code></pre>\n"
                 at = end + 1
             elif found := re.match(r"(#{1,6})\s+(.*)", line):
                 level, name = len(found[1]), next(heading, slug(found[2]))
-                yield (f'<h{level} id="{name}">{self.inline(found[2])}'
-                       f'<a class="anchor" href="#{name}" aria-label="link to this heading">#</a></h{level}>\n')
+                yield (
+                    f'<h{level} id="{name}">{self.inline(found[2])}'
+                    f'<a class="anchor" href="#{name}" aria-label="link to this heading">#</a></h{level}>\n'
+                )
                 at += 1
             elif bare.startswith("|") and at + 1 < len(lines) and re.fullmatch(r"\s*\|[\s:|-]+\|\s*", lines[at + 1]):
                 end = next((i for i in range(at, len(lines)) if not lines[i].lstrip().startswith("|")), len(lines))
@@ -152,8 +199,14 @@ class Page:
                 made, at = self.list(lines, at)
                 yield made
             else:
-                end = next((i for i in range(at + 1, len(lines)) if not lines[i].strip() or
-                            re.match(r"\s*([-*]\s|\d+[.)]\s|```|#{1,6}\s|\||> |<!--)", lines[i])), len(lines))
+                end = next(
+                    (
+                        i
+                        for i in range(at + 1, len(lines))
+                        if not lines[i].strip() or re.match(r"\s*([-*]\s|\d+[.)]\s|```|#{1,6}\s|\||> |<!--)", lines[i])
+                    ),
+                    len(lines),
+                )
                 yield f"<p>{self.inline(' '.join(one.strip() for one in lines[at:end]))}</p>\n"
                 at = end
 
@@ -175,12 +228,11 @@ class Page:
                         break
                 elif depth <= indent:
                     break
-                item.append(lines[at][min(depth, inside):])
+                item.append(lines[at][min(depth, inside) :])
                 at += 1
             made = "".join(self.blocks(item))
             items.append("<li>" + re.sub(r"^<p>(.*?)</p>\n", r"\1", made, count=1, flags=re.DOTALL) + "</li>\n")
-            while at < len(lines) and not lines[at].strip() and at + 1 < len(lines) and \
-                    re.match(r"\s*([-*]|\d+[.)])\s", lines[at + 1]):
+            while at < len(lines) and not lines[at].strip() and at + 1 < len(lines) and re.match(r"\s*([-*]|\d+[.)])\s", lines[at + 1]):
                 at += 1
         return f"<{tag}>\n{''.join(items)}</{tag}>\n", at
 
@@ -188,12 +240,14 @@ class Page:
         def cells(line):
             kept = re.sub(r"`[^`]*`", lambda code: code[0].replace("|", "\0"), line.strip().strip("|"))
             return [self.inline(one.replace("\0", "|").strip()) for one in re.split(r"(?<!\\)\|", kept)]
+
         names = cells(lines[0])
         head = "".join(f"<th>{one}</th>" for one in names)
         # Where there is no room for columns, every cell says which it is of: site.css.
         names = [html.escape(re.sub("<[^>]*>", "", one)) for one in names] + [""] * 99
-        rows = "".join("<tr>" + "".join(f'<td data-column="{name}">{one}</td>' for name, one in zip(names, cells(line))) +
-                       "</tr>\n" for line in lines[2:])
+        rows = "".join(
+            "<tr>" + "".join(f'<td data-column="{name}">{one}</td>' for name, one in zip(names, cells(line))) + "</tr>\n" for line in lines[2:]
+        )
         return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>\n{rows}</tbody></table></div>\n'
 
 
@@ -219,17 +273,26 @@ class Site:
         for name, pages in self.sections.items():
             links = "".join(
                 f'<li><a href="{os.path.relpath(one.out, page.out.parent)}"'
-                f'{" aria-current=page" if one is page else ""}>{html.escape(one.title)}</a></li>\n' for one in pages)
+                f"{' aria-current=page' if one is page else ''}>{html.escape(one.title)}</a></li>\n"
+                for one in pages
+            )
             opened = " open" if page in pages or len(pages) < 8 else ""
             out.append(f"<details{opened}><summary>{name}</summary><ul>\n{links}</ul></details>\n")
         return "".join(out)
 
     def write(self, out):
         style = (self.root / "docs/site.css").read_text(encoding="utf-8")
-        made = {page.out: TEMPLATE.format(
-            title=html.escape(page.title), style=os.path.relpath("site.css", page.out.parent), side=self.side_bar(page),
-            home=os.path.relpath("index.html", page.out.parent), body=page.body(), source=html.escape(page.path.as_posix()))
-            for page in self.pages.values()}
+        made = {
+            page.out: TEMPLATE.format(
+                title=html.escape(page.title),
+                style=os.path.relpath("site.css", page.out.parent),
+                side=self.side_bar(page),
+                home=os.path.relpath("index.html", page.out.parent),
+                body=page.body(),
+                source=html.escape(page.path.as_posix()),
+            )
+            for page in self.pages.values()
+        }
         if self.broken:
             return
         if out.exists():

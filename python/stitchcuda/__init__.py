@@ -1,8 +1,8 @@
 """StitchCUDA: a PyTorch model becomes a verified, faster CUDA program.
 
-    import stitchcuda
-    fast = stitchcuda.optimize(model, (x,))
-    y = fast(x)
+import stitchcuda
+fast = stitchcuda.optimize(model, (x,))
+y = fast(x)
 """
 
 import importlib

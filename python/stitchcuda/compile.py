@@ -49,8 +49,12 @@ class Compiled:
 
     def __call__(self, *arguments):
         if torch.is_grad_enabled() and any(isinstance(a, torch.Tensor) and a.requires_grad for a in arguments):
-            return self.in_pytorch("grad", "gradients may be wanted: grad mode is on and weights or inputs require them. "
-                                   "Call the model under torch.inference_mode() or torch.no_grad()", arguments)
+            return self.in_pytorch(
+                "grad",
+                "gradients may be wanted: grad mode is on and weights or inputs require them. "
+                "Call the model under torch.inference_mode() or torch.no_grad()",
+                arguments,
+            )
         if self.last is not None:  # most calls are like the one before
             module, fast = self.last
             call = fast._call

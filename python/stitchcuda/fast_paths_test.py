@@ -14,12 +14,13 @@ def graph_of(model, *arguments, **keywords):
         def run(*given):
             found.append((graph, given))
             return graph(*given)
+
         return run
 
     torch._dynamo.reset()
     with torch.inference_mode():
         torch.compile(model, backend=backend)(*arguments, **keywords)
-    (graph, given), = found
+    ((graph, given),) = found
     return graph, given
 
 

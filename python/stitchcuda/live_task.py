@@ -70,8 +70,7 @@ def write(exported, model, arguments, keywords, folder):
         raise StitchError(error.message, error.fix) from error
     with open(path, "w") as file:
         parameters = parameters_of(model) if whole else "self, *tensors"
-        file.write(TASK.format(name=exported.name, path=[p for p in sys.path if p], parameters=parameters,
-                               flat="" if whole else "[0]"))
+        file.write(TASK.format(name=exported.name, path=[p for p in sys.path if p], parameters=parameters, flat="" if whole else "[0]"))
     return path
 
 
@@ -158,8 +157,10 @@ def write_program(exported, arguments, keywords, folder, facts):
         facts["call"] = structure.describe(program, types.SimpleNamespace(__name__=""))
         torch.export.save(program, os.path.join(folder, "model.pt2"))
     except Exception as error:
-        raise StitchError(f"the model can neither be pickled nor saved by torch.export: {error}",
-                          "define its classes at the top level of a module that can be imported") from error
+        raise StitchError(
+            f"the model can neither be pickled nor saved by torch.export: {error}",
+            "define its classes at the top level of a module that can be imported",
+        ) from error
     finally:
         signature.in_spec, signature.out_spec, signature.forward_arg_names, program._example_inputs = before
     return tuple(leaves), {}
@@ -168,6 +169,7 @@ def write_program(exported, arguments, keywords, folder, facts):
 def loosen_views(graph):
     """Tracing leaves contiguous() out where the example's strides need none; in other precisions operators (attention) leave others,
     which view refuses and reshape does not. Equivalent unless the view is written to."""
+
     def is_written(node):
         schema = getattr(node.target, "_schema", None)
         return schema is not None and schema.is_mutable and node.args[0].op != "placeholder"

@@ -21,8 +21,9 @@ def signature_from(names):
     if names is None:
         return None
     empty = inspect.Parameter.empty
-    return inspect.Signature([inspect.Parameter(name, inspect._ParameterKind(kind), default=value if default else empty)
-                              for name, kind, default, value in names])
+    return inspect.Signature(
+        [inspect.Parameter(name, inspect._ParameterKind(kind), default=value if default else empty) for name, kind, default, value in names]
+    )
 
 
 def load(path, model=None, *, other_shapes=None, no_gpu="emulate"):
@@ -45,8 +46,11 @@ def load(path, model=None, *, other_shapes=None, no_gpu="emulate"):
         if model is None:
             raise StitchError("there is no GPU on this machine, and no model to run in PyTorch", "load(path, model=model)")
         return Fast(None, None, model, choices={"no_gpu": no_gpu})
-    choices = {"other_shapes": other_shapes or ("pytorch" if model is not None else "error"), "no_gpu": no_gpu,
-               "numerics": folder.record.get("numerics", "default")}
+    choices = {
+        "other_shapes": other_shapes or ("pytorch" if model is not None else "error"),
+        "no_gpu": no_gpu,
+        "numerics": folder.record.get("numerics", "default"),
+    }
     signature = signature_from(document["names"])
     if signature is None and model is not None:
         signature = inspect.signature(model.forward)
@@ -69,16 +73,18 @@ def document_of_tool(folder, model):
     """call.json of a folder that the command line wrote: of its task.json and its manifest."""
     facts = folder.read("task.json") if os.path.exists(folder.file("task.json")) else {}
     if "call" not in facts:
-        raise StitchError(f"{folder.path} does not say how its model is called: there is no task.json with a call",
-                          "make it again: stitchcuda optimize MODEL.py -o FOLDER")
+        raise StitchError(
+            f"{folder.path} does not say how its model is called: there is no task.json with a call",
+            "make it again: stitchcuda optimize MODEL.py -o FOLDER",
+        )
     if model is None and not os.path.exists(folder.file(WEIGHTS)):
         raise StitchError(f"{folder.path} has no weights", "load(folder, model=model), or make it again with --weights always")
     kinds = {"parameter": "parameter", "constant": "constant"}
     entries = [entry for part in ("parameters", "inputs", "outputs") for entry in folder.manifest[part] if entry.get("data")]
-    layout = {entry["data"]: [entry["data"], kinds.get(entry["role"], "buffer"), entry["data"], entry["role"] != "parameter"]
-              for entry in reversed(entries)}  # of several, the first says what it is
-    return {"stitchcuda": VERSION, "training": facts.get("mode") == "train", "call": facts["call"], "names": None,
-            "tensors": list(layout.values())}
+    layout = {
+        entry["data"]: [entry["data"], kinds.get(entry["role"], "buffer"), entry["data"], entry["role"] != "parameter"] for entry in reversed(entries)
+    }  # of several, the first says what it is
+    return {"stitchcuda": VERSION, "training": facts.get("mode") == "train", "call": facts["call"], "names": None, "tensors": list(layout.values())}
 
 
 def put(fast, tensors, layout, device, with_weights):

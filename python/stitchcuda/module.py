@@ -69,8 +69,10 @@ class Fast(nn.Module):
             return self._otherwise(str(other), arguments, keywords)
         for entry, tensor in zip(self._binding.given, tensors):
             if tensor.requires_grad and torch.is_grad_enabled():
-                raise StitchError(f"the input '{entry['name']}' requires a gradient, and {self.folder.name} is a program for inference",
-                                  "call it under torch.no_grad() or torch.inference_mode(), or train with the model itself (fast.original)")
+                raise StitchError(
+                    f"the input '{entry['name']}' requires a gradient, and {self.folder.name} is a program for inference",
+                    "call it under torch.no_grad() or torch.inference_mode(), or train with the model itself (fast.original)",
+                )
         try:
             call = self._current(device)
         except WeightsDiffer as differ:
@@ -99,8 +101,9 @@ class Fast(nn.Module):
         """That of the program for these tensors."""
         found = tensors[0].device if tensors else next((t.device for t in self.state_dict().values()), torch.device("cpu"))
         kind = self.folder.record.get("device")
-        if (found.type == "cuda") != (kind == "cuda") and not (found.type == "cpu" and self.choices.get("no_gpu") == "emulate"
-                                                               and not torch.cuda.is_available()):
+        if (found.type == "cuda") != (kind == "cuda") and not (
+            found.type == "cpu" and self.choices.get("no_gpu") == "emulate" and not torch.cuda.is_available()
+        ):
             where = "the GPU" if kind == "cuda" else "the CPU, for the emulated GPU"
             raise trees.OtherCall(f"the inputs are on {found}, and the program was made for {where}")
         return torch.device("cuda", torch.cuda.current_device()) if found.type == "cuda" and found.index is None else found
@@ -108,8 +111,10 @@ class Fast(nn.Module):
     def _input(self, entry, tensor, device):
         """The tensor as the program wants it, copied where it lies in another order."""
         if tensor.dtype is not DTYPES[entry["dtype"]] or list(tensor.shape) != entry["shape"]:
-            raise trees.OtherCall(f"'{entry['name']}' is {describe(tensor.dtype, tensor.shape)}, and the program was made for "
-                                  f"{describe(DTYPES[entry['dtype']], entry['shape'])}")
+            raise trees.OtherCall(
+                f"'{entry['name']}' is {describe(tensor.dtype, tensor.shape)}, and the program was made for "
+                f"{describe(DTYPES[entry['dtype']], entry['shape'])}"
+            )
         if tensor.device != device:
             raise trees.OtherCall(f"'{entry['name']}' is on {tensor.device}, and other inputs are on {device}")
         tensor = tensor.detach()
@@ -124,8 +129,10 @@ class Fast(nn.Module):
         """The Call for the weights as they are now."""
         with self._lock:
             if tool.extension().forks() != self._forks:
-                raise StitchError(f"{self.folder.name} was loaded before this process was forked, and neither a GPU nor threads survive a fork",
-                                  "start processes by 'spawn' (torch.multiprocessing.get_context('spawn')), or load the program in each")
+                raise StitchError(
+                    f"{self.folder.name} was loaded before this process was forked, and neither a GPU nor threads survive a fork",
+                    "start processes by 'spawn' (torch.multiprocessing.get_context('spawn')), or load the program in each",
+                )
             call = self._call
             if call is None or not call.is_current() or device != self._made_on:
                 self._call = None  # its memory goes before there is more
@@ -199,7 +206,11 @@ class Fast(nn.Module):
     @property
     def plan(self):
         """The program's regions in order, with technique and estimates; and the steps that led to it."""
-        return {"regions": self.folder.record.get("regions", []), "steps": self.folder.record.get("ledger", {}).get("steps", [])} if self.folder else None
+        return (
+            {"regions": self.folder.record.get("regions", []), "steps": self.folder.record.get("ledger", {}).get("steps", [])}
+            if self.folder
+            else None
+        )
 
     def report(self, open=False):
         """The path of the report (HTML); `open` shows it in a browser."""
@@ -210,6 +221,7 @@ class Fast(nn.Module):
             raise StitchError(f"the program's folder {self.folder.path} has no report.html any more")
         if open:
             import webbrowser
+
             webbrowser.open("file://" + path)
         return Report(path)
 
@@ -282,6 +294,7 @@ class Report(str):
 
 def is_traced(tensor):
     from torch._subclasses.fake_tensor import FakeTensor
+
     return isinstance(tensor, FakeTensor) or torch._C._functorch.is_functorch_wrapped_tensor(tensor)
 
 
@@ -300,5 +313,6 @@ def build(tree, results):
 
 def form_of(call):
     from torch.utils import _pytree as pytree
+
     leaves, structure = pytree.tree_flatten(call)
     return str(structure), tuple((leaf.dtype, tuple(leaf.shape), leaf.device) if isinstance(leaf, torch.Tensor) else repr(leaf) for leaf in leaves)

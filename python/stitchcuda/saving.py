@@ -21,12 +21,23 @@ def save(fast, path, overwrite=False):
         raise StitchError("this module has no program: it runs in PyTorch", "save the model itself")
     path = os.path.abspath(path)
     if os.path.exists(path) and not (overwrite and (is_ours(path) or not os.listdir(path))):
-        raise StitchError(f"{path} exists already" + ("" if not overwrite else ", and is no program of stitchcuda's"),
-                          "choose another folder" if overwrite else "choose another folder, or save(path, overwrite=True)")
+        raise StitchError(
+            f"{path} exists already" + ("" if not overwrite else ", and is no program of stitchcuda's"),
+            "choose another folder" if overwrite else "choose another folder, or save(path, overwrite=True)",
+        )
     tensors, layout = collect(fast)
-    document = {"stitchcuda": VERSION, "training": fast.training, "call": {"positional": trees.to_json(fast._tree["positional"]),
-                "keyword": [[name, trees.to_json(tree)] for name, tree in fast._tree["keyword"]], "outputs": trees.to_json(fast._tree["outputs"])},
-                "names": trees_names(fast), "tensors": layout, "complex": [key for key, tensor in tensors.items() if tensor.is_complex()]}
+    document = {
+        "stitchcuda": VERSION,
+        "training": fast.training,
+        "call": {
+            "positional": trees.to_json(fast._tree["positional"]),
+            "keyword": [[name, trees.to_json(tree)] for name, tree in fast._tree["keyword"]],
+            "outputs": trees.to_json(fast._tree["outputs"]),
+        },
+        "names": trees_names(fast),
+        "tensors": layout,
+        "complex": [key for key, tensor in tensors.items() if tensor.is_complex()],
+    }
     os.makedirs(os.path.dirname(path), exist_ok=True)
     draft = tempfile.mkdtemp(prefix=os.path.basename(path) + ".", dir=os.path.dirname(path))
     try:

@@ -49,8 +49,16 @@ class Verdict:
 
 
 def from_document(document):
-    return Verdict(document.get("verdict") == "passed", document.get("gate", ""), document.get("code", ""), document.get("reason", ""),
-                   tuple(document.get("gates", ())), tuple(document.get("notes", ())), document.get("timing"), document)
+    return Verdict(
+        document.get("verdict") == "passed",
+        document.get("gate", ""),
+        document.get("code", ""),
+        document.get("reason", ""),
+        tuple(document.get("gates", ())),
+        tuple(document.get("notes", ())),
+        document.get("timing"),
+        document,
+    )
 
 
 MODES = ("eval", "train")

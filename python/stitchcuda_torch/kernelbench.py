@@ -22,10 +22,16 @@ Whatever is rejected of these shows that the check asks for one rounding among m
 another layout, another order of the batch, or more accuracy than the reference has.
 """
 
-WAYS = {"search": "cuDNN times its algorithms and takes the fastest", "deterministic": "cuDNN's deterministic algorithms",
-        "channels_last": "images and filters channels last", "reversed": "the batch in reverse order", "fp32": "no TF32", "float64": "float64"}
+WAYS = {
+    "search": "cuDNN times its algorithms and takes the fastest",
+    "deterministic": "cuDNN's deterministic algorithms",
+    "channels_last": "images and filters channels last",
+    "reversed": "the batch in reverse order",
+    "fp32": "no TF32",
+    "float64": "float64",
+}
 
-CANDIDATE = '''
+CANDIDATE = """
 import torch
 
 
@@ -50,7 +56,7 @@ class ModelNew(Model):
             return super().forward(*inputs)
         finally:
             cudnn.benchmark, cudnn.deterministic, cudnn.allow_tf32 = before
-'''
+"""
 
 
 def main():
@@ -90,6 +96,7 @@ def load_evaluator(checkout):
 
 def draw_on_gpu(evaluator):
     import torch
+
     load = evaluator.load_original_model_and_inputs
 
     def loaded(*arguments, **named):
@@ -101,7 +108,9 @@ def draw_on_gpu(evaluator):
         def drawn():
             with torch.device("cuda:0"):
                 return inputs()
+
         return model, init_inputs, drawn
+
     evaluator.load_original_model_and_inputs = loaded
 
 
@@ -137,6 +146,7 @@ class Record:
 
 def evaluate(evaluator, task, package, timing=True):
     import torch
+
     with open(task) as file:
         reference = file.read()
     if package.startswith("pytorch:"):
@@ -147,14 +157,29 @@ def evaluate(evaluator, task, package, timing=True):
         os.environ["STITCHCUDA_PROGRAM"] = os.path.abspath(package)  # the evaluator executes the text: there is no __file__
     with contextlib.redirect_stdout(sys.stderr):  # it prints what it thinks
         result = evaluator.eval_kernel_against_ref(
-            original_model_src=reference, custom_model_src=candidate, seed_num=42, num_correct_trials=5, num_perf_trials=100,
-            measure_performance=timing, backend="cuda", precision=torch.float32, device=torch.device("cuda:0"), verbose=False)
+            original_model_src=reference,
+            custom_model_src=candidate,
+            seed_num=42,
+            num_correct_trials=5,
+            num_perf_trials=100,
+            measure_performance=timing,
+            backend="cuda",
+            precision=torch.float32,
+            device=torch.device("cuda:0"),
+            verbose=False,
+        )
     torch.cuda.empty_cache()
     if result is None:
         return {"package": package, "compiled": None, "correct": False, "metadata": {}}
-    return {"package": package, "compiled": result.compiled, "correct": result.correctness, "milliseconds": result.runtime,
-            "reference_milliseconds": getattr(result, "ref_runtime", None), "largest": largest_of(result.metadata),
-            "metadata": {k: str(v)[:300] for k, v in result.metadata.items()}}
+    return {
+        "package": package,
+        "compiled": result.compiled,
+        "correct": result.correctness,
+        "milliseconds": result.runtime,
+        "reference_milliseconds": getattr(result, "ref_runtime", None),
+        "largest": largest_of(result.metadata),
+        "metadata": {k: str(v)[:300] for k, v in result.metadata.items()},
+    }
 
 
 def largest_of(metadata):

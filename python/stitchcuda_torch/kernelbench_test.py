@@ -57,9 +57,17 @@ class WaysTest(unittest.TestCase):
             tasks = tool.tasks_of(folder, os.path.join(folder, "out"), 3)
             self.assertEqual([task["name"] for task in tasks], ["level3/1_A", "level3/10_C"])
             results = os.path.join(folder, "results.jsonl")
-            records = [{"name": "level3/1_A", "level": 3, "correct": True, "largest": None, "metadata": {}},
-                       {"name": "level3/10_C", "level": 3, "correct": False, "largest": 0.25, "metadata": {},
-                        "pytorch": {"search": {"correct": False, "largest": 0.125}, "fp32": {"correct": True, "largest": None}}}]
+            records = [
+                {"name": "level3/1_A", "level": 3, "correct": True, "largest": None, "metadata": {}},
+                {
+                    "name": "level3/10_C",
+                    "level": 3,
+                    "correct": False,
+                    "largest": 0.25,
+                    "metadata": {},
+                    "pytorch": {"search": {"correct": False, "largest": 0.125}, "fp32": {"correct": True, "largest": None}},
+                },
+            ]
             with open(results, "w") as file:
                 file.write("".join(json.dumps(record) + "\n" for record in records) + '{"name": "half')
             self.assertEqual(set(tool.read_results(results)), {"level3/1_A", "level3/10_C"})

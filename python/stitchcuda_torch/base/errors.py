@@ -34,12 +34,21 @@ def after_a_colon(text):
 
 
 # Packages whose import name isn't the name pip knows.
-PIP_NAMES = {"cv2": "opencv-python", "PIL": "pillow", "sklearn": "scikit-learn", "skimage": "scikit-image",
-             "yaml": "pyyaml", "flash_attn": "flash-attn", "mamba_ssm": "mamba-ssm"}
+PIP_NAMES = {
+    "cv2": "opencv-python",
+    "PIL": "pillow",
+    "sklearn": "scikit-learn",
+    "skimage": "scikit-image",
+    "yaml": "pyyaml",
+    "flash_attn": "flash-attn",
+    "mamba_ssm": "mamba-ssm",
+}
 
-DOWNLOAD_FIX = ("Nothing is downloaded while a model is imported. Build the model from a configuration written in the "
-                "file (random weights are enough), or download it beforehand; HF_HUB_OFFLINE=0 TRANSFORMERS_OFFLINE=0 "
-                "in the environment allows Hugging Face downloads.")
+DOWNLOAD_FIX = (
+    "Nothing is downloaded while a model is imported. Build the model from a configuration written in the "
+    "file (random weights are enough), or download it beforehand; HF_HUB_OFFLINE=0 TRANSFORMERS_OFFLINE=0 "
+    "in the environment allows Hugging Face downloads."
+)
 
 
 OUT_OF_MEMORY = ("DefaultCPUAllocator", "CUDA out of memory", "CUDA error: out of memory")
@@ -66,11 +75,14 @@ def environment_error(error, where):
             return link
         size = memory.asked_for(link)
         if size and size > memory.total():
-            return TaskError("too_large", f"a tensor needs about {memory.text(size)}; this machine has {memory.text(memory.total())}",
-                             where, "Use smaller sizes in the task (a smaller batch), or a machine with more memory.")
+            return TaskError(
+                "too_large",
+                f"a tensor needs about {memory.text(size)}; this machine has {memory.text(memory.total())}",
+                where,
+                "Use smaller sizes in the task (a smaller batch), or a machine with more memory.",
+            )
         if isinstance(link, MemoryError) or any(phrase in str(link) for phrase in OUT_OF_MEMORY):
-            return TaskError("memory", f"out of memory: {first_line(link)}", where,
-                             "Use a machine with more memory, or smaller sizes in the task.")
+            return TaskError("memory", f"out of memory: {first_line(link)}", where, "Use a machine with more memory, or smaller sizes in the task.")
         if isinstance(link, OSError) and link.errno in (errno.ENOSPC, errno.EDQUOT):
             return TaskError("disk", f"the disk is full: {link}", where, "Free some space, or choose another output folder.")
     for link in chain(error):
@@ -88,8 +100,9 @@ def _is_download(error):
         return True
     text = str(error)
     return isinstance(error, OSError) and any(
-        phrase in text for phrase in ("couldn't connect to", "offline mode", "cached files", "Name or service not known",
-                                      "Temporary failure in name resolution"))
+        phrase in text
+        for phrase in ("couldn't connect to", "offline mode", "cached files", "Name or service not known", "Temporary failure in name resolution")
+    )
 
 
 def _import_error(error, where):

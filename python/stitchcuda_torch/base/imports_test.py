@@ -26,7 +26,7 @@ def sources(package):
 
 def cycle_from(path, edges, way, done):
     if path in way:
-        return [*way[way.index(path):], path]
+        return [*way[way.index(path) :], path]
     if path not in done:
         for other in edges[path]:
             found = cycle_from(other, edges, [*way, path], done)

@@ -17,7 +17,7 @@ class Channel:
     def send(self, message):
         line = memoryview((json.dumps(message) + "\n").encode())
         while line:
-            line = line[os.write(self.descriptor, line):]
+            line = line[os.write(self.descriptor, line) :]
 
     def progress(self, text):
         self.send({"progress": text})

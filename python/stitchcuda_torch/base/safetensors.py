@@ -45,11 +45,11 @@ def write_mapped(path, tensors):
         with _disk_errors(path), open(part, "w+b") as file:
             os.posix_fallocate(file.fileno(), 0, len(head) + size)  # a full tmpfs is an error here, and SIGBUS later
             mapping = mmap.mmap(file.fileno(), len(head) + size)
-        mapping[:len(head)] = head
+        mapping[: len(head)] = head
         body, offset = torch.frombuffer(mapping, dtype=torch.uint8), len(head)
         for tensor in tensors.values():
             flat = _plain(tensor).reshape(-1).view(torch.uint8)
-            body[offset:offset + flat.numel()].copy_(flat)
+            body[offset : offset + flat.numel()].copy_(flat)
             offset += flat.numel()
         with _disk_errors(path):
             os.replace(part, path)
@@ -77,8 +77,7 @@ def _disk_errors(path):
     try:
         yield
     except OSError as error:
-        raise TaskError("disk", f"cannot write {path}: {error.strerror}", "",
-                        "Free some space, or choose another output folder.") from error
+        raise TaskError("disk", f"cannot write {path}: {error.strerror}", "", "Free some space, or choose another output folder.") from error
 
 
 def _plain(tensor):
@@ -95,7 +94,7 @@ def _write_tensor(file, tensor):
 def _write_all(file, data):
     view = memoryview(data).cast("B")
     while view:
-        view = view[file.write(view[:CHUNK]):]
+        view = view[file.write(view[:CHUNK]) :]
 
 
 def read(path):
@@ -104,7 +103,7 @@ def read(path):
         with open(path, "rb") as file:
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
         length = struct.unpack("<Q", data[:8])[0]
-        header = json.loads(data[8:8 + length])
+        header = json.loads(data[8 : 8 + length])
         return {name: _slice(data, 8 + length, entry) for name, entry in header.items() if name != "__metadata__"}
     except OSError as error:
         raise TaskError("disk", f"cannot read {path}: {error.strerror}") from error

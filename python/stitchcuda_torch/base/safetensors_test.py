@@ -36,7 +36,7 @@ class SafetensorsTest(unittest.TestCase):
                 data = file.read()
         length = struct.unpack("<Q", data[:8])[0]
         self.assertEqual((8 + length) % 8, 0)
-        self.assertEqual(json.loads(data[8:8 + length]), {"a": {"dtype": "F32", "shape": [3], "data_offsets": [0, 12]}})
+        self.assertEqual(json.loads(data[8 : 8 + length]), {"a": {"dtype": "F32", "shape": [3], "data_offsets": [0, 12]}})
         self.assertEqual(len(data), 8 + length + 12)
 
     @unittest.skipUnless(os.path.exists("/dev/full"), "needs /dev/full")

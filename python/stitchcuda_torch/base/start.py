@@ -16,8 +16,10 @@ from .errors import TaskError, first_line
 
 VARIABLE = "STITCHCUDA_TORCH_LENDER"
 LENDING = "lending\n"
-NO_TORCH_FIX = ("pip install torch; where the system's Python may not be changed, make an environment of your own first: "
-                "python3 -m venv .venv && .venv/bin/pip install torch")
+NO_TORCH_FIX = (
+    "pip install torch; where the system's Python may not be changed, make an environment of your own first: "
+    "python3 -m venv .venv && .venv/bin/pip install torch"
+)
 
 
 def run(package, main):

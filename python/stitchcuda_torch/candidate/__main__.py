@@ -37,6 +37,7 @@ class Desk:
         if request.get("protocol") != 1:
             raise Refused(f"protocol {request.get('protocol')} is unknown here; 1 is spoken")
         from . import requests
+
         device, answers = requests.start(request["device"], ARENA, self.channel.take)
         self.requests = {**answers, "arena": self.arena}
         return {"protocol": 1, "device": device}

@@ -24,7 +24,9 @@ class Calls:
         program.on_destroy.append(self.drop_results)
 
     def requests(self):
-        return {name: getattr(self, name) for name in ("place", "drop", "call", "fetch_outputs", "fetch_input", "can_profile", "profile", "call_with")}
+        return {
+            name: getattr(self, name) for name in ("place", "drop", "call", "fetch_outputs", "fetch_input", "can_profile", "profile", "call_with")
+        }
 
     def place(self, request):
         if "into" in request:  # other contents at the same addresses
@@ -67,8 +69,15 @@ class Calls:
         self.returned = result
         self.outputs = [results.copied(tensor) for tensor in self.program.checked(result, types)]
         self.stopwatch.wait()
-        return {"wall_ns": wall, "event_ns": event, "damage": "", "threads_before": before, "threads_after": after,
-                "device_bytes": self.record_peak(), "earlier_result": results.is_spoiled(result, self.spoiled)}
+        return {
+            "wall_ns": wall,
+            "event_ns": event,
+            "damage": "",
+            "threads_before": before,
+            "threads_after": after,
+            "device_bytes": self.record_peak(),
+            "earlier_result": results.is_spoiled(result, self.spoiled),
+        }
 
     def prepared(self, number):
         return self.program.forward_on(*self.set_of(number))

@@ -46,8 +46,14 @@ class Candidate:
         self.used, self.count = 0, 0
         # A shell moves the descriptors to the numbers the protocol wants.
         command = f'exec "$0" -m stitchcuda_torch.candidate 3<&{ask_read} 4>&{tell_write} 5</dev/null'
-        self.process = subprocess.Popen(["bash", "-c", command, sys.executable], cwd=PYTHON_FOLDER, stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=(ask_read, tell_write))
+        self.process = subprocess.Popen(
+            ["bash", "-c", command, sys.executable],
+            cwd=PYTHON_FOLDER,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            pass_fds=(ask_read, tell_write),
+        )
         os.close(ask_read)
         os.close(tell_write)
         self.answers = os.fdopen(answers, "r")
@@ -143,11 +149,17 @@ class CandidateTest(unittest.TestCase):
 
     def test_is_called_as_the_task_calls_its_model(self):
         """By name, with the task's constants; results in a structure are taken flat."""
-        source = GOOD.format(body="pass").replace("def forward(self, x):", "def forward(self, big, small=None, scale=1.0):").replace(
-            "return self.norm(self.linear(x)) * self.scale", "return {'a': (big['of'][0] - small) * scale, 'b': [small, None]}")
+        source = (
+            GOOD.format(body="pass")
+            .replace("def forward(self, x):", "def forward(self, big, small=None, scale=1.0):")
+            .replace("return self.norm(self.linear(x)) * self.scale", "return {'a': (big['of'][0] - small) * scale, 'b': [small, None]}")
+        )
         self.assertIs(self.load(source).get("ok"), True)
-        call = {"positional": [], "keyword": [["small", {"input": 0}], ["big", {"dict": [["of", {"list": [{"input": 1}]}]]}],
-                                              ["scale", {"constant": 3.0}]], "outputs": {"output": 0}}
+        call = {
+            "positional": [],
+            "keyword": [["small", {"input": 0}], ["big", {"dict": [["of", {"list": [{"input": 1}]}]]}], ["scale", {"constant": 3.0}]],
+            "outputs": {"output": 0},
+        }
         self.ok("create", parameters=[], extra={"arguments": [4], "keywords": {}, "call": call})
         small, big = torch.rand(4), torch.rand(4)
         number = self.place(small, big)
@@ -180,9 +192,18 @@ class ModelNew(torch.nn.Module):
         answer = self.load(GOOD.format(body="pass"))
         self.assertEqual((answer["manifest"], answer["has_regions"], answer["trust"]), ("", False, "python"))
         weights = {"linear.weight": linear.weight.detach(), "linear.bias": linear.bias.detach()}
-        answer = self.ok("create", parameters=[self.candidate.put(tensor) for tensor in weights.values()],
-                         extra={"arguments": [4], "keywords": {"scale": 2.0}, "parameters": list(weights), "seed": 1,
-                                "states": ["norm.running_mean"], "updates": ["norm.running_mean"]})
+        answer = self.ok(
+            "create",
+            parameters=[self.candidate.put(tensor) for tensor in weights.values()],
+            extra={
+                "arguments": [4],
+                "keywords": {"scale": 2.0},
+                "parameters": list(weights),
+                "seed": 1,
+                "states": ["norm.running_mean"],
+                "updates": ["norm.running_mean"],
+            },
+        )
         self.assertEqual(answer["weights"], "loaded")
         mean = torch.full((4,), 10.0)
         number = self.place(x, mean)
@@ -204,8 +225,15 @@ class ModelNew(torch.nn.Module):
         x, mean = inputs
         many = torch.stack([x, x * 2, x + 1])
         first, out = self.candidate.put(many), self.candidate.put(torch.zeros(3, 256, dtype=torch.uint8))
-        slots = {"inputs_at": first["offset"], "inputs_step": x.numel() * 4, "inputs": [0, -1], "outputs_at": out["offset"],
-                 "outputs_step": 256, "outputs": [0, 128], "where": "host"}
+        slots = {
+            "inputs_at": first["offset"],
+            "inputs_step": x.numel() * 4,
+            "inputs": [0, -1],
+            "outputs_at": out["offset"],
+            "outputs_step": 256,
+            "outputs": [0, 128],
+            "where": "host",
+        }
         self.ok("prepare_series", sets=2, inputs=[{**kind(x), "offset": -1}, self.candidate.put(mean)], outputs=types)
         fillings = ["nan", "finite", "old result"]
         for timed in (False, True):
@@ -265,16 +293,27 @@ class ModelNew(torch.nn.Module):
             self.assertEqual(answer["weights"], weights)
 
     def test_a_model_without_tensors_has_any_weights(self):
-        for attribute, weights in [("3", "loaded"), ("torch.ones(2)", "loaded"), ("torch.ones(5)", "seed"), ("[torch.ones(5)]", "seed"), ("object()", "seed")]:
-            self.load("import torch\n\nclass ModelNew(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-                      f"        self.kept = {attribute}\n        self.inner = torch.nn.ReLU()\n\n    def forward(self, x):\n        return x\n")
+        for attribute, weights in [
+            ("3", "loaded"),
+            ("torch.ones(2)", "loaded"),
+            ("torch.ones(5)", "seed"),
+            ("[torch.ones(5)]", "seed"),
+            ("object()", "seed"),
+        ]:
+            self.load(
+                "import torch\n\nclass ModelNew(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+                f"        self.kept = {attribute}\n        self.inner = torch.nn.ReLU()\n\n    def forward(self, x):\n        return x\n"
+            )
             answer = self.ok("create", parameters=[self.candidate.put(torch.ones(4))], extra={"arguments": [], "state": ["norm.weight"]})
             self.assertEqual(answer["weights"], weights, attribute)
 
     def made_of_given(self, body):
         """What y = forward(ones) is with linear.bias = 3 given."""
-        self.load("import torch\n\nclass ModelNew(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-                  + "".join(f"        {line}\n" for line in body) + "\n    def forward(self, x):\n        return self.out(x)\n")
+        self.load(
+            "import torch\n\nclass ModelNew(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+            + "".join(f"        {line}\n" for line in body)
+            + "\n    def forward(self, x):\n        return self.out(x)\n"
+        )
         answer = self.ok("create", parameters=[self.candidate.put(torch.full((4,), 3.0))], extra={"arguments": [], "state": ["linear.bias"]})
         self.assertEqual(answer["weights"], "loaded")
         x = torch.ones(6, 4)
@@ -320,12 +359,19 @@ class ModelNew(torch.nn.Module):
 
     def test_results_that_are_none(self):
         x = torch.rand(6, 4)
-        for body, part in [("return x.half()", "output 0 is f16[6, 4] on cpu; f32[6, 4] on cpu is expected"), ("return x[:5]", "f32[5, 4]"),
-                           ("return x, x", "2 tensors came back; 1 are expected"), ("return 3", "of type int"), ("return None", "0 tensors"),
-                           ("return nn.Parameter(x)", "Parameter, not a plain tensor"), ("return x.to_sparse()", "not a plain tensor"),
-                           ("return type('T', (torch.Tensor,), {})(x)", "of type T"),
-                           ("raise ValueError('no')", "candidate_file.py:13, in forward: raise ValueError('no'): forward failed: ValueError: no"),
-                           ("import sys; sys.exit(0)", "SystemExit"), ("return x / (1 // 0)", "ZeroDivisionError")]:
+        for body, part in [
+            ("return x.half()", "output 0 is f16[6, 4] on cpu; f32[6, 4] on cpu is expected"),
+            ("return x[:5]", "f32[5, 4]"),
+            ("return x, x", "2 tensors came back; 1 are expected"),
+            ("return 3", "of type int"),
+            ("return None", "0 tensors"),
+            ("return nn.Parameter(x)", "Parameter, not a plain tensor"),
+            ("return x.to_sparse()", "not a plain tensor"),
+            ("return type('T', (torch.Tensor,), {})(x)", "of type T"),
+            ("raise ValueError('no')", "candidate_file.py:13, in forward: raise ValueError('no'): forward failed: ValueError: no"),
+            ("import sys; sys.exit(0)", "SystemExit"),
+            ("return x / (1 // 0)", "ZeroDivisionError"),
+        ]:
             with self.subTest(body):
                 self.create(body)
                 self.assertIn(part, self.refused("call", set=self.place(x), outputs=[kind(x)]))
@@ -371,8 +417,12 @@ class ModelNew(torch.nn.Module):
         self.assertEqual(self.candidate.ask("profile", set=0, outputs=[])["refused"], 4)
 
     def test_files_that_are_no_candidate(self):
-        for source, part in [("x = 1", "no class ModelNew"), ("def f(:", "SyntaxError"), ("import sys; sys.exit(1)", "SystemExit"),
-                             ("ModelNew = 3", "no class ModelNew")]:
+        for source, part in [
+            ("x = 1", "no class ModelNew"),
+            ("def f(:", "SyntaxError"),
+            ("import sys; sys.exit(1)", "SystemExit"),
+            ("ModelNew = 3", "no class ModelNew"),
+        ]:
             self.assertIn(part, self.load(source)["message"])
         self.assertIn("ModelNew(...) failed", self.create(arguments=["wide"])["message"])
 

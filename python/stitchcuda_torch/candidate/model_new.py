@@ -15,8 +15,13 @@ class File:
         self.model_class = getattr(self.module, "ModelNew", None)
         if not (isinstance(self.model_class, type) and issubclass(self.model_class, torch.nn.Module)):
             is_task = hasattr(self.module, "Model") and hasattr(self.module, "get_inputs")
-            raise TaskError("missing", "this is a task, with Model and get_inputs(): a candidate has a class ModelNew" if is_task
-                            else "there is no class ModelNew derived from torch.nn.Module", os.path.basename(path))
+            raise TaskError(
+                "missing",
+                "this is a task, with Model and get_inputs(): a candidate has a class ModelNew"
+                if is_task
+                else "there is no class ModelNew derived from torch.nn.Module",
+                os.path.basename(path),
+            )
 
     def construct(self, positional, keyword, seed, device, training, given=None):
         """(model, names that its constructor had the given weights of). given: weights by name, in place from the moment that the

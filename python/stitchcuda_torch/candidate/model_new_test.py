@@ -70,7 +70,7 @@ class FakeLibrary:
 
     def tensor(self, entry):
         dtype = list(self.dtypes.values())[entry.dtype]
-        shape = list(entry.shape[:entry.rank])
+        shape = list(entry.shape[: entry.rank])
         size = torch.Size(shape).numel() * dtype.itemsize
         raw = (ctypes.c_char * size).from_address(entry.data)
         return torch.frombuffer(raw, dtype=dtype).reshape(shape)
@@ -101,21 +101,37 @@ def write_package(folder, task_file, document, call, modules, class_name):
     types = {value["name"]: value for value in values + [output for node in document["nodes"] for output in node["outputs"] if output]}
 
     def entry(name, role):
-        return {"name": name, "role": role, "dtype": types[name]["dtype"], "shape": types[name]["shape"],
-                **({"data": types[name]["data"]} if "data" in types[name] else {})}
+        return {
+            "name": name,
+            "role": role,
+            "dtype": types[name]["dtype"],
+            "shape": types[name]["shape"],
+            **({"data": types[name]["data"]} if "data" in types[name] else {}),
+        }
 
-    signature = {"parameters": [entry(value["name"], value["role"]) for value in values if value["role"] != "input"],
-                 "inputs": [entry(value["name"], "input") for value in values if value["role"] == "input"],
-                 "outputs": [entry(output["value"], "output") for output in document["outputs"]]}
+    signature = {
+        "parameters": [entry(value["name"], value["role"]) for value in values if value["role"] != "input"],
+        "inputs": [entry(value["name"], "input") for value in values if value["role"] == "input"],
+        "outputs": [entry(output["value"], "output") for output in document["outputs"]],
+    }
     for output in signature["outputs"]:
         output.pop("data", None)
     with open(TEMPLATE) as file:
         text = file.read()
     with open(task_file) as file:
         task = file.read()
-    for word, value in {"@name@": "program", "@name_literal@": '"program"', "@libraries@": "[]", "@needs@": '""', "@model_class@": repr(class_name),
-                        "@signature@": repr(json.dumps(signature)), "@call@": repr(json.dumps(call)), "@modules@": repr(modules),
-                        "@mode@": '"eval"', "@task@": repr(task)}.items():
+    for word, value in {
+        "@name@": "program",
+        "@name_literal@": '"program"',
+        "@libraries@": "[]",
+        "@needs@": '""',
+        "@model_class@": repr(class_name),
+        "@signature@": repr(json.dumps(signature)),
+        "@call@": repr(json.dumps(call)),
+        "@modules@": repr(modules),
+        "@mode@": '"eval"',
+        "@task@": repr(task),
+    }.items():
         text = text.replace(word, value)
     os.makedirs(folder)
     files = {"model_new.py": text, "program.cu": "", "manifest.json": '{"name": "program"}'}
@@ -147,12 +163,14 @@ class ModelNewTest(unittest.TestCase):
     def test_a_wrong_call_is_a_type_error_that_names_the_argument(self):
         new, _, _ = self.made(SUBTRACT, "[torch.rand(3), torch.rand(3)]")
         x = torch.rand(3)
-        for arguments, keywords, said in (((x,), {}, "missing a required argument: 'y'"),
-                                          ((x, x), {"bias": x}, "unexpected keyword argument 'bias'"),
-                                          ((x, x), {"mask": x}, "'mask' was not given when this program was made"),
-                                          ((x, x), {"scale": 2.0}, "'scale' was not given when this program was made"),
-                                          ((x, None), {}, "'y' must be a tensor, not None"),
-                                          ((x, x, x, x), {}, "too many positional arguments")):
+        for arguments, keywords, said in (
+            ((x,), {}, "missing a required argument: 'y'"),
+            ((x, x), {"bias": x}, "unexpected keyword argument 'bias'"),
+            ((x, x), {"mask": x}, "'mask' was not given when this program was made"),
+            ((x, x), {"scale": 2.0}, "'scale' was not given when this program was made"),
+            ((x, None), {}, "'y' must be a tensor, not None"),
+            ((x, x, x, x), {}, "too many positional arguments"),
+        ):
             with self.subTest(said), self.assertRaisesRegex(TypeError, said):
                 new(*arguments, **keywords)
 
@@ -191,14 +209,21 @@ class ModelNewTest(unittest.TestCase):
         self.assertEqual(list(seen.parts), ["pair", 1])
         self.assertEqual(type(seen.parts["pair"]).__name__, "Pair")
         self.assertIsNone(seen.parts["pair"].second[1])
-        for a, b in ((seen.sum, expected.sum), (seen.parts["pair"].first, expected.parts["pair"].first),
-                     (seen.parts["pair"].second[0], expected.parts["pair"].second[0]), (seen.parts[1][0], expected.parts[1][0])):
+        for a, b in (
+            (seen.sum, expected.sum),
+            (seen.parts["pair"].first, expected.parts["pair"].first),
+            (seen.parts["pair"].second[0], expected.parts["pair"].second[0]),
+            (seen.parts[1][0], expected.parts[1][0]),
+        ):
             self.assertTrue(torch.equal(a, b))
 
     def test_modules_beside_the_task_come_along(self):
         os.makedirs(os.path.join(self.folder, "own_blocks"))
-        for name, text in {"own_blocks/__init__.py": "", "own_blocks/scale.py": "def twice(x):\n    return x * 2\n",
-                           "late_block.py": "width = 3\n"}.items():
+        for name, text in {
+            "own_blocks/__init__.py": "",
+            "own_blocks/scale.py": "def twice(x):\n    return x * 2\n",
+            "late_block.py": "width = 3\n",
+        }.items():
             with open(os.path.join(self.folder, name), "w") as file:
                 file.write(text)
         source = TWO_INPUTS.format(body="from late_block import width; return twice(x)[:width] + y", inputs="[torch.rand(3), torch.rand(3)]")
@@ -287,8 +312,11 @@ class TransformersTest(unittest.TestCase):
         _, inputs = task.make_inputs(5)
         with torch.no_grad():
             expected = model(**inputs)
-        for seen in (new(**inputs), new(input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"]),
-                     new(inputs["input_ids"], inputs["attention_mask"])):
+        for seen in (
+            new(**inputs),
+            new(input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"]),
+            new(inputs["input_ids"], inputs["attention_mask"]),
+        ):
             self.assertIs(type(seen), type(expected))
             self.assertTrue(torch.allclose(seen.last_hidden_state, expected.last_hidden_state, atol=1e-5))
             self.assertTrue(torch.allclose(seen["pooler_output"], expected["pooler_output"], atol=1e-5))

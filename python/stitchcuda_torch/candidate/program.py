@@ -40,8 +40,7 @@ class Program:
         model, reached = self.file.construct(*how, given)
         wrong = [name for name in misfits(model, names, tensors) if name not in reached]
         if wrong and not may_differ:
-            raise Refused(f"ModelNew has no {wrong[0]!r} of the same shape and dtype"
-                          + (f", nor {len(wrong) - 1} others" if len(wrong) > 1 else ""))
+            raise Refused(f"ModelNew has no {wrong[0]!r} of the same shape and dtype" + (f", nor {len(wrong) - 1} others" if len(wrong) > 1 else ""))
         if wrong:
             model, _ = self.file.construct(*how)  # with none of them rather than with some
             loaded = counterparts.renew(model, names, tensors, extra.get("numbers", {}), find)
@@ -99,7 +98,7 @@ class Program:
         own = len(tensors) - len(self.states) - self.seeded
         if own < 0:
             raise Refused("the inputs lack the states or the seed")
-        return tensors[:own], tensors[own:own + len(self.states)], tensors[-1] if self.seeded else None
+        return tensors[:own], tensors[own : own + len(self.states)], tensors[-1] if self.seeded else None
 
     def renew_states(self, tensors):
         _, values, seed = self.parts(tensors)

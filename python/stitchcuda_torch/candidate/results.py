@@ -33,8 +33,9 @@ def checked(result, types, device, describe=dtypes.name):
             return None, f"output {i} is of type {type(tensor).__name__}, not a plain tensor"
         seen = (tensor.dtype, tuple(tensor.shape), tensor.device.type)
         if seen != (dtype, shape, device.type):
-            return None, (f"output {i} is {describe(seen[0])}{list(seen[1])} on {seen[2]}; "
-                          f"{describe(dtype)}{list(shape)} on {device.type} is expected")
+            return None, (
+                f"output {i} is {describe(seen[0])}{list(seen[1])} on {seen[2]}; {describe(dtype)}{list(shape)} on {device.type} is expected"
+            )
     return [detach(tensor) for tensor in returned], None
 
 
@@ -66,9 +67,13 @@ def spoil(result, kept):
 
 def is_spoiled(result, spoiled):
     """Whether a result is the memory of an earlier one, as spoil() left it: nothing was computed into it since."""
-    return any(type(tensor) is TENSOR and tensor.is_floating_point() and bool(torch.isnan(tensor).all())
-               and any(not ref.expired() and ref == StorageWeakRef(tensor.untyped_storage()) for ref in spoiled)
-               for tensor in flat(result))
+    return any(
+        type(tensor) is TENSOR
+        and tensor.is_floating_point()
+        and bool(torch.isnan(tensor).all())
+        and any(not ref.expired() and ref == StorageWeakRef(tensor.untyped_storage()) for ref in spoiled)
+        for tensor in flat(result)
+    )
 
 
 def is_expanded(tensor):

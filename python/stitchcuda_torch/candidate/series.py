@@ -99,8 +99,11 @@ class Places:
         if found is None:
             tensors, slots = self.sets[number % len(self.sets)], self.slots
             base = slots["inputs_at"] + number * slots["inputs_step"]
-            sources = [(tensor, self.typed(base + offset, tensor.dtype, tensor.shape))
-                       for tensor, offset in zip(tensors, slots["inputs"]) if offset >= 0 and tensor.numel()]
+            sources = [
+                (tensor, self.typed(base + offset, tensor.dtype, tensor.shape))
+                for tensor, offset in zip(tensors, slots["inputs"])
+                if offset >= 0 and tensor.numel()
+            ]
             base = slots["outputs_at"] + number * slots["outputs_step"]
             targets = [self.typed(base + offset, *form) for form, offset in zip(self.types, slots["outputs"])]
             found = self.known[number] = (sources, targets, [(source, tensor) for tensor, source in sources])

@@ -38,6 +38,7 @@ def build(files, options):
     import torch  # noqa: F401  before the fork, so that the workers share it
 
     from ..export import trace  # noqa: F401
+
     context = multiprocessing.get_context("fork")
     results, workers = context.Queue(), []
     jobs = max(1, options.jobs)
@@ -84,6 +85,7 @@ def work(files, out, shard, jobs, results):
     import torch
 
     from .case import each_case, make
+
     torch.set_num_threads(1)
     number = 0
     for file in files:

@@ -81,8 +81,9 @@ def make(case, name, file, folder):
     facts = {"name": name, "class": type(module).__name__, "mode": "train" if module.training else "eval", "seed": 42}
     export.write(program, file, facts, folder, with_weights=True)
     leaves = pytree.tree_leaves(inputs)
-    safetensors.write(os.path.join(folder, "inputs.safetensors"),
-                      {f"input.{i}": leaf for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)})
+    safetensors.write(
+        os.path.join(folder, "inputs.safetensors"), {f"input.{i}": leaf for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)}
+    )
     expected = {f"output.{i}": output for i, output in enumerate(outputs)}
     expected.update({f"update.{key}": tensor for key, tensor in updates.items()})
     safetensors.write(os.path.join(folder, "expected.safetensors"), expected)

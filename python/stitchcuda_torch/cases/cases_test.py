@@ -29,8 +29,12 @@ class CasesTest(unittest.TestCase):
         return self.again(folder)
 
     def again(self, folder):
-        return subprocess.run([sys.executable, "-m", "stitchcuda_torch.cases", os.path.join(folder, "small.py"), "--out",
-                               os.path.join(folder, "out")], cwd=PYTHON_FOLDER, capture_output=True, text=True)
+        return subprocess.run(
+            [sys.executable, "-m", "stitchcuda_torch.cases", os.path.join(folder, "small.py"), "--out", os.path.join(folder, "out")],
+            cwd=PYTHON_FOLDER,
+            capture_output=True,
+            text=True,
+        )
 
     def test_made_once_and_failures_listed(self):
         with tempfile.TemporaryDirectory() as folder:

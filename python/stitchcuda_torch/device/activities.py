@@ -13,8 +13,7 @@ HOST = ("cuda_runtime", "cuda_driver")
 def profiler(device="cuda"):
     """What torch.profiler.profile is made of. That one imports Inductor, and SymPy with it, only to ask whether it
     makes CUDA graphs: 804 modules, 5 s in each candidate's process."""
-    return torch.autograd.profiler.profile(use_kineto=True, use_cpu=device == "cpu",
-                                           use_device=None if device == "cpu" else device)
+    return torch.autograd.profiler.profile(use_kineto=True, use_cpu=device == "cpu", use_device=None if device == "cpu" else device)
 
 
 def warm_up():
@@ -46,14 +45,19 @@ def read(trace, host_calls=False):
 def activity(event, origin):
     facts = event.get("args", {})
     start = round((event["ts"] - origin) * 1000)
-    out = {"name": event["name"], "kind": kind_of(event), "start_ns": start,
-           "end_ns": start + max(0, round(event["dur"] * 1000))}
+    out = {"name": event["name"], "kind": kind_of(event), "start_ns": start, "end_ns": start + max(0, round(event["dur"] * 1000))}
     if event["cat"] in HOST:
         out["stream"] = whole(event.get("tid"))
     else:
-        out.update(stream=whole(facts.get("stream")), grid=triple(facts.get("grid")), block=triple(facts.get("block")),
-                   registers=whole(facts.get("registers per thread")), shared_bytes=whole(facts.get("shared memory")),
-                   bytes=whole(facts.get("bytes")), in_graph=bool(facts.get("graph node id") or facts.get("graph id")))
+        out.update(
+            stream=whole(facts.get("stream")),
+            grid=triple(facts.get("grid")),
+            block=triple(facts.get("block")),
+            registers=whole(facts.get("registers per thread")),
+            shared_bytes=whole(facts.get("shared memory")),
+            bytes=whole(facts.get("bytes")),
+            in_graph=bool(facts.get("graph node id") or facts.get("graph id")),
+        )
     out["correlation"] = whole(facts.get("correlation"))
     return out
 

@@ -4,26 +4,51 @@ import unittest
 
 from . import activities
 
-TRACE = {"traceEvents": [
-    {"ph": "M", "name": "process_name"},
-    {"cat": "cpu_op", "name": "aten::relu", "ts": 1, "dur": 3},
-    {"cat": "kernel", "name": "void relu<float>(float*)", "ts": 110.5, "dur": 2.25,
-     "args": {"stream": 7, "grid": [8, 1, 1], "block": [256, 1, 1], "registers per thread": 24, "shared memory": 128,
-              "correlation": 9}},
-    {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 100, "dur": 4.5, "tid": 77, "args": {"correlation": 9}},
-    {"cat": "cuda_runtime", "name": "cudaGraphLaunch", "ts": 120, "dur": 6, "tid": "77"},
-    {"cat": "gpu_memcpy", "name": "Memcpy DtoH (Device -> Pageable)", "ts": 130, "dur": 1,
-     "args": {"stream": "7", "bytes": 4096, "graph node id": 3}},
-]}
+TRACE = {
+    "traceEvents": [
+        {"ph": "M", "name": "process_name"},
+        {"cat": "cpu_op", "name": "aten::relu", "ts": 1, "dur": 3},
+        {
+            "cat": "kernel",
+            "name": "void relu<float>(float*)",
+            "ts": 110.5,
+            "dur": 2.25,
+            "args": {"stream": 7, "grid": [8, 1, 1], "block": [256, 1, 1], "registers per thread": 24, "shared memory": 128, "correlation": 9},
+        },
+        {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 100, "dur": 4.5, "tid": 77, "args": {"correlation": 9}},
+        {"cat": "cuda_runtime", "name": "cudaGraphLaunch", "ts": 120, "dur": 6, "tid": "77"},
+        {
+            "cat": "gpu_memcpy",
+            "name": "Memcpy DtoH (Device -> Pageable)",
+            "ts": 130,
+            "dur": 1,
+            "args": {"stream": "7", "bytes": 4096, "graph node id": 3},
+        },
+    ]
+}
 
 
 class Activities(unittest.TestCase):
     def test_of_the_device(self):
         found = activities.read(TRACE)
         self.assertEqual([one["kind"] for one in found], ["kernel", "copy"])
-        self.assertEqual(found[0], {"name": "void relu<float>(float*)", "kind": "kernel", "start_ns": 0, "end_ns": 2250,
-                                    "stream": 7, "grid": [8, 1, 1], "block": [256, 1, 1], "registers": 24,
-                                    "shared_bytes": 128, "bytes": 0, "in_graph": False, "correlation": 9})
+        self.assertEqual(
+            found[0],
+            {
+                "name": "void relu<float>(float*)",
+                "kind": "kernel",
+                "start_ns": 0,
+                "end_ns": 2250,
+                "stream": 7,
+                "grid": [8, 1, 1],
+                "block": [256, 1, 1],
+                "registers": 24,
+                "shared_bytes": 128,
+                "bytes": 0,
+                "in_graph": False,
+                "correlation": 9,
+            },
+        )
         self.assertEqual((found[1]["bytes"], found[1]["in_graph"], found[1]["grid"]), (4096, True, [0, 0, 0]))
 
     def test_with_the_host(self):

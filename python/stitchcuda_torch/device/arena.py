@@ -33,7 +33,7 @@ class Arena:
             self.bytes = torch.frombuffer(mmap.mmap(self.descriptor, size), dtype=torch.uint8)
         if offset < 0 or offset + count > self.bytes.numel():
             raise ValueError(f"{count} bytes at {offset} are outside of the arena")
-        return self.bytes[offset:offset + count]
+        return self.bytes[offset : offset + count]
 
     def upload(self, entry, device):
         """A copy, on the device, of a tensor {"dtype", "shape", "offset"}; zeros where the offset is -1."""
@@ -75,7 +75,7 @@ class DeviceArena:
     def span(self, offset, count):
         if offset < 0 or count < 0 or offset + count > self.size:
             raise ValueError(f"{count} bytes at {offset} are outside of the device arena")
-        return self.bytes[offset:offset + count]
+        return self.bytes[offset : offset + count]
 
     def leave_at(self, path):
         """Sends the descriptor as a datagram to the path, where it waits for its receiver; the memory needs it no longer."""
@@ -100,7 +100,7 @@ class SharedArena(Arena):
     def span(self, offset, count):
         if offset < 0 or count < 0 or offset + count > self.bytes.numel():
             raise ValueError(f"{count} bytes at {offset} are outside of the device arena")
-        return self.bytes[offset:offset + count]
+        return self.bytes[offset : offset + count]
 
     def close(self):
         self.bytes = None
@@ -138,8 +138,16 @@ class Location(ctypes.Structure):
 
 
 class Properties(ctypes.Structure):
-    _fields_ = [("type", ctypes.c_int), ("handle_types", ctypes.c_int), ("location", Location), ("windows", ctypes.c_void_p),
-                ("compression", ctypes.c_ubyte), ("remote_access", ctypes.c_ubyte), ("usage", ctypes.c_ushort), ("reserved", ctypes.c_ubyte * 4)]
+    _fields_ = [
+        ("type", ctypes.c_int),
+        ("handle_types", ctypes.c_int),
+        ("location", Location),
+        ("windows", ctypes.c_void_p),
+        ("compression", ctypes.c_ubyte),
+        ("remote_access", ctypes.c_ubyte),
+        ("usage", ctypes.c_ushort),
+        ("reserved", ctypes.c_ubyte * 4),
+    ]
 
 
 class Access(ctypes.Structure):

@@ -18,8 +18,13 @@ from torch.utils import _pytree as pytree
 def is_needed(program):
     """Whether the record above autograd is none of the whole model."""
     saved = any(isinstance(constant, FakeTensor) for constant in program.constants.values())
-    return saved or any(getattr(node.target, "__module__", "").startswith("torch._functorch") for module in program.graph_module.modules()
-                        if isinstance(module, torch.fx.GraphModule) for node in module.graph.nodes if node.op == "call_function")
+    return saved or any(
+        getattr(node.target, "__module__", "").startswith("torch._functorch")
+        for module in program.graph_module.modules()
+        if isinstance(module, torch.fx.GraphModule)
+        for node in module.graph.nodes
+        if node.op == "call_function"
+    )
 
 
 def export(model, inputs):
@@ -30,7 +35,7 @@ def export(model, inputs):
 
     def flat(*tensors):
         nonlocal result
-        positional, keyword = pytree.tree_unflatten(tensors[len(state):], tree)
+        positional, keyword = pytree.tree_unflatten(tensors[len(state) :], tree)
         found = torch.func.functional_call(model, dict(zip(state, tensors)), tuple(positional), keyword)
         outputs, result = pytree.tree_flatten(found)
         return outputs

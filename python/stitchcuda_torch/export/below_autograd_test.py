@@ -21,8 +21,8 @@ class Residual(torch.nn.Module):
         x = x.detach().clone().requires_grad_(True)
         with torch.enable_grad():
             u = self.second(torch.tanh(self.first(x)))
-            slope, = torch.autograd.grad(u.sum(), x, create_graph=True)
-            bend, = torch.autograd.grad(slope[:, 0].sum(), x)
+            (slope,) = torch.autograd.grad(u.sum(), x, create_graph=True)
+            (bend,) = torch.autograd.grad(slope[:, 0].sum(), x)
         return {"u": u.detach() * scale, "residual": (slope + bend).detach()}
 
 

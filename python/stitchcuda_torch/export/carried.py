@@ -11,8 +11,10 @@ from ..base.errors import TaskError
 from .reachable import Attributes
 
 AND_READS = "and reads it in the next call"
-REFUSED_FIX = ("A program carries tensors from call to call, not Python values: keep it in a buffer of fixed shape (register_buffer) that "
-               "forward assigns or writes to, or make it an argument and a result of forward.")
+REFUSED_FIX = (
+    "A program carries tensors from call to call, not Python values: keep it in a buffer of fixed shape (register_buffer) that "
+    "forward assigns or writes to, or make it an argument and a result of forward."
+)
 
 
 @contextlib.contextmanager
@@ -54,7 +56,12 @@ def drop_unread(model, program):
     beside = {f"{path}.{name}".lstrip(".") for path, part in model.named_modules() for name in part._non_persistent_buffers_set}
     targets = {spec.arg.name: spec.target for spec in program.graph_signature.input_specs if spec.target}
     for node in list(program.graph.nodes):
-        if node.target is torch.ops.aten.copy_.default and not node.users and set(node.args[0].users) == {node} and targets.get(node.args[0].name) in beside:
+        if (
+            node.target is torch.ops.aten.copy_.default
+            and not node.users
+            and set(node.args[0].users) == {node}
+            and targets.get(node.args[0].name) in beside
+        ):
             program.graph.erase_node(node)
 
 

@@ -108,16 +108,26 @@ def leaves_its_map(self, x):
 
 class CarriedTest(unittest.TestCase):
     def test_assigned_tensors_are_updates(self):
-        for forward, attributes in [(moving_mean, {"mean": torch.zeros(8)}), (difference, {"last": torch.zeros(4, 8)}),
-                                    (old_value, {"last": torch.ones(4, 8)}), (exchange, {"one": torch.zeros(4, 8), "two": torch.ones(4, 8)})]:
+        for forward, attributes in [
+            (moving_mean, {"mean": torch.zeros(8)}),
+            (difference, {"last": torch.zeros(4, 8)}),
+            (old_value, {"last": torch.ones(4, 8)}),
+            (exchange, {"one": torch.zeros(4, 8), "two": torch.ones(4, 8)}),
+        ]:
             with self.subTest(forward.__name__):
                 program, model = export(Forward(forward, **attributes))
                 x = torch.rand(4, 8)
                 torch.testing.assert_close(*second_call(program, model, x))
 
     def test_what_no_program_carries_is_refused_by_name(self):
-        for forward, attributes in [(counts, {"calls": 0}), (counts_for_itself, {"calls": 0}), (appends, {"seen": []}), (remembers, {"hidden": None}),
-                                    (first_of_all, {"hidden": None}), (grows, {"cache": torch.zeros(1, 8)})]:
+        for forward, attributes in [
+            (counts, {"calls": 0}),
+            (counts_for_itself, {"calls": 0}),
+            (appends, {"seen": []}),
+            (remembers, {"hidden": None}),
+            (first_of_all, {"hidden": None}),
+            (grows, {"cache": torch.zeros(1, 8)}),
+        ]:
             name = next(iter(attributes))
             with self.subTest(forward.__name__), self.assertRaisesRegex(TaskError, f"forward changes 'inner.0.{name}") as raised:
                 export(Forward(forward, **attributes))

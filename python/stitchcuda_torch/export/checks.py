@@ -10,9 +10,14 @@ import torch
 
 from ..task import encode
 
-ASSERTIONS = {torch.ops.aten._assert_scalar.default, torch.ops.aten.sym_constrain_range.default,
-              torch.ops.aten.sym_constrain_range_for_size.default, torch.ops.aten._assert_async.default,
-              torch.ops.aten._assert_async.msg, torch.ops.aten._assert_tensor_metadata.default}
+ASSERTIONS = {
+    torch.ops.aten._assert_scalar.default,
+    torch.ops.aten.sym_constrain_range.default,
+    torch.ops.aten.sym_constrain_range_for_size.default,
+    torch.ops.aten._assert_async.default,
+    torch.ops.aten._assert_async.msg,
+    torch.ops.aten._assert_tensor_metadata.default,
+}
 # What selected.py keeps of a tensor in case that its rows are asked for.
 COPIES = {torch.ops.aten.clone.default, torch.ops.aten.reshape.default, torch.ops.aten.expand.default}
 

@@ -46,14 +46,20 @@ BAD = {
     "forward": (GOOD.format(forward="x = self.linear(x.T)"), "RuntimeError", "in forward: x = self.linear(x.T)"),
     "data_dependent": (GOOD.format(forward="x = x if x.sum() > 0 else -x"), "depend on the values", "x = x if x.sum() > 0"),
     "export": (GOOD.format(forward="x = (x, {1})"), "forward returns a set, which is neither a tensor nor", ""),
-    "too_large": (GOOD.format(forward="pass").replace("torch.ones(4)", "torch.ones(1 << 50)"), "needs about 4.5 PB; this machine has",
-                  "in __init__"),
+    "too_large": (GOOD.format(forward="pass").replace("torch.ones(4)", "torch.ones(1 << 50)"), "needs about 4.5 PB; this machine has", "in __init__"),
     # Code that looks at values gets real tensors: each would fit alone.
-    "memory": (GOOD.format(forward="pass").replace(
-        "return [torch.rand(3, 4)]", "return [torch.rand(3, 4).tolist(), [torch.empty(1 << 28) for _ in range(400)]]"),
-        "out of memory", "bad_memory.py:22"),
-    "download": (GOOD.format(forward="pass").replace("super().__init__()", "super().__init__(); raise OSError('offline mode')"),
-                 "needs a download", "in __init__"),
+    "memory": (
+        GOOD.format(forward="pass").replace(
+            "return [torch.rand(3, 4)]", "return [torch.rand(3, 4).tolist(), [torch.empty(1 << 28) for _ in range(400)]]"
+        ),
+        "out of memory",
+        "bad_memory.py:22",
+    ),
+    "download": (
+        GOOD.format(forward="pass").replace("super().__init__()", "super().__init__(); raise OSError('offline mode')"),
+        "needs a download",
+        "in __init__",
+    ),
     "crash": ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n", "SIGSEGV", ""),
 }
 
@@ -62,8 +68,9 @@ class ServerTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        cls.server = subprocess.Popen([*COMMAND, "--serve"], cwd=PYTHON_FOLDER, stdin=subprocess.PIPE,
-                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        cls.server = subprocess.Popen(
+            [*COMMAND, "--serve"], cwd=PYTHON_FOLDER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
 
     @classmethod
     def tearDownClass(cls):
@@ -135,9 +142,14 @@ class ServerTest(unittest.TestCase):
 
     def test_a_library_that_reads_values_is_named(self):
         with open(os.path.join(self.folder.name, "layers.py"), "w") as file:
-            file.write("def choose(x):\n    return x if x.sum() > 0 else -x\n\n\nimport torch\nclass Scale(torch.nn.Module):\n"
-                       "    def forward(self, x):\n        return x * x.sum().item()\n\nscale = Scale()\n")
-        for function, line in (("choose", "layers.py:2, in choose: return x if x.sum() > 0"), ("scale", "layers.py:8, in forward: return x * x.sum()")):
+            file.write(
+                "def choose(x):\n    return x if x.sum() > 0 else -x\n\n\nimport torch\nclass Scale(torch.nn.Module):\n"
+                "    def forward(self, x):\n        return x * x.sum().item()\n\nscale = Scale()\n"
+            )
+        for function, line in (
+            ("choose", "layers.py:2, in choose: return x if x.sum() > 0"),
+            ("scale", "layers.py:8, in forward: return x * x.sum()"),
+        ):
             error = self.error("calls_" + function, "import layers\n" + GOOD.format(forward=f"x = layers.{function}(x)"))
             self.assertEqual(error["kind"], "data_dependent", error)
             self.assertIn(f"inside {line}", error["message"])
@@ -162,8 +174,10 @@ class ServerTest(unittest.TestCase):
 
     def test_counts_and_quantiles_are_not_looked_at(self):
         document = self.export("x = torch.bincount(x.argmax(-1), minlength=4) + x.quantile(torch.tensor([0.1, 0.2, 0.5, 0.9]), dim=0)[0]")
-        self.assertEqual([(node["outputs"][0]["shape"], node["args"]["minlength"]) for node in document["nodes"] if node["op"] == "aten.bincount.default"],
-                         [([4], 4)])
+        self.assertEqual(
+            [(node["outputs"][0]["shape"], node["args"]["minlength"]) for node in document["nodes"] if node["op"] == "aten.bincount.default"],
+            [([4], 4)],
+        )
         self.assertIn("in forward: x = torch.bincount", next(node["where"] for node in document["nodes"] if node["op"] == "aten.sort.default"))
 
     def test_masks_of_transformer_layers_are_not_looked_at(self):
@@ -182,8 +196,11 @@ class ServerTest(unittest.TestCase):
         self.assertEqual(fill["args"]["value"], {"float": "-inf"})
 
     def test_wrappers_are_inlined_and_getitem_resolved(self):
-        document = self.export("\n        ".join(["with torch.enable_grad(), torch.autocast('cpu', enabled=False):",
-                                                  "    x = x + self.linear(x)", "x, _ = torch.max(x, 1)"]))
+        document = self.export(
+            "\n        ".join(
+                ["with torch.enable_grad(), torch.autocast('cpu', enabled=False):", "    x = x + self.linear(x)", "x, _ = torch.max(x, 1)"]
+            )
+        )
         self.assertEqual([node["op"] for node in document["nodes"]], ["aten.linear.default", "aten.add.Tensor", "aten.max.dim"])
         self.assertEqual([output["dtype"] for output in document["nodes"][-1]["outputs"]], ["f32", "i64"])
         self.assertEqual(document["outputs"], [{"value": document["nodes"][-1]["outputs"][0]["name"]}])
@@ -191,8 +208,12 @@ class ServerTest(unittest.TestCase):
     def test_modes(self):
         forward = "x = nn.functional.dropout(x, 0.5, self.training)"
         written_in_eval = GOOD.format(forward=forward).replace("self.state = torch.ones(4)", "self.state = torch.ones(4); self.eval()")
-        for source, mode, expected in ((GOOD.format(forward=forward), None, "train"), (GOOD.format(forward=forward), "eval", "eval"),
-                                       (written_in_eval, None, "eval"), (written_in_eval, "train", "train")):
+        for source, mode, expected in (
+            (GOOD.format(forward=forward), None, "train"),
+            (GOOD.format(forward=forward), "eval", "eval"),
+            (written_in_eval, None, "eval"),
+            (written_in_eval, "train", "train"),
+        ):
             self.assertIn("done", self.ask("modes", source, mode=mode))
             document = self.document()
             self.assertEqual(document["mode"], expected)
@@ -202,10 +223,12 @@ class ServerTest(unittest.TestCase):
     def test_inputs_in_any_form(self):
         whole = GOOD.format(forward="x = x - y").replace("forward(self, x)", "forward(self, x, y)")
         x = {"input": 0}
-        for inputs, call in (("[torch.rand(4), torch.rand(4)]", ([x, {"input": 1}], [])),
-                             ("torch.rand(4), 3.5", ([x, {"constant": 3.5}], [])),
-                             ("{'y': torch.rand(4), 'x': torch.rand(4)}", ([], [["y", x], ["x", {"input": 1}]])),
-                             ("[torch.rand(4)], {'y': torch.rand(4)}", ([x], [["y", {"input": 1}]]))):
+        for inputs, call in (
+            ("[torch.rand(4), torch.rand(4)]", ([x, {"input": 1}], [])),
+            ("torch.rand(4), 3.5", ([x, {"constant": 3.5}], [])),
+            ("{'y': torch.rand(4), 'x': torch.rand(4)}", ([], [["y", x], ["x", {"input": 1}]])),
+            ("[torch.rand(4)], {'y': torch.rand(4)}", ([x], [["y", {"input": 1}]])),
+        ):
             with self.subTest(inputs):
                 self.assertIn("done", self.ask("inputs", whole.replace("[torch.rand(3, 4)]", inputs)))
                 seen = self.document()["call"]
@@ -213,9 +236,11 @@ class ServerTest(unittest.TestCase):
 
     def test_inputs_that_do_not_fit(self):
         whole = GOOD.format(forward="pass")
-        for inputs, message in (("(torch.rand(4) for _ in range(2))", "get_inputs() returned a generator: return a list, tuple or dict"),
-                                ("[torch.rand(4)] * 2", "get_inputs() does not fit forward(x): too many positional arguments"),
-                                ("{'z': torch.rand(4)}", "get_inputs() does not fit forward(x): missing a required argument: 'x'")):
+        for inputs, message in (
+            ("(torch.rand(4) for _ in range(2))", "get_inputs() returned a generator: return a list, tuple or dict"),
+            ("[torch.rand(4)] * 2", "get_inputs() does not fit forward(x): too many positional arguments"),
+            ("{'z': torch.rand(4)}", "get_inputs() does not fit forward(x): missing a required argument: 'x'"),
+        ):
             with self.subTest(inputs):
                 error = self.error("inputs", whole.replace("[torch.rand(3, 4)]", inputs))
                 self.assertEqual((error["kind"], error["message"]), ("inputs", message))
@@ -223,6 +248,7 @@ class ServerTest(unittest.TestCase):
 
     def test_inputs_on_a_gpu_that_is_not_there(self):
         import torch
+
         if torch.cuda.is_available():
             self.skipTest("this machine has a GPU")
         error = self.error("on_gpu", GOOD.format(forward="pass").replace("torch.rand(3, 4)", "torch.rand(3, 4, device='cuda')"))

@@ -20,10 +20,25 @@ MAKERS = {torch.arange, torch.tensor, torch.as_tensor, torch.zeros, torch.ones, 
 # The same whatever they are given.
 FILLERS = {torch.zeros_like: torch.zeros, torch.ones_like: torch.ones, torch.Tensor.new_zeros: torch.zeros, torch.Tensor.new_ones: torch.ones}
 SELECTIONS = {torch.Tensor.__getitem__, torch.masked_select, torch.Tensor.masked_select}
-READERS = {torch.Tensor.tolist, torch.Tensor.item, torch.Tensor.__bool__, torch.Tensor.__int__, torch.Tensor.__index__, torch.Tensor.__float__,
-           # and those whose result has a size that depends on values
-           torch.unique, torch.Tensor.unique, torch.unique_consecutive, torch.Tensor.unique_consecutive, torch.nonzero, torch.Tensor.nonzero,
-           torch.masked_select, torch.Tensor.masked_select, torch.repeat_interleave, torch.Tensor.repeat_interleave}
+READERS = {
+    torch.Tensor.tolist,
+    torch.Tensor.item,
+    torch.Tensor.__bool__,
+    torch.Tensor.__int__,
+    torch.Tensor.__index__,
+    torch.Tensor.__float__,
+    # and those whose result has a size that depends on values
+    torch.unique,
+    torch.Tensor.unique,
+    torch.unique_consecutive,
+    torch.Tensor.unique_consecutive,
+    torch.nonzero,
+    torch.Tensor.nonzero,
+    torch.masked_select,
+    torch.Tensor.masked_select,
+    torch.repeat_interleave,
+    torch.Tensor.repeat_interleave,
+}
 UNKNOWN = object()
 
 
@@ -113,10 +128,18 @@ class KnownValues:
 def held_sizes(model):
     """Small integers in buffers that no state dict has (an audio codec's strides), and masks, as tensors that the model holds: what to
     try where forward reads them. Yields them, and whether any was written to meanwhile, as a function."""
-    found = [(module, name, buffer, buffer._version) for module in model.modules() for name, buffer in module._buffers.items()
-             if buffer is not None and name in module._non_persistent_buffers_set and is_real(buffer) and not buffer.is_inference()
-             and buffer.numel() <= (LARGEST if buffer.dtype == torch.bool else FEW)
-             and not buffer.is_floating_point() and not buffer.is_complex()]
+    found = [
+        (module, name, buffer, buffer._version)
+        for module in model.modules()
+        for name, buffer in module._buffers.items()
+        if buffer is not None
+        and name in module._non_persistent_buffers_set
+        and is_real(buffer)
+        and not buffer.is_inference()
+        and buffer.numel() <= (LARGEST if buffer.dtype == torch.bool else FEW)
+        and not buffer.is_floating_point()
+        and not buffer.is_complex()
+    ]
     before = {module: dict(module._buffers) for module, _, _, _ in found}
     for module, name, buffer, _ in found:
         del module._buffers[name]

@@ -116,7 +116,16 @@ class KnownTest(unittest.TestCase):
             far[mask] = target[mask]
             loss = torch.nn.functional.mse_loss(x[mask], target[mask])
             entropy = torch.nn.functional.cross_entropy(x[mask], target[mask].argmax(-1), label_smoothing=0.1)
-            return y, z, far, loss, entropy, (x - target)[mask].abs().mean(), x[mask].softmax(-1)[:, 1].sum(), torch.masked_select(x, mask[:, None]).sum()
+            return (
+                y,
+                z,
+                far,
+                loss,
+                entropy,
+                (x - target)[mask].abs().mean(),
+                x[mask].softmax(-1)[:, 1].sum(),
+                torch.masked_select(x, mask[:, None]).sum(),
+            )
 
         self.agrees(forward, torch.randn(8, 4), torch.randn(8, 4), torch.arange(8) % 3 > 0)
 
@@ -139,8 +148,15 @@ class KnownTest(unittest.TestCase):
             rows.add_(1)
             return torch.zeros_like(x).masked_fill(mask, 1) + rows.sum()
 
-        for forward in (other_mask, written_between, under_another_name, lambda self, x: x[x > 0].std(), lambda self, x: x[x[:, 0] > 0] @ x.T,
-                        lambda self, x: x[x > 0].sum() / x[x > 0].numel(), lambda self, x: x[x[:, 0] > 0].softmax(0).sum()):
+        for forward in (
+            other_mask,
+            written_between,
+            under_another_name,
+            lambda self, x: x[x > 0].std(),
+            lambda self, x: x[x[:, 0] > 0] @ x.T,
+            lambda self, x: x[x > 0].sum() / x[x > 0].numel(),
+            lambda self, x: x[x[:, 0] > 0].softmax(0).sum(),
+        ):
             with self.subTest(forward.__name__), self.assertRaises(TaskError) as refused:
                 export(forward, torch.randn(8, 4))
             self.assertEqual(refused.exception.kind, "data_dependent")

@@ -41,8 +41,7 @@ class Saved:
                 shutil.copyfile(self.path(name), target)
         with open(self.path("aten.json")) as file:
             document = json.load(file)
-        return {"name": document["name"], "nodes": len(document["nodes"]),
-                "weights_bytes": os.path.getsize(self.path("weights.safetensors"))}
+        return {"name": document["name"], "nodes": len(document["nodes"]), "weights_bytes": os.path.getsize(self.path("weights.safetensors"))}
 
 
 def draw_like(example):

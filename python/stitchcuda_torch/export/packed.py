@@ -16,6 +16,7 @@ TOTAL_LENGTH_FIX = "Pass total_length: pad_packed_sequence(packed, batch_first=â
 
 class Lengths:
     """Stands in for the batch sizes of a PackedSequence. Its data is (steps * batch, features), padded."""
+
     device = torch.device("cpu")
 
     def __init__(self, lengths, steps, batch):
@@ -73,8 +74,8 @@ def recurrence(name, data, sizes, hx, weights, has_biases, layers, dropout, trai
         outputs = []
         for direction in range(directions):
             number = layer * directions + direction
-            own = weights[number * each:(number + 1) * each]
-            begin = [state[number:number + 1] for state in states]
+            own = weights[number * each : (number + 1) * each]
+            begin = [state[number : number + 1] for state in states]
             inputs = sizes.reversed(x) if direction else x
             y = getattr(torch.ops.stitchcuda, name)(inputs, begin if lstm else begin[0], own, has_biases, 1, 0.0, train, False, False)[0]
             ends.append((sizes.last(y), cell_at_end(inputs, sizes, begin, own)) if lstm else (sizes.last(y),))

@@ -6,8 +6,24 @@ import types
 import torch
 
 MOST = 200_000  # places: a model's modules and settings, not its data
-OPAQUE = (torch.Tensor, torch.Generator, torch.dtype, torch.device, type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType,
-          types.MethodType, str, bytes, int, float, complex, bool, type(None))
+OPAQUE = (
+    torch.Tensor,
+    torch.Generator,
+    torch.dtype,
+    torch.device,
+    type,
+    types.ModuleType,
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.MethodType,
+    str,
+    bytes,
+    int,
+    float,
+    complex,
+    bool,
+    type(None),
+)
 
 
 class Attributes:
@@ -29,8 +45,13 @@ class Attributes:
         found = {}
         for name, owner, before in self.containers:
             now = entries_of(owner)
-            found.update({joined(name, key): (before.get(key), now.get(key)) for key in {**before, **now}
-                          if key not in before or key not in now or not alike(before[key], now[key])})
+            found.update(
+                {
+                    joined(name, key): (before.get(key), now.get(key))
+                    for key in {**before, **now}
+                    if key not in before or key not in now or not alike(before[key], now[key])
+                }
+            )
         return found
 
     def restore(self):

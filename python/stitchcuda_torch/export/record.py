@@ -21,10 +21,17 @@ def record(program, task_file):
     recorder = Recorder(task_file)
     weights = recorder.record_inputs(program)
     outputs = recorder.record_graph(program.graph_module)
-    document = {"format": "stitchcuda-aten/1", "torch": torch.__version__.split("+")[0],
-                "python": platform.python_version(), "name": os.path.splitext(os.path.basename(task_file))[0],
-                "source": str(task_file), "values": recorder.values, "scalars": recorder.scalars, "nodes": recorder.nodes,
-                "outputs": encode_outputs(outputs)}
+    document = {
+        "format": "stitchcuda-aten/1",
+        "torch": torch.__version__.split("+")[0],
+        "python": platform.python_version(),
+        "name": os.path.splitext(os.path.basename(task_file))[0],
+        "source": str(task_file),
+        "values": recorder.values,
+        "scalars": recorder.scalars,
+        "nodes": recorder.nodes,
+        "outputs": encode_outputs(outputs),
+    }
     return document, weights
 
 
@@ -111,16 +118,21 @@ class Recorder:
             if node.users:
                 operator_name = encode.operator_name(node.target)
                 library = where.library_of_stack_trace(node.meta.get("stack_trace"), self.task_file)
-                raise TaskError("data_dependent", f"{operator_name} gives a size or a number that depends on the values of a tensor"
-                                + (f" (inside {library})" if library else ""), line, data_dependent_fix(operator_name))
+                raise TaskError(
+                    "data_dependent",
+                    f"{operator_name} gives a size or a number that depends on the values of a tensor" + (f" (inside {library})" if library else ""),
+                    line,
+                    data_dependent_fix(operator_name),
+                )
             return
         arguments = self.arguments(node)
         name, written = functional(node.target)
         more = {"written": written} if written else {}
         if self.autocast:
             more["autocast"] = True
-        self.nodes.append({"op": name, "args": arguments, "outputs": self.new_outputs(node, result),
-                           "where": line, "module": module_path(node), **more})
+        self.nodes.append(
+            {"op": name, "args": arguments, "outputs": self.new_outputs(node, result), "where": line, "module": module_path(node), **more}
+        )
 
     def new_outputs(self, node, result):
         """Names every result, and keeps the structure that getitem will ask for."""

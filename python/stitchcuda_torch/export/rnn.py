@@ -18,8 +18,10 @@ _library = torch.library.Library("stitchcuda", "FRAGMENT")
 
 def _define(name):
     state, results = ("Tensor[] hx", "(Tensor, Tensor, Tensor)") if name == "lstm" else ("Tensor hx", "(Tensor, Tensor)")
-    _library.define(f"{name}(Tensor input, {state}, Tensor[] params, bool has_biases, int num_layers, float dropout, "
-                    f"bool train, bool bidirectional, bool batch_first) -> {results}")
+    _library.define(
+        f"{name}(Tensor input, {state}, Tensor[] params, bool has_biases, int num_layers, float dropout, "
+        f"bool train, bool bidirectional, bool batch_first) -> {results}"
+    )
     torch.library.register_fake(f"stitchcuda::{name}", _shapes, lib=_library)
     _library.impl(name, getattr(torch._VF, name), "CompositeExplicitAutograd")  # an exported program can be run, too
 

@@ -25,7 +25,8 @@ POINTWISE = functions(
     "leaky_relu softplus mish hardswish hardtanh relu6 pow square clamp clamp_min clamp_max erf floor ceil round sign eq ne lt le gt ge "
     "logical_and logical_or logical_not maximum minimum where float half double bfloat16 long int bool to type type_as detach clone "
     "contiguous dropout __add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ __rtruediv__ __neg__ __pow__ __lt__ __le__ __gt__ "
-    "__ge__ __eq__ __ne__")
+    "__ge__ __eq__ __ne__"
+)
 LAYERS = {F.linear, F.layer_norm, F.rms_norm}  # over the last dimensions, with weights of their own
 ALONG_DIM = functions("softmax log_softmax normalize sum mean amax amin argmax argmin norm")
 LOSSES = {F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss, F.binary_cross_entropy, F.binary_cross_entropy_with_logits}
@@ -85,17 +86,17 @@ class SelectedRows:
             x, mask_of_x = torch.broadcast_tensors(x, mask)
         else:
             mask_of_x = mask
-        if x in self or mask_of_x.dim() == 0 or x.shape[:mask_of_x.dim()] != mask_of_x.shape:
+        if x in self or mask_of_x.dim() == 0 or x.shape[: mask_of_x.dim()] != mask_of_x.shape:
             return
-        every = x.clone().reshape(mask_of_x.numel(), *x.shape[mask_of_x.dim():])
+        every = x.clone().reshape(mask_of_x.numel(), *x.shape[mask_of_x.dim() :])
         self.rows[result] = Rows(every, mask, mask._version, mask_of_x.clone().reshape(-1))
 
     def assign(self, target, key, value):
         """target[mask] = what was computed of another tensor's rows under the same mask."""
         rows = self.rows[value]
-        if key is not rows.mask or key._version != rows.version or target.shape[:key.dim()] != key.shape:
+        if key is not rows.mask or key._version != rows.version or target.shape[: key.dim()] != key.shape:
             return UNKNOWN
-        every = rows.every.expand(rows.every.shape[0], *target.shape[key.dim():]).reshape(target.shape)
+        every = rows.every.expand(rows.every.shape[0], *target.shape[key.dim() :]).reshape(target.shape)
         mask = rows.kept.reshape(*key.shape, *[1] * (target.dim() - key.dim()))
         target.copy_(torch.where(mask, every.to(target.dtype), target))
         return None

@@ -16,8 +16,14 @@ from ..base.errors import TaskError
 from ..task.preload import preload
 from .run import run
 
-REQUEST = {"task": (str, None), "out": (str, None), "class": ((str, type(None)), None), "mode": ((str, type(None)), None),
-           "seed": (int, 42), "no_weights": (bool, False)}
+REQUEST = {
+    "task": (str, None),
+    "out": (str, None),
+    "class": ((str, type(None)), None),
+    "mode": ((str, type(None)), None),
+    "seed": (int, 42),
+    "no_weights": (bool, False),
+}
 
 
 def serve(requests, channel):
@@ -39,6 +45,7 @@ def warm_up():
     import torch
 
     from . import record, trace
+
     program = trace.export(torch.nn.Linear(2, 2), trace.as_fake(((torch.zeros(1, 2),), {})), __file__)
     record.record(program, __file__)
 
@@ -47,8 +54,9 @@ def answer(line, channel):
     try:
         options = parse(line)
     except ValueError as error:
-        channel.error(TaskError("request", f"bad request: {error}", line.strip()[:200],
-                                'One JSON object a line: {"task": "model.py", "out": "folder"}'))
+        channel.error(
+            TaskError("request", f"bad request: {error}", line.strip()[:200], 'One JSON object a line: {"task": "model.py", "out": "folder"}')
+        )
         return
     preload([options.task])  # the reference wants them, too, and doesn't fork
     receive, send = os.pipe()

@@ -14,16 +14,19 @@ from ..base.errors import TaskError, environment_error, first_line
 from ..task import structure, where
 from . import below_autograd, carried, checks, known, rnn, unread
 
-DATA_DEPENDENT_FIX = ("A CUDA program has one fixed shape and flow. Write the choice as tensor operations: "
-                      "torch.where(condition, a, b) instead of if/else, masks (x * mask) instead of x[mask] or nonzero, "
-                      "0-d tensors instead of .item(). If only training does this, use eval mode: --eval, or model.eval() in Python.")
+DATA_DEPENDENT_FIX = (
+    "A CUDA program has one fixed shape and flow. Write the choice as tensor operations: "
+    "torch.where(condition, a, b) instead of if/else, masks (x * mask) instead of x[mask] or nonzero, "
+    "0-d tensors instead of .item(). If only training does this, use eval mode: --eval, or model.eval() in Python."
+)
 
 # Models of libraries that read images of several sizes.
-HELD_SIZES_FIX = (" An input of sizes that stay the same (image_grid_thw) can be held by a module around the model, in a list: "
-                  "self.sizes = [sizes].")
+HELD_SIZES_FIX = " An input of sizes that stay the same (image_grid_thw) can be held by a module around the model, in a list: self.sizes = [sizes]."
 
-LIBRARY_FIX = (" If the model runs: the library takes another path while it is exported. Pass what it makes up itself then "
-               "(attention_mask, position_ids), or choose that path by its settings (attn_implementation).")
+LIBRARY_FIX = (
+    " If the model runs: the library takes another path while it is exported. Pass what it makes up itself then "
+    "(attention_mask, position_ids), or choose that path by its settings (attn_implementation)."
+)
 
 # What to write instead of operators whose result has a size that depends on values.
 SIZED_BY_VALUES = {
@@ -54,8 +57,12 @@ def fake_inputs(task):
         inputs = task.make_inputs()  # code that looks at values needs real tensors
     on_gpu = [leaf.device for leaf in pytree.tree_leaves(inputs) if isinstance(leaf, torch.Tensor) and leaf.device.type == "cuda"]
     if on_gpu and not torch.cuda.is_available():
-        raise TaskError("inputs", f"get_inputs() makes tensors on {on_gpu[0]}, and this machine has no GPU",
-                        where.of_function(task.module.get_inputs), "Leave the device out: tensors are moved to where they are needed.")
+        raise TaskError(
+            "inputs",
+            f"get_inputs() makes tensors on {on_gpu[0]}, and this machine has no GPU",
+            where.of_function(task.module.get_inputs),
+            "Leave the device out: tensors are moved to where they are needed.",
+        )
     return as_fake(inputs, mode)
 
 
@@ -82,8 +89,12 @@ def export(model, inputs, task_file, given="that get_inputs() returns", draw=Non
 
 def export_settled(model, inputs, task_file, given):
     if type(model).forward is torch.nn.Module.forward:
-        raise TaskError("missing", f"class {type(model).__name__} has no forward", os.path.basename(task_file),
-                        "Define forward(self, …) in it: what the model computes.")
+        raise TaskError(
+            "missing",
+            f"class {type(model).__name__} has no forward",
+            os.path.basename(task_file),
+            "Define forward(self, …) in it: what the model computes.",
+        )
     promote_tensor_attributes(model)
     program = refused = None
     try:
@@ -110,8 +121,16 @@ def export_once(model, inputs, task_file, given):
     returned = model.register_forward_hook(lambda module, arguments, result: structure.register(result))
     try:
         # force_eager: what torch.compile wraps is exported as what it wraps.
-        with torch.no_grad(), rnn.opaque(), masks_unread(), unread.Unread(), quiet_stderr(), torch.compiler.set_stance("force_eager"), \
-                below_autograd.attention_written_out(), distributions_unchecked():
+        with (
+            torch.no_grad(),
+            rnn.opaque(),
+            masks_unread(),
+            unread.Unread(),
+            quiet_stderr(),
+            torch.compiler.set_stance("force_eager"),
+            below_autograd.attention_written_out(),
+            distributions_unchecked(),
+        ):
             program = above_or_below(model, inputs)
         checks.erase_checks(program)
         return program
@@ -181,20 +200,32 @@ def explain(error, task_file, model, given):
         return known
     if is_data_dependent(error):
         operator = str(getattr(error, "func", ""))
-        return TaskError("data_dependent", "the model's flow or shapes depend on the values of a tensor" + library, line,
-                         data_dependent_fix(operator) + (HELD_SIZES_FIX if library else ""))
+        return TaskError(
+            "data_dependent",
+            "the model's flow or shapes depend on the values of a tensor" + library,
+            line,
+            data_dependent_fix(operator) + (HELD_SIZES_FIX if library else ""),
+        )
     stranger = re.match(r"Found <class '([^']*)'> in output|Unsupported input type <class '([^']*)'>", str(error))
     if stranger:
         what = f"forward returns a {stranger[1]}" if stranger[1] else f"an argument of forward is a {stranger[2]}"
         return TaskError("export", f"{what}, which is neither a tensor nor a container that PyTorch looks into", "", structure.UNSUPPORTED_FIX)
     scripted = [type(part).__name__ for part in model.modules() if isinstance(part, torch.jit.ScriptModule)]
     if scripted:
-        return TaskError("export", f"a part of the model is compiled by TorchScript ({scripted[0]}), which can't be looked into", line,
-                         "Use the module itself, without torch.jit.script or torch.jit.trace. Scripted functions are fine.")
+        return TaskError(
+            "export",
+            f"a part of the model is compiled by TorchScript ({scripted[0]}), which can't be looked into",
+            line,
+            "Use the module itself, without torch.jit.script or torch.jit.trace. Scripted functions are fine.",
+        )
     module = type(error).__module__
     if line and not module.startswith(("torch.export", "torch._export", "torch._dynamo", "torch.fx", "torch._functorch")):
-        return TaskError("forward", f"forward fails with these inputs: {type(error).__name__}: {first_line(error)}{library}", line,
-                         f"Check the shapes and dtypes {given} against this line." + (LIBRARY_FIX if library else ""))
+        return TaskError(
+            "forward",
+            f"forward fails with these inputs: {type(error).__name__}: {first_line(error)}{library}",
+            line,
+            f"Check the shapes and dtypes {given} against this line." + (LIBRARY_FIX if library else ""),
+        )
     return TaskError("export", f"torch.export failed: {type(error).__name__}: {first_line(error)}{library}", line, "")
 
 
@@ -202,16 +233,23 @@ def is_data_dependent(error):
     if isinstance(error, (DataDependentOutputException, DynamicOutputShapeException)):
         return True
     text = str(error)
-    return ("data-dependent" in text or "data dependent" in text or type(error).__name__ == "GuardOnDataDependentSymNode"
-            or ".numpy() is not supported" in text)
+    return (
+        "data-dependent" in text
+        or "data dependent" in text
+        or type(error).__name__ == "GuardOnDataDependentSymNode"
+        or ".numpy() is not supported" in text
+    )
 
 
 @contextlib.contextmanager
 def quiet_stderr():
     """Export prints half-made graphs to stderr when it fails, and PyTorch logs what it can't find; the user's own prints go to stdout
     and stay."""
-    loggers = [logger for name, logger in list(logging.root.manager.loggerDict.items())
-               if name.partition(".")[0] == "torch" and isinstance(logger, logging.Logger) and not logger.disabled]
+    loggers = [
+        logger
+        for name, logger in list(logging.root.manager.loggerDict.items())
+        if name.partition(".")[0] == "torch" and isinstance(logger, logging.Logger) and not logger.disabled
+    ]
     for logger in loggers:
         logger.disabled = True
     try:

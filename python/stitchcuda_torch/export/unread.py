@@ -17,8 +17,9 @@ from .known import UNKNOWN, KnownValues
 
 _library = torch.library.Library("stitchcuda", "FRAGMENT")
 _library.define("bincount(Tensor self, Tensor? weights, int minlength) -> Tensor")
-_library.define("ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank, int reduction, "
-                "bool zero_infinity) -> Tensor")
+_library.define(
+    "ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank, int reduction, bool zero_infinity) -> Tensor"
+)
 
 
 def _counts(self, weights, minlength):
@@ -77,8 +78,9 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     def tensor(lengths):
         return lengths if isinstance(lengths, torch.Tensor) else torch.tensor(lengths)
 
-    return torch.ops.stitchcuda.ctc_loss(log_probs, targets, tensor(input_lengths), tensor(target_lengths), blank,
-                                         F._Reduction.get_enum(reduction), zero_infinity)
+    return torch.ops.stitchcuda.ctc_loss(
+        log_probs, targets, tensor(input_lengths), tensor(target_lengths), blank, F._Reduction.get_enum(reduction), zero_infinity
+    )
 
 
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
@@ -115,13 +117,25 @@ def combinations(input, r=2, with_replacement=False):
     return input[torch.tensor(chosen, dtype=torch.int64, device=input.device).reshape(len(chosen), r)]
 
 
-REPLACED = {torch.bincount: bincount, torch.Tensor.bincount: bincount, torch.quantile: quantile, torch.Tensor.quantile: quantile,
-            torch.nanquantile: lambda *rest, **more: quantile(*rest, **more, skip_nan=True)}
+REPLACED = {
+    torch.bincount: bincount,
+    torch.Tensor.bincount: bincount,
+    torch.quantile: quantile,
+    torch.Tensor.quantile: quantile,
+    torch.nanquantile: lambda *rest, **more: quantile(*rest, **more, skip_nan=True),
+}
 REPLACED[torch.Tensor.nanquantile] = REPLACED[torch.nanquantile]
-REPLACED |= {F.ctc_loss: ctc_loss, F.gaussian_nll_loss: gaussian_nll_loss, torch.combinations: combinations,
-             torch.cov: cov, torch.Tensor.cov: cov, torch.corrcoef: corrcoef, torch.Tensor.corrcoef: corrcoef,
-             # What is traced has no memory that another tensor could be made of: x.data is x without its history.
-             torch.Tensor.data.__get__: torch.Tensor.detach}
+REPLACED |= {
+    F.ctc_loss: ctc_loss,
+    F.gaussian_nll_loss: gaussian_nll_loss,
+    torch.combinations: combinations,
+    torch.cov: cov,
+    torch.Tensor.cov: cov,
+    torch.corrcoef: corrcoef,
+    torch.Tensor.corrcoef: corrcoef,
+    # What is traced has no memory that another tensor could be made of: x.data is x without its history.
+    torch.Tensor.data.__get__: torch.Tensor.detach,
+}
 
 
 class Unread(TorchFunctionMode):

@@ -28,6 +28,7 @@ def main(path, tasks=()):
     protocol.quiet_libraries()
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # looking for a GPU must not start CUDA: that survives no fork
     from ..reference import answers  # noqa: F401
+
     serve.warm_up()
     with contextlib.suppress(Exception):
         import torch._inductor.compile_fx  # noqa: F401  2 s for each who compiles a baseline
@@ -72,6 +73,7 @@ def lend(listener, has_gpu):
 
 def become(borrower, descriptors, request, has_gpu):
     import torch
+
     code = 1
     try:
         if has_gpu and torch.cuda._is_in_bad_fork():
@@ -96,6 +98,7 @@ def become(borrower, descriptors, request, has_gpu):
 
 def take_threads(torch):
     """What PyTorch read of the lender's environment when it was imported."""
+
     def told(name):
         return int(os.environ[name]) if os.environ.get(name, "").isdigit() else 0
 

@@ -35,6 +35,7 @@ def main(path, library):
     sys.path.pop(0)  # this process's folder is none of theirs
     protocol.quiet_libraries()
     from ..candidate import requests  # noqa: F401  PyTorch, and what stands around a ModelNew
+
     gc.collect()
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children are reaped automatically

@@ -38,8 +38,9 @@ class LendTest(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.path = os.path.join(self.folder.name, "lender")
-        self.lender = subprocess.Popen([sys.executable, "-m", "stitchcuda_torch.lend", self.path], cwd=PYTHON_FOLDER,
-                                       stdout=subprocess.PIPE, text=True)
+        self.lender = subprocess.Popen(
+            [sys.executable, "-m", "stitchcuda_torch.lend", self.path], cwd=PYTHON_FOLDER, stdout=subprocess.PIPE, text=True
+        )
         self.assertEqual(self.lender.stdout.readline(), "ready\n")
 
     def tearDown(self):

@@ -63,8 +63,15 @@ def answer(line, answers):
         return failure(answers.model.lost_device() or error)
     except BaseException as error:
         known = answers.model.lost_device() or environment_error(error, "")
-        return failure(known or TaskError("reference", f"{type(error).__name__}: {first_line(error)}", "",
-                                          "This is a fault of StitchCUDA's reference; please report it with the task."))
+        return failure(
+            known
+            or TaskError(
+                "reference",
+                f"{type(error).__name__}: {first_line(error)}",
+                "",
+                "This is a fault of StitchCUDA's reference; please report it with the task.",
+            )
+        )
 
 
 def failure(error):

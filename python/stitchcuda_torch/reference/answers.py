@@ -18,8 +18,17 @@ class Answers:
         inputs, memory = InputRequests(model), MemoryRequests(model)
         trials = TrialRequests(model, inputs, memory)
         self.roundings = RoundingRequests(model, inputs)
-        subjects = [model, inputs, WeightRequests(model, inputs), EvaluateRequests(model), self.roundings, memory, trials,
-                    SeriesRequests(model, inputs, memory, trials), BaselineRequests(model)]
+        subjects = [
+            model,
+            inputs,
+            WeightRequests(model, inputs),
+            EvaluateRequests(model),
+            self.roundings,
+            memory,
+            trials,
+            SeriesRequests(model, inputs, memory, trials),
+            BaselineRequests(model),
+        ]
         model.on_load = [subject.forget for subject in subjects]
         self.table = {name: method for subject in subjects for name, method in subject.table().items()}
 

@@ -131,8 +131,10 @@ def without_collection():
 
 def inductor_with(lock):
     """torch.compile's own backend, whose kernels run in a turn: the first call compiles for many seconds without one."""
+
     def inductor(graph, inputs):
         from torch._inductor.compile_fx import compile_fx
+
         compiled = compile_fx(graph, inputs)
         if lock.folder is None:
             return compiled

@@ -121,7 +121,7 @@ def mean(truth):
     """Of the finite elements, over all of them: the constant that is nearest."""
     flat, total = truth.reshape(-1), 0.0
     for begin in range(0, flat.numel(), PIECE):
-        total += flat[begin:begin + PIECE].nan_to_num(0, 0, 0).sum().item()
+        total += flat[begin : begin + PIECE].nan_to_num(0, 0, 0).sum().item()
     return total / flat.numel() if flat.numel() else 0.0
 
 
@@ -146,7 +146,7 @@ def same_piece(a, b):
 
 
 def all_finite(tensor):
-    return all(bool(piece.isfinite().all()) for piece, in pieces(tensor))
+    return all(bool(piece.isfinite().all()) for (piece,) in pieces(tensor))
 
 
 def pieces(*tensors):

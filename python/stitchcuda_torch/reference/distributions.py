@@ -13,6 +13,7 @@ import torch
 @dataclasses.dataclass
 class Facts:
     """What one draw of the task tells about an input."""
+
     free: bool  # floating point, and not a choice between few values
     nonnegative: bool = False
     structure: str = ""
@@ -54,8 +55,12 @@ def is_simplex(x):
     return x.shape[-1] > 1 and bool((x >= 0).all()) and bool(((x.double().sum(-1) - 1).abs() < 1e-3).all())
 
 
-STRUCTURES = {"lower": lambda x: is_square(x) and torch.equal(x.tril(), x), "upper": lambda x: is_square(x) and torch.equal(x.triu(), x),
-              "symmetric": lambda x: is_square(x) and torch.equal(x, x.mT), "simplex": is_simplex}
+STRUCTURES = {
+    "lower": lambda x: is_square(x) and torch.equal(x.tril(), x),
+    "upper": lambda x: is_square(x) and torch.equal(x.triu(), x),
+    "symmetric": lambda x: is_square(x) and torch.equal(x, x.mT),
+    "simplex": is_simplex,
+}
 
 
 def give_structure(tensor, structure):
@@ -73,6 +78,7 @@ def give_structure(tensor, structure):
 
 
 # Each takes (the task's draw, facts, generator) and gives float32 of the same shape.
+
 
 def normal(task, facts, generator):
     return torch.randn(task.shape, generator=generator, device=task.device)
@@ -131,7 +137,7 @@ def offset(task, facts, generator):
     axis = generator.initial_seed() % PARTS - 1
     if not 0 <= axis < task.dim() or task.shape[axis] < 2:
         return drawn * 1e-3 + 1
-    chosen = uniform(task, task.shape[axis:axis + 1], generator) < 0.5
+    chosen = uniform(task, task.shape[axis : axis + 1], generator) < 0.5
     chosen[0], chosen[-1] = False, True
     drawn = drawn.abs() if facts.nonnegative else drawn
     return torch.where(chosen.reshape(-1, *[1] * (task.dim() - axis - 1)), drawn * 1e-3 + 1, drawn)
@@ -193,9 +199,9 @@ def patches(task, facts, generator):
     recognise the kind of inputs takes them for the task's."""
     flat = task.float().contiguous().reshape(-1).clone()
     longest = max(1, min(task.shape[-1] if task.dim() else 1, flat.numel() // 16))
-    for change in (lambda part: part.copy_((100 + 100 * part.abs()).copysign(part)), torch.Tensor.zero_, lambda part: part.mul_(2 ** -12)) * 2:
+    for change in (lambda part: part.copy_((100 + 100 * part.abs()).copysign(part)), torch.Tensor.zero_, lambda part: part.mul_(2**-12)) * 2:
         begin, length = int(uniform(task, (), generator) * flat.numel()), 1 + int(uniform(task, (), generator) * longest)
-        change(flat[begin:begin + length])
+        change(flat[begin : begin + length])
     return flat.reshape(task.shape)
 
 
@@ -254,12 +260,15 @@ def per_sample(task, generator):
 
 # Each takes (the task's draws, facts, seed, another draw) and gives all inputs.
 
+
 def uneven(tensors, facts, seed, again):
     """One input far larger than the others: what is added to something large shows only so. The seed says which (src/reference/inputs/draw.h)."""
     numbers = [i for i, tensor in enumerate(tensors) if tensor.is_floating_point()]
     chosen = numbers[(seed % PARTS if len(numbers) <= PARTS else seed // PARTS) % len(numbers)] if numbers else None
-    return [tensor * (UNEVEN if i == chosen else 1 / UNEVEN) if fact.free and fact.structure != "simplex" else tensor
-            for i, (tensor, fact) in enumerate(zip(tensors, facts))]
+    return [
+        tensor * (UNEVEN if i == chosen else 1 / UNEVEN) if fact.free and fact.structure != "simplex" else tensor
+        for i, (tensor, fact) in enumerate(zip(tensors, facts))
+    ]
 
 
 UNEVEN = 64.0  # squared, it brings a millionth near to one; and no product of halves underflows
@@ -338,18 +347,48 @@ def thinned(tensor, seed):
     """Half of the values take the places of the others."""
     values, places = tensor.unique(return_inverse=True)
     order = torch.randperm(len(values), generator=torch.Generator().manual_seed(seed)).to(tensor.device)
-    kept = order[:(len(values) + 1) // 2]
-    to = kept.repeat(2)[:len(values)]
+    kept = order[: (len(values) + 1) // 2]
+    to = kept.repeat(2)[: len(values)]
     return values[torch.empty_like(order).scatter_(0, order, to)][places]
 
 
 WHOLE = {"uneven": uneven, "masks": masks}
-DRAWS = {"normal": normal, "shifted": shifted, "scaled": scaled, "sparse": sparse, "waves": waves, "positive": positive,
-         "outliers": outliers, "large": large, "offset": offset, "ties": ties, "zero rows": zero_rows, "ends": ends,
-         "patches": patches, "prefix": prefix,
-         "inner prefix": inner_prefix, "low": low, "small": small, "not finite": not_finite}
+DRAWS = {
+    "normal": normal,
+    "shifted": shifted,
+    "scaled": scaled,
+    "sparse": sparse,
+    "waves": waves,
+    "positive": positive,
+    "outliers": outliers,
+    "large": large,
+    "offset": offset,
+    "ties": ties,
+    "zero rows": zero_rows,
+    "ends": ends,
+    "patches": patches,
+    "prefix": prefix,
+    "inner prefix": inner_prefix,
+    "low": low,
+    "small": small,
+    "not finite": not_finite,
+}
 NAMES = ("task", *DRAWS, *WHOLE)
-KEEPS_SIGN = ("positive", "outliers", "large", "offset", "ties", "zero rows", "ends", "patches", "prefix", "inner prefix", "small", "not finite", *WHOLE)
+KEEPS_SIGN = (
+    "positive",
+    "outliers",
+    "large",
+    "offset",
+    "ties",
+    "zero rows",
+    "ends",
+    "patches",
+    "prefix",
+    "inner prefix",
+    "small",
+    "not finite",
+    *WHOLE,
+)
 
 
 PLANTED = tuple(f"{kind}{sign}" for kind in ("bounds", "whole numbers", "far angles", "sizes", "not numbers") for sign in ("", " below zero"))

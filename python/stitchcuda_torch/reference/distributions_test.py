@@ -9,11 +9,23 @@ class DistributionsTest(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(0)
         square = torch.rand(8, 8)
-        self.inputs = {"plain": torch.randn(4, 50), "nonnegative": torch.rand(4, 3, 5), "lower": square.tril(), "upper": square.triu(),
-                       "symmetric": square + square.T, "simplex": torch.randn(4, 9).softmax(-1), "ids": torch.randint(7, (4, 5)),
-                       "mask": torch.rand(4, 5) > 0.5, "labels": torch.randint(0, 2, (64,)).float() * 2 - 1,
-                       "state": torch.zeros(2, 4), "half": torch.randn(4, 4).half(), "vector": torch.randn(30), "scalar": torch.tensor(2.0),
-                       "empty": torch.empty(0, 3), "one sample": torch.randn(1, 6)}
+        self.inputs = {
+            "plain": torch.randn(4, 50),
+            "nonnegative": torch.rand(4, 3, 5),
+            "lower": square.tril(),
+            "upper": square.triu(),
+            "symmetric": square + square.T,
+            "simplex": torch.randn(4, 9).softmax(-1),
+            "ids": torch.randint(7, (4, 5)),
+            "mask": torch.rand(4, 5) > 0.5,
+            "labels": torch.randint(0, 2, (64,)).float() * 2 - 1,
+            "state": torch.zeros(2, 4),
+            "half": torch.randn(4, 4).half(),
+            "vector": torch.randn(30),
+            "scalar": torch.tensor(2.0),
+            "empty": torch.empty(0, 3),
+            "one sample": torch.randn(1, 6),
+        }
         self.facts = {name: distributions.study(tensor) for name, tensor in self.inputs.items()}
 
     def test_facts(self):
@@ -21,8 +33,9 @@ class DistributionsTest(unittest.TestCase):
             self.assertEqual(self.facts[name].structure, name)
         self.assertTrue(all(self.facts[name].structure == "" for name in ("plain", "nonnegative", "state", "half", "scalar")))
         self.assertEqual([name for name, fact in self.facts.items() if not fact.free], ["ids", "mask", "labels", "empty"])
-        self.assertEqual([name for name, fact in self.facts.items() if fact.nonnegative],
-                         ["nonnegative", "lower", "upper", "symmetric", "simplex", "scalar"])
+        self.assertEqual(
+            [name for name, fact in self.facts.items() if fact.nonnegative], ["nonnegative", "lower", "upper", "symmetric", "simplex", "scalar"]
+        )
 
     def test_every_draw_keeps_type_shape_and_structure(self):
         for name in ("task", *distributions.DRAWS):
@@ -61,8 +74,17 @@ class DistributionsTest(unittest.TestCase):
 
     def test_choices_that_the_task_never_varies(self):
         causal = torch.full((16, 16), float("-inf")).triu(1)
-        inputs = [torch.ones(6, 40, dtype=torch.bool), torch.rand(4, 5) > 0.5, torch.arange(12).expand(3, 12), torch.randint(0, 20, (7, 9)),
-                  torch.tensor([0, 4, 4, 9]), torch.randperm(9), torch.randn(3, 4), causal, torch.full((5,), 30)]
+        inputs = [
+            torch.ones(6, 40, dtype=torch.bool),
+            torch.rand(4, 5) > 0.5,
+            torch.arange(12).expand(3, 12),
+            torch.randint(0, 20, (7, 9)),
+            torch.tensor([0, 4, 4, 9]),
+            torch.randperm(9),
+            torch.randn(3, 4),
+            causal,
+            torch.full((5,), 30),
+        ]
         again = [torch.zeros_like(x) if i in (1, 3, 6) else x for i, x in enumerate(inputs)]
         facts = [distributions.study(x) for x in inputs]
         mask, mixed, positions, tokens, offsets, order, numbers, floats, lengths = drawn = distributions.draw("masks", inputs, facts, 8, again)[0]
@@ -83,7 +105,7 @@ class DistributionsTest(unittest.TestCase):
         task = torch.rand(64, 100)
         facts = distributions.study(task)
         planted = {"values": [700.0, "nan"], "smallest": 0, "largest": 0}
-        drawn, = distributions.plant([planted], [task], [facts], 3)
+        (drawn,) = distributions.plant([planted], [task], [facts], 3)
         self.assertTrue(0.05 < (drawn == 700).float().mean() < 0.2 and 0.05 < drawn.isnan().float().mean() < 0.2)
         self.assertGreater((drawn == task).float().mean().item(), 0.7)
         sizes = distributions.plant([{"values": [], "smallest": 1e-6, "largest": 1e-2}], [task], [facts], 3)[0].square().mean(1).sqrt()

@@ -81,8 +81,12 @@ def check_carried(seen, updates, loaded):
     known, persistent = {id(state[name]) for name in updates}, loaded.model.state_dict()
     lost = [name for name in seen.updates if name in persistent and id(state[name]) not in known]
     if lost:
-        raise TaskError("state", f"forward changes {lost[0]!r}, and the imported graph does not", "",
-                        "This is a fault of StitchCUDA's import; please report it with the task.")
+        raise TaskError(
+            "state",
+            f"forward changes {lost[0]!r}, and the imported graph does not",
+            "",
+            "This is a fault of StitchCUDA's import; please report it with the task.",
+        )
 
 
 def named(seen, wanted=None, state=None):
@@ -99,8 +103,9 @@ class EvaluateRequests(Requests):
         self.model = model
 
     @request
-    def evaluate(self, inputs: str, mode: MODES, out: str, half: numerics.HALVES = "fp16", device: DEVICES = None, seed: int = 42,
-                 updates: list = None):
+    def evaluate(
+        self, inputs: str, mode: MODES, out: str, half: numerics.HALVES = "fp16", device: DEVICES = None, seed: int = 42, updates: list = None
+    ):
         start = time.monotonic()
         loaded = self.model.need()
         device = torch.device(device) if device else loaded.device

@@ -97,8 +97,7 @@ def observe(module, arguments, keywords, context, originals=None):
         with context, torch.compiler.set_stance("force_eager"):  # what torch.compile wraps runs as what it wraps
             result = module(*arguments, **keywords)
         after = state(module)
-        updates = {name: after[name].detach() for name, old in state_before.items()
-                   if name in after and not same(old, after[name])}
+        updates = {name: after[name].detach() for name, old in state_before.items() if name in after and not same(old, after[name])}
         inputs = {i: new for i, (old, new) in enumerate(zip(inputs_before, tensors)) if not same(old, new)}
     return Seen([leaf for leaf in structure.leaves(result) if not isinstance(leaf, CONSTANTS)], updates, inputs)
 
@@ -185,10 +184,13 @@ def grouped_mm(a, b, offs=None, bias=None, out_dtype=None):
 
 
 # CUDA's kernels multiply by a sixth that was rounded to float32: an error of 3e-8 (H200, PyTorch 2.11).
-EXACT = {torch.ops.aten.hardsigmoid.default: hardsigmoid, torch.ops.aten.hardswish.default: hardswish,
-         torch.ops.aten._grouped_mm.default: grouped_mm,  # has no float64
-         torch.ops.aten.hardsigmoid_.default: lambda x: x.copy_(hardsigmoid(x)),
-         torch.ops.aten.hardswish_.default: lambda x: x.copy_(hardswish(x))}
+EXACT = {
+    torch.ops.aten.hardsigmoid.default: hardsigmoid,
+    torch.ops.aten.hardswish.default: hardswish,
+    torch.ops.aten._grouped_mm.default: grouped_mm,  # has no float64
+    torch.ops.aten.hardsigmoid_.default: lambda x: x.copy_(hardsigmoid(x)),
+    torch.ops.aten.hardswish_.default: lambda x: x.copy_(hardswish(x)),
+}
 
 
 def narrow_dtypes(leaf):

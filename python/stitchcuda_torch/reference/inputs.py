@@ -36,8 +36,7 @@ class InputRequests(Requests):
         start = time.monotonic()
         tensors, domain_kept = self.drawn(distribution, seed)
         size = safetensors.write_mapped(out, {f"input_{i}": tensor for i, tensor in enumerate(tensors)})
-        return {"domain_kept": domain_kept, "inputs": [fact.as_json() for fact in self.facts], "bytes": size,
-                "seconds": seconds_since(start)}
+        return {"domain_kept": domain_kept, "inputs": [fact.as_json() for fact in self.facts], "bytes": size, "seconds": seconds_since(start)}
 
     def drawn(self, distribution, seed):
         """(tensors, whether each stays where the task's own draw was: not negative where that wasn't)."""

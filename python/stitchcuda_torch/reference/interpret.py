@@ -9,8 +9,14 @@ from ..base import dtypes
 from .float64 import LOW, rms_norm_eps, widen
 
 aten = torch.ops.aten
-SAME = {"aten.detach.default", "aten.detach_.default", "aten.alias.default", "aten.lift_fresh_copy.default", "aten.clone.default",
-        "aten.contiguous.default"}
+SAME = {
+    "aten.detach.default",
+    "aten.detach_.default",
+    "aten.alias.default",
+    "aten.lift_fresh_copy.default",
+    "aten.clone.default",
+    "aten.contiguous.default",
+}
 RANDOM = ("aten.rand", "aten.bernoulli", "aten.multinomial", "aten.normal", "aten.exponential", "aten.uniform", "aten.poisson")
 DROPOUTS = ("aten.dropout", "aten.native_dropout", "aten.alpha_dropout", "aten.feature_dropout", "aten.rrelu")
 VIEWS = {"aten.view.default", "aten._unsafe_view.default"}
@@ -177,10 +183,21 @@ NO_CHANGE = _NoChange()
 RECURRENCES = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 CONVOLUTIONS = ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution", "_convolution")
 # What is multiplied, and may be rounded right before that.
-PRODUCTS = {**{name: ("input", "weight") for name in (*CONVOLUTIONS, "linear")}, "mm": ("self", "mat2"), "bmm": ("self", "mat2"),
-            "matmul": ("self", "other"), "addmm": ("mat1", "mat2"), "baddbmm": ("batch1", "batch2"), "addbmm": ("batch1", "batch2"),
-            "mv": ("self", "vec"), "dot": ("self", "tensor"), "einsum": ("tensors",), "bilinear": ("input1", "input2", "weight"),
-            "scaled_dot_product_attention": ("query", "key", "value"), **{name: ("input", "params") for name in RECURRENCES}}
+PRODUCTS = {
+    **{name: ("input", "weight") for name in (*CONVOLUTIONS, "linear")},
+    "mm": ("self", "mat2"),
+    "bmm": ("self", "mat2"),
+    "matmul": ("self", "other"),
+    "addmm": ("mat1", "mat2"),
+    "baddbmm": ("batch1", "batch2"),
+    "addbmm": ("batch1", "batch2"),
+    "mv": ("self", "vec"),
+    "dot": ("self", "tensor"),
+    "einsum": ("tensors",),
+    "bilinear": ("input1", "input2", "weight"),
+    "scaled_dot_product_attention": ("query", "key", "value"),
+    **{name: ("input", "params") for name in RECURRENCES},
+}
 
 
 def find(name):

@@ -138,10 +138,18 @@ class ModelRequests(Requests):
         with lock.shared():
             self.collect()  # it drew inputs to see where that works
         gpu = torch.cuda.get_device_name() if device == "cuda" else None
-        return {"torch": torch.__version__, "gpu": gpu, "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version(),
-                "class": loaded.task.model_class.__name__, "mode": "train" if loaded.model.training else "eval",
-                "parameters": loaded.describe_state(), "inputs": [form.as_json() for form in loaded.forms],
-                "seconds": seconds_since(start), "waited": lock.waited}
+        return {
+            "torch": torch.__version__,
+            "gpu": gpu,
+            "cuda": torch.version.cuda,
+            "cudnn": torch.backends.cudnn.version(),
+            "class": loaded.task.model_class.__name__,
+            "mode": "train" if loaded.model.training else "eval",
+            "parameters": loaded.describe_state(),
+            "inputs": [form.as_json() for form in loaded.forms],
+            "seconds": seconds_since(start),
+            "waited": lock.waited,
+        }
 
     @request
     def init_inputs(self, out: str):

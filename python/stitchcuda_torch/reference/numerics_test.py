@@ -22,9 +22,15 @@ def by_definition(value):
 class RoundingTest(unittest.TestCase):
     def test_against_the_definition(self):
         torch.manual_seed(0)
-        halfway = 1 + torch.arange(0, 64) * 2.0 ** -12
-        x = torch.cat([torch.randn(500) * 2.0 ** torch.randint(-100, 100, (500,)), halfway, -halfway,
-                       torch.tensor([0.0, -0.0, math.inf, -math.inf, 1e-41, 3e38])])
+        halfway = 1 + torch.arange(0, 64) * 2.0**-12
+        x = torch.cat(
+            [
+                torch.randn(500) * 2.0 ** torch.randint(-100, 100, (500,)),
+                halfway,
+                -halfway,
+                torch.tensor([0.0, -0.0, math.inf, -math.inf, 1e-41, 3e38]),
+            ]
+        )
         self.assertEqual(tf32.round_to_tf32(x).tolist(), [by_definition(value) for value in x.tolist()])
         self.assertTrue(tf32.round_to_tf32(torch.tensor([math.nan])).isnan().item())
         self.assertTrue(torch.equal(tf32.round_to_tf32(x.reshape(2, -1).T), tf32.round_to_tf32(x).reshape(2, -1).T))
@@ -44,10 +50,16 @@ class RoundingTest(unittest.TestCase):
         image, sequence = torch.randn(2, 8, 9, 9), torch.randn(2, 6, 32)
         rounds, exact = (5e-5, 2e-3), (0, 2e-6)
         encoder = nn.TransformerEncoderLayer(32, 2, 64, dropout=0.0, batch_first=True)
-        for module, x, default in [(nn.Conv2d(8, 8, 3), image, rounds), (nn.ConvTranspose2d(8, 8, 3), image, rounds),
-                                   (nn.Linear(32, 32), sequence, exact), (encoder, sequence, exact), (encoder.eval(), sequence, exact),
-                                   (nn.LSTM(32, 16, 2), sequence, rounds), (nn.GRU(32, 16, bidirectional=True), sequence, rounds),
-                                   (nn.RNN(32, 16), sequence, rounds)]:
+        for module, x, default in [
+            (nn.Conv2d(8, 8, 3), image, rounds),
+            (nn.ConvTranspose2d(8, 8, 3), image, rounds),
+            (nn.Linear(32, 32), sequence, exact),
+            (encoder, sequence, exact),
+            (encoder.eval(), sequence, exact),
+            (nn.LSTM(32, 16, 2), sequence, rounds),
+            (nn.GRU(32, 16, bidirectional=True), sequence, rounds),
+            (nn.RNN(32, 16), sequence, rounds),
+        ]:
             for mode, (low, high) in {"strict": exact, "default": default, "tf32": rounds, "half": (5e-5, 2e-2)}.items():
                 with self.subTest(type(module).__name__, mode=mode):
                     error = self.error(module, x, mode)
@@ -70,8 +82,7 @@ CPU = torch.device("cpu")
 
 def convolution(x, weight, **more):
     rank = len(x) - 2
-    return {"x": x, "weight": weight, "stride": [1] * rank, "padding": [0] * rank, "dilation": [1] * rank, "groups": 1,
-            "transposed": False, **more}
+    return {"x": x, "weight": weight, "stride": [1] * rank, "padding": [0] * rank, "dilation": [1] * rank, "groups": 1, "transposed": False, **more}
 
 
 class ArithmeticTest(unittest.TestCase):
@@ -83,9 +94,11 @@ class ArithmeticTest(unittest.TestCase):
         self.assertEqual(are_tf32([self.flat], CPU, "strict"), [False])
 
     def test_takes_every_form(self):
-        forms = [convolution([2, 4, 9], [4, 2, 3], groups=2, stride=[2]),
-                 convolution([2, 4, 5, 5], [4, 3, 3, 3], transposed=True, stride=[2, 2], output_padding=[1, 1]),
-                 convolution([1, 2, 4, 4, 4], [3, 2, 2, 2, 2], dilation=[2, 1, 1])]
+        forms = [
+            convolution([2, 4, 9], [4, 2, 3], groups=2, stride=[2]),
+            convolution([2, 4, 5, 5], [4, 3, 3, 3], transposed=True, stride=[2, 2], output_padding=[1, 1]),
+            convolution([1, 2, 4, 4, 4], [3, 2, 2, 2, 2], dilation=[2, 1, 1]),
+        ]
         self.assertEqual(are_tf32(forms, CPU, "strict"), [False] * 3)
 
     def test_what_cannot_be_seen_is_not_guessed(self):

@@ -15,7 +15,7 @@ NORMS = (nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.GroupNorm, nn.RMSNorm)
 PRODUCTS = (nn.Linear, nn.Bilinear, nn.modules.conv._ConvNd)
 RECURRENT = (nn.RNNBase, nn.modules.rnn.RNNCellBase)
 RECURRENT_GAIN = 1.5  # PyTorch's recurrences contract by 0.58 a step; beyond 1 rounding errors would grow with time
-FAINT = 2.0 ** -5  # a deviation of that size is near enough to an epsilon of 1e-5, and no honest product of halves underflows
+FAINT = 2.0**-5  # a deviation of that size is near enough to an epsilon of 1e-5, and no honest product of halves underflows
 
 
 def reparameterise(model, seed, gain=6**0.5, faint=False, shrink=1.0):
@@ -45,10 +45,10 @@ def point(state, changes):
             if change["name"] not in state:
                 continue
             tensor = state[change["name"]]
-            part = tensor[change["begin"]:change["end"]]
+            part = tensor[change["begin"] : change["end"]]
             part.mul_(change["scale"]).add_(change["add"])
             if change["diagonal"]:
-                tensor.diagonal()[change["begin"]:change["end"]].add_(change["diagonal"])
+                tensor.diagonal()[change["begin"] : change["end"]].add_(change["diagonal"])
 
 
 def mix(state, seed):
@@ -88,8 +88,8 @@ def fade(drawn, name, generator):
     """Small, and one index along each dimension of matrices and filters is all zeros: what a layer hands on to a norm is faint,
     and some of it nothing at all. Every third of the variances that are given is less than an epsilon."""
     if name == "running_var":
-        drawn = drawn * FAINT ** 2
-        drawn[int(torch.randint(3, (), generator=generator, device=drawn.device))::3] *= FAINT ** 2
+        drawn = drawn * FAINT**2
+        drawn[int(torch.randint(3, (), generator=generator, device=drawn.device)) :: 3] *= FAINT**2
         return drawn
     drawn = drawn * FAINT
     for axis, size in enumerate(drawn.shape):

@@ -22,8 +22,18 @@ class Own(nn.Module):
 
 class ReparameteriseTest(unittest.TestCase):
     def test_domains(self):
-        model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Linear(4, 4), nn.GroupNorm(2, 8), nn.Embedding(5, 4, padding_idx=0),
-                              nn.LSTM(4, 4), nn.MultiheadAttention(8, 2), nn.InstanceNorm2d(4), nn.BatchNorm1d(4, affine=False), Own())
+        model = nn.Sequential(
+            nn.Conv2d(3, 8, 3),
+            nn.BatchNorm2d(8),
+            nn.Linear(4, 4),
+            nn.GroupNorm(2, 8),
+            nn.Embedding(5, 4, padding_idx=0),
+            nn.LSTM(4, 4),
+            nn.MultiheadAttention(8, 2),
+            nn.InstanceNorm2d(4),
+            nn.BatchNorm1d(4, affine=False),
+            Own(),
+        )
         before = copy.deepcopy(model.state_dict())
         reparameterise(model, 7)
         after = model.state_dict()
@@ -70,8 +80,10 @@ class ReparameteriseTest(unittest.TestCase):
         lstm, x = nn.LSTM(4, 8), torch.randn(64, 2, 4)
         reparameterise(lstm, 1)
         far = (lstm(x)[0][-1] - lstm(x[32:])[0][-1]).abs().max().item()
-        point(dict(lstm.named_parameters()), [{"name": name, "begin": 8, "end": 16, "scale": 1.0, "add": 2.5, "diagonal": 0.0}
-                                              for name in ("bias_ih_l0", "bias_hh_l0", "unknown")])
+        point(
+            dict(lstm.named_parameters()),
+            [{"name": name, "begin": 8, "end": 16, "scale": 1.0, "add": 2.5, "diagonal": 0.0} for name in ("bias_ih_l0", "bias_hh_l0", "unknown")],
+        )
         self.assertGreater((lstm(x)[0][-1] - lstm(x[32:])[0][-1]).abs().max().item(), max(0.01, 10 * far))
 
     def test_one_number_throughout_becomes_others(self):

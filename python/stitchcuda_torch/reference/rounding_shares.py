@@ -101,8 +101,17 @@ class RoundingRequests(Requests):
         return {"tf32": found, "seconds": seconds_since(start), "waited": lock.waited}
 
     @request
-    def roundings(self, mode: MODES, half: numerics.HALVES = "fp16", distribution: distributions.NAMES = "task", *, seed: int,
-                  floor: float = 1e-5, probes: int = 2, turns: str = None):
+    def roundings(
+        self,
+        mode: MODES,
+        half: numerics.HALVES = "fp16",
+        distribution: distributions.NAMES = "task",
+        *,
+        seed: int,
+        floor: float = 1e-5,
+        probes: int = 2,
+        turns: str = None,
+    ):
         """What the rounding of each value and operand does to the outputs; or `unavailable`: why that isn't known."""
         start, lock = time.monotonic(), GpuLock(turns)
         loaded = self.model.need()

@@ -111,11 +111,12 @@ def measure(document, state, inputs, own, floor, native, device, probes, seed, p
             operands[node["outputs"][0]["name"]] = {**operands[node["args"]["input"]["value"]], "module": ""}
     operands.update(joined_operands(document, operands))
     values = meter.table("value", passes)
-    return {"groups": [{"name": name, "outputs": names} for name, names in groups],
-            "outputs": {name: {"error": errors[name], "norm": units[name], "elements": results[name].numel()} for name in results},
-            "values": {name: {"shares": shares, "largest": clean(meter.largest[("value", name)].reshape(1))[0]}
-                       for name, shares in values.items()},
-            "operands": operands}
+    return {
+        "groups": [{"name": name, "outputs": names} for name, names in groups],
+        "outputs": {name: {"error": errors[name], "norm": units[name], "elements": results[name].numel()} for name in results},
+        "values": {name: {"shares": shares, "largest": clean(meter.largest[("value", name)].reshape(1))[0]} for name, shares in values.items()},
+        "operands": operands,
+    }
 
 
 def joined_operands(document, operands):
@@ -134,9 +135,16 @@ def joined_operands(document, operands):
         parts = [product(each.get("value")) for each in node["args"]["tensors"]]
         if all(parts) and len({len(part["slots"]) for part in parts}) == 1:
             name = node["outputs"][0]["name"]
-            out[name] = out[name + ".joined"] = {"module": "", "slots": [
-                {"slot": slots[0]["slot"], "shares": [[sum(numbers) for numbers in zip(*groups)] for groups in zip(*(slot["shares"] for slot in slots))]}
-                for slots in zip(*(part["slots"] for part in parts))]}
+            out[name] = out[name + ".joined"] = {
+                "module": "",
+                "slots": [
+                    {
+                        "slot": slots[0]["slot"],
+                        "shares": [[sum(numbers) for numbers in zip(*groups)] for groups in zip(*(slot["shares"] for slot in slots))],
+                    }
+                    for slots in zip(*(part["slots"] for part in parts))
+                ],
+            }
     return out
 
 
@@ -165,6 +173,7 @@ def probe(tensor, unit, errors, floor, name, names, generator):
 
 def measure_directly(document, state, inputs, places, native=torch.float32, device=None):
     """Each output's relative error where these places, {("value", name) or ("operand", (node, slot)): precision}, are rounded."""
+
     def touch(kind, name, tensor):
         precision = places.get((kind, name))
         return rounded(tensor, precision) if precision else tensor
@@ -173,5 +182,4 @@ def measure_directly(document, state, inputs, places, native=torch.float32, devi
         exact = Program(document, state, inputs, lambda kind, name, tensor: tensor, native, device)
         truth = exact.run()
         got = Program(document, state, inputs, touch, native, device).run()
-    return {name: float((got[name] - truth[name]).norm()) / max(float(truth[name].norm()), exact.units.get(name, 0.0), 1e-300)
-            for name in truth}
+    return {name: float((got[name] - truth[name]).norm()) / max(float(truth[name].norm()), exact.units.get(name, 0.0), 1e-300) for name in truth}

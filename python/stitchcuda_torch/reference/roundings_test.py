@@ -91,8 +91,14 @@ class RoundingsTest(unittest.TestCase):
         document, state, answer = measured(model, *inputs)
         group, output = 0, answer["groups"][0]["outputs"][0]
         places = {("value", name): entry["shares"] for name, entry in answer["values"].items()}
-        places.update({("operand", (owner, slot["slot"])): slot["shares"] for owner, entry in answer["operands"].items() for slot in entry["slots"]
-                       if owner != "batch_norm"})
+        places.update(
+            {
+                ("operand", (owner, slot["slot"])): slot["shares"]
+                for owner, entry in answer["operands"].items()
+                for slot in entry["slots"]
+                if owner != "batch_norm"
+            }
+        )
         shares = {place: entry[group][roundings.TF32] for place, entry in places.items()}
         checked = [place for place in shares if shares[place] > 0.01 * max(shares.values())]
         self.assertGreater(len(checked), 4)
@@ -142,8 +148,7 @@ class RoundingsTest(unittest.TestCase):
         truth = Program(document, state, [x], lambda kind, name, tensor: tensor, torch.bfloat16).run()["output_0"]
         with torch.no_grad():
             error = float((model(x).double() - truth).norm() / truth.norm())
-        results = {graph_name(entry["name"]) for node in document["nodes"] for entry in node["outputs"]
-                   if not node["op"].startswith("aten.dropout")}
+        results = {graph_name(entry["name"]) for node in document["nodes"] for entry in node["outputs"] if not node["op"].startswith("aten.dropout")}
         total = math.sqrt(sum(answer["values"][name]["shares"][0][roundings.BF16] for name in results))
         self.assertLess(abs(math.log(total / error)), math.log(2), (total, error))
 

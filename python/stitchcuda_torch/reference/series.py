@@ -35,12 +35,12 @@ class Series:
         for tensor, offset in zip(tensors, offsets):
             flat = raw(tensor.detach().contiguous())
             begin = slot * self.inputs_step + offset
-            self.staged[begin:begin + flat.numel()].copy_(flat)
+            self.staged[begin : begin + flat.numel()].copy_(flat)
 
     def reveal(self, count):
         """Outputs of earlier calls are gone before."""
         self.arena.span(self.outputs_at, count * self.outputs_step).fill_(255)
-        self.shown(count).copy_(self.staged[:count * self.inputs_step])
+        self.shown(count).copy_(self.staged[: count * self.inputs_step])
         self.wait()
 
     def take(self, count):
@@ -50,7 +50,7 @@ class Series:
 
     def intact(self, count):
         """Whether inputs are what was shown."""
-        return torch.equal(self.shown(count), self.staged[:count * self.inputs_step])
+        return torch.equal(self.shown(count), self.staged[: count * self.inputs_step])
 
     def inputs(self, slot):
         """What call `slot` was about, out of this process's own memory."""
@@ -61,7 +61,7 @@ class Series:
         return part(self.taken, slot * self.outputs_step + offset, dtype, shape)
 
     def keep(self, slot, number):
-        self.kept[number] = Kept(self.taken[slot * self.outputs_step:(slot + 1) * self.outputs_step].clone())
+        self.kept[number] = Kept(self.taken[slot * self.outputs_step : (slot + 1) * self.outputs_step].clone())
 
     def shown(self, count):
         return self.arena.span(self.inputs_at, count * self.inputs_step)
@@ -76,13 +76,13 @@ class Series:
 
 
 def part(flat, begin, dtype, shape):
-    return flat[begin:begin + math.prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
+    return flat[begin : begin + math.prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
 
 
 def sampled(tensor, seed):
     """A million elements, evenly spread from a secret one on; all of fewer."""
     step = max(1, tensor.numel() // MOST_COMPARED)
-    return tensor.reshape(-1)[seed % step::step]
+    return tensor.reshape(-1)[seed % step :: step]
 
 
 def deviation(value, expected):
@@ -112,7 +112,7 @@ class Kept(Shared):
     def span(self, offset, count):
         if offset < 0 or count < 0 or offset + count > self.flat.numel():
             raise ValueError(f"{count} bytes at {offset} are outside of what was kept")
-        return self.flat[offset:offset + count]
+        return self.flat[offset : offset + count]
 
 
 class SeriesRequests(Requests):
@@ -166,8 +166,18 @@ class SeriesRequests(Requests):
         return {"intact": series.intact(count) if count else True}
 
     @request
-    def compare_series(self, count: int, mode: MODES, half: numerics.HALVES = "fp16", *, outputs: list, updates: list = None,
-                       seconds: float, most: int = None, seed: int):
+    def compare_series(
+        self,
+        count: int,
+        mode: MODES,
+        half: numerics.HALVES = "fp16",
+        *,
+        outputs: list,
+        updates: list = None,
+        seconds: float,
+        most: int = None,
+        seed: int,
+    ):
         """The relative distances of the calls that were read last from what PyTorch itself gives, [[call, distance], …], the largest first:
         of as many as there is time for, and at most so many.
 
@@ -180,8 +190,15 @@ class SeriesRequests(Requests):
                     break
                 expected = self.own_outputs(series.inputs(slot), mode, half, updates, wanted)
                 compared += 1
-                distances.append([slot, max(deviation(sampled(series.output(slot, dtype, value.shape, entry[2]), seed), sampled(value, seed))
-                                            for (_, dtype), value, entry in zip(wanted, expected, outputs))])
+                distances.append(
+                    [
+                        slot,
+                        max(
+                            deviation(sampled(series.output(slot, dtype, value.shape, entry[2]), seed), sampled(value, seed))
+                            for (_, dtype), value, entry in zip(wanted, expected, outputs)
+                        ),
+                    ]
+                )
                 del expected
         finally:
             self.model.give_back()
@@ -189,8 +206,9 @@ class SeriesRequests(Requests):
         return {"strange": distances, "looked_at": compared, "seconds": seconds_since(start)}
 
     @request
-    def compare_call(self, distribution: KINDS = "task", *, seed: int, mode: MODES, half: numerics.HALVES = "fp16", outputs: list,
-                     updates: list = None, file: str):
+    def compare_call(
+        self, distribution: KINDS = "task", *, seed: int, mode: MODES, half: numerics.HALVES = "fp16", outputs: list, updates: list = None, file: str
+    ):
         """The same of one call, whose outputs are in a file: of each every step-th element, one output after the other.
 
         outputs: [[name, dtype, start, step], …]"""

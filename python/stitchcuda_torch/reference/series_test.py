@@ -35,12 +35,11 @@ class SeriesTest(unittest.TestCase):
         with self.assertRaises(ValueError):
             series.kept[7].span(256, 512)
 
-
     def test_reads_back_what_a_call_was_about(self):
         x = torch.rand(3, 16)
         self.series.stage(1, [x[0], x[1]], [0, 256])
         self.assertTrue(torch.equal(self.series.inputs(1)[1], x[1]))
-        self.series.arena.span(1024, 1024).view(torch.float32)[128 + 64:128 + 80] = x[2]
+        self.series.arena.span(1024, 1024).view(torch.float32)[128 + 64 : 128 + 80] = x[2]
         self.series.take(2)
         self.assertTrue(torch.equal(self.series.output(1, torch.float32, (16,), 256), x[2]))
 
@@ -63,7 +62,11 @@ class VariedTest(unittest.TestCase):
         def draw(seed):
             drawn.append(seed)
             generator = torch.Generator().manual_seed(seed)
-            return [torch.rand(8, 8, generator=generator), torch.randint(0, 5, (8,), generator=generator), torch.rand(4, 4, generator=generator).tril()]
+            return [
+                torch.rand(8, 8, generator=generator),
+                torch.randint(0, 5, (8,), generator=generator),
+                torch.rand(4, 4, generator=generator).tril(),
+            ]
 
         varied, base = Varied(), 77 << SHARED_BITS
         first, second, again = (varied.draw(draw, lambda tensors: [study(tensor) for tensor in tensors], base + i) for i in (1, 2, 1))

@@ -68,7 +68,11 @@ class ReferenceServerGpuTest(unittest.TestCase):
                     self.assertLess(answer["relative_l2"], 2e-2)
                     times = self.ask("time", kind=kind, count=20, flush=256 << 20)
                     wall, event = sorted(times["wall_ns"])[10], sorted(times["event_ns"])[10]
-                    print(name, kind, f"{wall / 1e3:.0f} us, events {event / 1e3:.0f} us, {answer['relative_l2']:.1e}, prepared in {answer['seconds']} s")
+                    print(
+                        name,
+                        kind,
+                        f"{wall / 1e3:.0f} us, events {event / 1e3:.0f} us, {answer['relative_l2']:.1e}, prepared in {answer['seconds']} s",
+                    )
                     self.assertTrue(0 < event <= wall * 1.05)
                 activities = self.ask("profile", kind="eager-graph")["activities"]
                 self.assertTrue(activities and all(entry["end_ns"] >= entry["start_ns"] for entry in activities))
@@ -80,8 +84,10 @@ class ReferenceServerGpuTest(unittest.TestCase):
     def test_what_cannot_be_captured(self):
         path = self.server.path("task.py")
         with open(path, "w") as file:
-            file.write("import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x * x.sum().item()\n"
-                       "def get_init_inputs():\n    return []\ndef get_inputs():\n    return [torch.rand(4)]\n")
+            file.write(
+                "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x * x.sum().item()\n"
+                "def get_init_inputs():\n    return []\ndef get_inputs():\n    return [torch.rand(4)]\n"
+            )
         self.ask("load", task=path, device="cuda")
         self.assertIn("eager-graph failed", self.ask("baseline", kind="eager-graph")["unavailable"])
         self.assertEqual(self.ask("baseline", kind="eager")["relative_l2"], 0)

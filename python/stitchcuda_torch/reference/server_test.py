@@ -51,8 +51,14 @@ def get_inputs():
 class Server:
     def __init__(self):
         self.folder = tempfile.TemporaryDirectory(dir=SHARED)
-        self.process = subprocess.Popen([sys.executable, "-m", "stitchcuda_torch.reference"], cwd=PYTHON_FOLDER, text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "stitchcuda_torch.reference"],
+            cwd=PYTHON_FOLDER,
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
 
     def path(self, name):
         return os.path.join(self.folder.name, name)
@@ -111,8 +117,14 @@ class ReferenceServerTest(unittest.TestCase):
 
     def test_load_names_state_and_inputs_as_the_exporter_does(self):
         answer = self.load_source()
-        self.assertEqual(answer["inputs"], [{"dtype": "f32", "shape": [2, 4, 9], "strides": [36, 1, 4]},
-                                            {"dtype": "f32", "shape": [3], "strides": [1]}, {"dtype": "i64", "shape": [3], "strides": [1]}])
+        self.assertEqual(
+            answer["inputs"],
+            [
+                {"dtype": "f32", "shape": [2, 4, 9], "strides": [36, 1, 4]},
+                {"dtype": "f32", "shape": [3], "strides": [1]},
+                {"dtype": "i64", "shape": [3], "strides": [1]},
+            ],
+        )
         roles = {entry["name"]: (entry["role"], entry.get("tied")) for entry in answer["parameters"]}
         self.assertEqual(roles["tied.weight"], ("parameter", "conv.weight"))
         self.assertEqual((roles["state"], roles["conv.weight"]), (("buffer", None), ("parameter", None)))
@@ -128,8 +140,19 @@ class ReferenceServerTest(unittest.TestCase):
         inputs, before = self.read("inputs"), self.read("before")
         tensors, answer = self.evaluate("inputs", "float64")
         self.assertEqual((answer["device"], answer["random"], answer["finite"]), ("cpu", False, True))
-        self.assertEqual(set(tensors), {"output_0", "output_1", "output_2", "update:norm.running_mean", "update:norm.running_var",
-                                        "update:norm.num_batches_tracked", "update:state", "update:input_1"})
+        self.assertEqual(
+            set(tensors),
+            {
+                "output_0",
+                "output_1",
+                "output_2",
+                "update:norm.running_mean",
+                "update:norm.running_var",
+                "update:norm.num_batches_tracked",
+                "update:state",
+                "update:input_1",
+            },
+        )
         self.assertTrue(torch.equal(tensors["update:input_1"], inputs["input_1"].double() * 2))
         self.assertTrue(torch.equal(tensors["output_2"], inputs["input_1"].double()))
         self.assertEqual(tensors["update:state"].tolist(), [2.0] * 4)
@@ -215,8 +238,12 @@ class ReferenceServerTest(unittest.TestCase):
     def test_errors_leave_the_process_alive(self):
         self.assertEqual(self.error("load", task="/nowhere.py")["kind"], "file")
         self.assertEqual(self.error("draw", seed=1, out=self.path("x"))["message"], "no task is loaded")
-        for forward, kind in [("raise ValueError('no')", "forward"), ("import sys; sys.exit(3)", "forward"),
-                              ("torch.empty(1 << 55)", "too_large"), ("input()", "forward")]:
+        for forward, kind in [
+            ("raise ValueError('no')", "forward"),
+            ("import sys; sys.exit(3)", "forward"),
+            ("torch.empty(1 << 55)", "too_large"),
+            ("input()", "forward"),
+        ]:
             self.load_source(forward)
             self.ask("draw", seed=1, out=self.path("inputs"))
             error = self.error("evaluate", inputs=self.path("inputs"), mode="strict", out=self.path("result"))
@@ -227,9 +254,13 @@ class ReferenceServerTest(unittest.TestCase):
             error = self.error("evaluate", **{"inputs": self.path("inputs"), "mode": "strict", "out": self.path("result"), **fields})
             self.assertEqual(error["kind"], "disk", error)
         self.ask("draw", seed=1, out=self.path("inputs"))
-        for request, part in [({"do": "sing"}, "unknown request"), ({"do": "draw", "seed": 1}, "'out' is missing"),
-                              ({"do": "draw", "seed": 1, "out": "x", "colour": 1}, "unknown field"), ({"do": "draw", "seed": True, "out": "x"}, "wrong type"),
-                              ({"do": "draw", "distribution": "odd", "seed": 1, "out": "x"}, "may be one of")]:
+        for request, part in [
+            ({"do": "sing"}, "unknown request"),
+            ({"do": "draw", "seed": 1}, "'out' is missing"),
+            ({"do": "draw", "seed": 1, "out": "x", "colour": 1}, "unknown field"),
+            ({"do": "draw", "seed": True, "out": "x"}, "wrong type"),
+            ({"do": "draw", "distribution": "odd", "seed": 1, "out": "x"}, "may be one of"),
+        ]:
             self.assertIn(part, self.error(**request)["message"])
         self.load_source()
 

@@ -26,8 +26,8 @@ class Transfer:
         """All bytes of a flat tensor into memory of the same size; when this is done, other processes see them."""
         if flat.device.type == "cuda" and memory.device.type == "cpu":
             for begin in range(0, flat.numel(), PIECE):
-                piece = flat[begin:begin + PIECE]
-                memory[begin:begin + PIECE].copy_(self.pinned[:piece.numel()].copy_(piece))
+                piece = flat[begin : begin + PIECE]
+                memory[begin : begin + PIECE].copy_(self.pinned[: piece.numel()].copy_(piece))
         else:
             memory.copy_(flat)
             if memory.device.type == "cuda":
@@ -38,7 +38,7 @@ class Transfer:
         if device.type == "cpu" or memory.device.type == "cuda":
             return memory.to(device, copy=True).view(dtype)
         # Not another byte before these have arrived: the next piece goes through the same memory.
-        return self.pinned[:memory.numel()].copy_(memory).to(device).view(dtype)
+        return self.pinned[: memory.numel()].copy_(memory).to(device).view(dtype)
 
 
 def open_arena(path):
@@ -64,14 +64,14 @@ class Shared:
         """Whether these very bytes are there."""
         flat = raw(tensor.detach().contiguous())
         memory = self.arena.span(offset, flat.numel())
-        pieces = ((memory[begin:begin + PIECE], flat[begin:begin + PIECE]) for begin in range(0, flat.numel(), PIECE))
+        pieces = ((memory[begin : begin + PIECE], flat[begin : begin + PIECE]) for begin in range(0, flat.numel(), PIECE))
         return all(torch.equal(self.transfer.read(there, torch.uint8, flat.device), here) for there, here in pieces)
 
     def reader(self, dtype, offset, shape, device):
         """Pieces of a tensor in the arena, each read once: the other process may write to it meanwhile."""
         size = dtype.itemsize
         memory = self.arena.span(offset, math.prod(shape) * size)
-        return lambda begin, end: self.transfer.read(memory[begin * size:end * size], dtype, device)
+        return lambda begin, end: self.transfer.read(memory[begin * size : end * size], dtype, device)
 
 
 class Fingerprints:
@@ -84,7 +84,7 @@ class Fingerprints:
         """Of a flat tensor of bytes: its 32-bit words times secret weights, summed modulo 2^64. Two that differ collide with 2^-33 at most."""
         generator, total = torch.Generator(flat.device).manual_seed(self.secret), 0
         for begin in range(0, flat.numel(), PIECE):
-            words = words_of(flat[begin:begin + PIECE])
+            words = words_of(flat[begin : begin + PIECE])
             weights = torch.empty(words.numel(), dtype=torch.int64, device=flat.device).random_(generator=generator)
             total += weights.mul_(words).sum().item()
         return f"{total % 2**64:016x}"

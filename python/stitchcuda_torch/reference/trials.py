@@ -111,8 +111,19 @@ class TrialRequests(Requests):
         self.trials = {}
 
     @request
-    def hold(self, trial: int, distribution: KINDS = "task", *, seed: int, mode: MODES, outputs: list, updates: list = None,
-             half: numerics.HALVES = "fp16", patient: bool = False, own: bool = False):
+    def hold(
+        self,
+        trial: int,
+        distribution: KINDS = "task",
+        *,
+        seed: int,
+        mode: MODES,
+        outputs: list,
+        updates: list = None,
+        half: numerics.HALVES = "fp16",
+        patient: bool = False,
+        own: bool = False,
+    ):
         start = time.monotonic()
         loaded, wanted = self.model.need(), parse_outputs(outputs)
         self.model.collect()

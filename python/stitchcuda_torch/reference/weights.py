@@ -25,12 +25,13 @@ from .requests import Requests, request
 SIZE = 4.0  # root mean square: beside shifts of 0.5, and inputs still matter behind fifty layers
 ROOM = 16  # times what the model makes of these inputs fits its dtypes: of others it may make more
 SHRINKING = (1.0, 0.5, 0.25, 0.125)  # of every matrix: for products that are no modules
-STEP, LEAST = 2.0 ** -6, 2.0 ** -24  # of a product that overflows
+STEP, LEAST = 2.0**-6, 2.0**-24  # of a product that overflows
 
 
 @dataclasses.dataclass
 class Scaling:
     """How much a draw is held back."""
+
     shrink: float
     scales: dict  # of a product's parameters, by the module's name: powers of two, which round nothing
     room: bool = False
@@ -131,8 +132,17 @@ class WeightRequests(Requests):
         self.original, self.scaled = None, {}
 
     @request
-    def weights(self, variant: VARIANTS = "task", seed: int = 0, gain: float = 6**0.5, out: str = None, changes: list = None,
-                mode: numerics.CLASSES = "default", half: numerics.HALVES = "fp16", turns: str = None):
+    def weights(
+        self,
+        variant: VARIANTS = "task",
+        seed: int = 0,
+        gain: float = 6**0.5,
+        out: str = None,
+        changes: list = None,
+        mode: numerics.CLASSES = "default",
+        half: numerics.HALVES = "fp16",
+        turns: str = None,
+    ):
         start, lock, room = time.monotonic(), GpuLock(turns), True
         loaded = self.model.need()
         state = {name: tensor for name, tensor, _ in loaded.state()}

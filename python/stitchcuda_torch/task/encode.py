@@ -17,12 +17,14 @@ SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 @dataclasses.dataclass(frozen=True)
 class Reference:
     """A tensor of the document, by name."""
+
     name: str
 
 
 @dataclasses.dataclass(frozen=True)
 class Subgraph:
     """The body of a higher-order operator."""
+
     module: torch.fx.GraphModule
 
     def __str__(self):
@@ -30,8 +32,7 @@ class Subgraph:
 
 
 def tensor(value):
-    return {"dtype": dtypes.name(value.dtype), "shape": [int(n) for n in value.shape],
-            "stride": [int(n) for n in _stride(value)]}
+    return {"dtype": dtypes.name(value.dtype), "shape": [int(n) for n in value.shape], "stride": [int(n) for n in _stride(value)]}
 
 
 def argument(value):

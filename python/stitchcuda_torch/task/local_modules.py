@@ -34,16 +34,20 @@ def found(task_file):
     """[(path, module)], the task itself left out."""
     folder = os.path.dirname(os.path.abspath(task_file)) + os.sep
     own, installed = os.path.abspath(task_file), installed_folders()
-    return [(path, module) for path, module in loaded()
-            if path != own and path.startswith(folder) and not path.startswith(installed)]
+    return [(path, module) for path, module in loaded() if path != own and path.startswith(folder) and not path.startswith(installed)]
 
 
 def found_elsewhere(task_file):
     folder = os.path.dirname(os.path.abspath(task_file)) + os.sep
     others = (folder, *installed_folders(), *our_folders())
-    return [(path, module) for path, module in loaded()
-            if not path.startswith(others) and not {"site-packages", "dist-packages"} & set(path.split(os.sep))
-            and module.__name__.split(".")[0] not in sys.stdlib_module_names and not module.__name__.startswith("__")]
+    return [
+        (path, module)
+        for path, module in loaded()
+        if not path.startswith(others)
+        and not {"site-packages", "dist-packages"} & set(path.split(os.sep))
+        and module.__name__.split(".")[0] not in sys.stdlib_module_names
+        and not module.__name__.startswith("__")
+    ]
 
 
 def loaded():
@@ -71,9 +75,17 @@ def check(task_file):
     others = found_elsewhere(task_file)
     for path, module in [*found(task_file), *others]:
         if not path.endswith(".py"):
-            raise TaskError("module", f"the task imports {module.__name__} from {os.path.basename(path)}, which is not Python source",
-                            os.path.basename(task_file), "Install it as a package, where every process finds it.")
+            raise TaskError(
+                "module",
+                f"the task imports {module.__name__} from {os.path.basename(path)}, which is not Python source",
+                os.path.basename(task_file),
+                "Install it as a package, where every process finds it.",
+            )
     if len(others) > MOST_FILES:
         name = others[0][1].__name__.split(".")[0]
-        raise TaskError("module", f"the task imports {len(others)} modules that are not installed, of {name} among others",
-                        os.path.basename(task_file), f"Install {name} as a package, where every process finds it.")
+        raise TaskError(
+            "module",
+            f"the task imports {len(others)} modules that are not installed, of {name} among others",
+            os.path.basename(task_file),
+            f"Install {name} as a package, where every process finds it.",
+        )

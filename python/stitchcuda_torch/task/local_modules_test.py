@@ -15,8 +15,13 @@ class LocalModules(unittest.TestCase):
         self.addCleanup(scratch.cleanup)
         self.task = os.path.join(scratch.name, "task", "model.py")
         self.library = os.path.join(scratch.name, "library")
-        for path, text in {"task/model.py": "", "task/beside_it.py": "", "library/own_layers/__init__.py": "",
-                           "library/own_layers/norms.py": "scale = 2\n", "library/own_single.py": ""}.items():
+        for path, text in {
+            "task/model.py": "",
+            "task/beside_it.py": "",
+            "library/own_layers/__init__.py": "",
+            "library/own_layers/norms.py": "scale = 2\n",
+            "library/own_single.py": "",
+        }.items():
             place = os.path.join(scratch.name, path)
             os.makedirs(os.path.dirname(place), exist_ok=True)
             with open(place, "w") as file:

@@ -14,8 +14,14 @@ DEPTH = 6
 
 def is_object(value, depth=DEPTH):
     kind = type(value)
-    return (kind.__module__.partition(".")[0] == "transformers" and not dataclasses.is_dataclass(value) and not isinstance(value, (dict, list, tuple))
-            and not isinstance(value, torch.nn.Module) and hasattr(value, "__dict__") and any(holds(part, depth - 1) for part in vars(value).values()))
+    return (
+        kind.__module__.partition(".")[0] == "transformers"
+        and not dataclasses.is_dataclass(value)
+        and not isinstance(value, (dict, list, tuple))
+        and not isinstance(value, torch.nn.Module)
+        and hasattr(value, "__dict__")
+        and any(holds(part, depth - 1) for part in vars(value).values())
+    )
 
 
 def holds(value, depth=DEPTH):
@@ -33,8 +39,9 @@ def holds(value, depth=DEPTH):
 
 def register(kind):
     if kind not in pytree.SUPPORTED_NODES:
-        pytree.register_pytree_node(kind, take_apart, lambda parts, facts: rebuild(kind, **dict(zip(facts.parts, parts)), **facts.others),
-                                    serialized_type_name=name_of(kind))
+        pytree.register_pytree_node(
+            kind, take_apart, lambda parts, facts: rebuild(kind, **dict(zip(facts.parts, parts)), **facts.others), serialized_type_name=name_of(kind)
+        )
 
 
 @dataclasses.dataclass

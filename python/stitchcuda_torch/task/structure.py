@@ -52,7 +52,7 @@ def input_leaves(program, describer):
 def output_leaves(program, describer):
     node = next(node for node in program.graph.nodes if node.op == "output")
     count = len(program.graph_signature.user_outputs)
-    results = node.args[0][len(node.args[0]) - count:]
+    results = node.args[0][len(node.args[0]) - count :]
     return describer.mark([leaf.meta.get("val") if isinstance(leaf, torch.fx.Node) else leaf for leaf in results], "output")
 
 
@@ -107,8 +107,9 @@ class Describer:
     def record(self, kind, fields, what):
         """A class that is called with its fields by name."""
         if "<locals>" in kind.__qualname__:
-            raise TaskError("structure", f"{what} holds a {kind.__name__}, a class made inside a function", "",
-                            "Define the class at the top level of its file.")
+            raise TaskError(
+                "structure", f"{what} holds a {kind.__name__}, a class made inside a function", "", "Define the class at the top level of its file."
+            )
         module = "" if kind.__module__ == self.task_module.__name__ else kind.__module__
         return {"class": f"{module}:{kind.__qualname__}", "fields": [[name, self.tree(item, what)] for name, item in fields.items()]}
 

@@ -27,8 +27,7 @@ def syntax_error(file, error):
         return TaskError("syntax", f"{name} is not Python: {error}", name, "")
     text = (error.text or "").strip()
     place = f"{name}:{line}:{error.offset or 1}"
-    return TaskError("syntax", f"{type(error).__name__}: {error.msg}", f"{place}: {text}" if text else place,
-                     "Correct this line.")
+    return TaskError("syntax", f"{type(error).__name__}: {error.msg}", f"{place}: {text}" if text else place, "Correct this line.")
 
 
 def check_waiting(requests, channel):

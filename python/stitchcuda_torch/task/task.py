@@ -58,16 +58,22 @@ class Task:
             if self.are_both_kinds(inputs):
                 positional, keyword = tuple(inputs[0]), inputs[1]
         else:
-            raise TaskError("inputs", f"get_inputs() returned {_a(type(inputs).__name__)}: return a list, tuple or dict",
-                            where.of_function(self.module.get_inputs),
-                            "One entry for each argument of forward, in order or by name.")
+            raise TaskError(
+                "inputs",
+                f"get_inputs() returned {_a(type(inputs).__name__)}: return a list, tuple or dict",
+                where.of_function(self.module.get_inputs),
+                "One entry for each argument of forward, in order or by name.",
+            )
         structure.register((positional, keyword))
         try:
             self.forward_signature().bind(*positional, **keyword)
         except TypeError as error:
-            raise TaskError("inputs", f"get_inputs() does not fit forward{self.forward_signature()}: {error}",
-                            where.of_function(self.module.get_inputs),
-                            "Return one entry for each argument of forward: a list in order, or a dict by name.") from error
+            raise TaskError(
+                "inputs",
+                f"get_inputs() does not fit forward{self.forward_signature()}: {error}",
+                where.of_function(self.module.get_inputs),
+                "Return one entry for each argument of forward: a list in order, or a dict by name.",
+            ) from error
         return positional, keyword
 
     def are_both_kinds(self, inputs):
@@ -95,9 +101,11 @@ class Task:
         return Stage(self.file, kind, what)
 
 
-STAGE_FIXES = {"load": "Run the file with Python to see the whole traceback.",
-               "constructor": "Check what get_init_inputs() returns against the constructor.",
-               "inputs": "Check get_inputs()."}
+STAGE_FIXES = {
+    "load": "Run the file with Python to see the whole traceback.",
+    "constructor": "Check what get_init_inputs() returns against the constructor.",
+    "inputs": "Check get_inputs().",
+}
 
 
 class Stage:
@@ -116,8 +124,7 @@ class Stage:
         known = environment_error(error, line)
         if known:
             raise known from error
-        raise TaskError(self.kind, f"{self.what}: {type(error).__name__}: {first_line(error)}", line,
-                        STAGE_FIXES.get(self.kind, "")) from error
+        raise TaskError(self.kind, f"{self.what}: {type(error).__name__}: {first_line(error)}", line, STAGE_FIXES.get(self.kind, "")) from error
 
 
 def write_arguments(task, out):
@@ -131,8 +138,12 @@ def write_arguments(task, out):
     except OSError as error:
         raise TaskError("disk", f"cannot write {out}: {error.strerror}") from error
     except Exception as error:
-        raise TaskError("constructor", f"get_init_inputs() returns what can't be handed on: {first_line(error)}", "",
-                        "Return numbers, strings, tensors, and lists, tuples and dictionaries of them.") from error
+        raise TaskError(
+            "constructor",
+            f"get_init_inputs() returns what can't be handed on: {first_line(error)}",
+            "",
+            "Return numbers, strings, tensors, and lists, tuples and dictionaries of them.",
+        ) from error
     return {"count": len(content["positional"]) + len(content["keyword"])}
 
 
@@ -164,8 +175,12 @@ def _find_class(task, class_name):
     usable = [name for name, value in vars(task.module).items() if _is_module(value)]
     name = os.path.basename(task.file)
     if class_name and class_name not in usable:
-        raise TaskError("class", f"there is no torch.nn.Module class '{class_name}'", name,
-                        f"Choose one of: {', '.join(own)}" if own else "The file defines no torch.nn.Module class.")
+        raise TaskError(
+            "class",
+            f"there is no torch.nn.Module class '{class_name}'",
+            name,
+            f"Choose one of: {', '.join(own)}" if own else "The file defines no torch.nn.Module class.",
+        )
     missing = [part for part in ("get_init_inputs", "get_inputs") if not callable(getattr(task.module, part, None))]
     if not class_name and "Model" not in usable:
         missing.insert(0, "Model")

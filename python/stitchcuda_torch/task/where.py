@@ -42,8 +42,7 @@ def is_of_library(file):
 
 def of_function(function):
     code = function.__code__
-    return describe(code.co_filename, code.co_firstlineno, code.co_name,
-                    linecache.getline(code.co_filename, code.co_firstlineno))
+    return describe(code.co_filename, code.co_firstlineno, code.co_name, linecache.getline(code.co_filename, code.co_firstlineno))
 
 
 @functools.lru_cache(maxsize=4096)
