@@ -134,7 +134,7 @@ class Lifted(nn.Module):
         return self.graph(*[getattr(self, names[i]) if i in names else next(given) for i in range(self.count)])
 
     def take(self, weights, fast):
-        """Dynamo gives the weights with every call: others are noticed by who they are, changed ones by the program."""
+        """Dynamo passes the weights with every call. Replaced tensors are noticed here, by identity; changed ones by the program."""
         self.__dict__["weights"] = tuple(weights)
         for name, weight in zip(self.names, weights):
             place = self._parameters if name in self._parameters else self._buffers

@@ -30,7 +30,7 @@ def attention(
         return F.linear(x, qkv_weight[rows], qkv_bias[rows]).unflatten(-1, (num_heads, -1)).transpose(1, 2)
 
     q, k, v = heads(query, 0), heads(key, 1), heads(value, 2)
-    if mask is not None:  # true: not looked at; of numbers all but zero
+    if mask is not None:  # nonzero: masked out
         mask = mask.bool()
         mask = ~(mask[:, None, None, :] if mask_type == 1 else mask)
     if need_weights:

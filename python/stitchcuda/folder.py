@@ -1,5 +1,5 @@
-"""A program's folder: its manifest, its library, and what was found out when it was made. One that this package saved has
-that in stitchcuda.json; one that the command line wrote has it in verdict.json and ledger.json."""
+"""A program's folder: its manifest, its library, and its results, which are in stitchcuda.json if this package saved it, and in
+verdict.json and ledger.json if the command line wrote it."""
 
 import fcntl
 import hashlib

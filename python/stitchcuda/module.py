@@ -190,7 +190,7 @@ class Fast(nn.Module):
             self._said.add(about)
             warnings.warn(text, stacklevel=8)  # points at the module's caller
 
-    # What a user asks of it.
+    # Properties and reports.
 
     @property
     def original(self):
@@ -229,7 +229,7 @@ class Fast(nn.Module):
         """Writes a folder: the program with its sources and library, the weights, the report. `load` reads it."""
         saving.save(self, path, overwrite)
 
-    # A module's manners.
+    # nn.Module's own methods.
 
     def __getattr__(self, name):
         try:

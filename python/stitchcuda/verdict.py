@@ -39,7 +39,7 @@ class Verdict:
 
     @property
     def judged(self):
-        """False: the machine was at fault (no GPU, no compiler, out of memory), and nothing was found out."""
+        """False: the machine was at fault (no GPU, no compiler, out of memory), so there is no verdict."""
         return self.document.get("verdict") in ("passed", "failed")
 
     @property

@@ -15,7 +15,7 @@ class TaskError(Exception):
 
 
 class Refused(Exception):
-    """A candidate's no, with its status: an answer like any other (src/runner/README.md)."""
+    """A request that a candidate can't answer, with its status: an answer, not a crash (src/runner/README.md)."""
 
     def __init__(self, message, status=1):
         super().__init__(message)

@@ -38,7 +38,7 @@ def write(path, tensors):
 
 
 def write_mapped(path, tensors):
-    """The same file, for tmpfs: one copy, from wherever the tensors are. Who has mapped an older file there keeps it."""
+    """The same file, for tmpfs: one copy, from wherever the tensors are. Mappings of an older file there stay valid."""
     head, size = _head(tensors)
     part = f"{path}.part"
     try:

@@ -51,8 +51,8 @@ class File:
 
 
 class Giving:
-    """While it lasts, what is assigned to an attribute of such a model has the given weights at once: a constructor that lays out its
-    layers' weights anew lays out these. Layers that do so for themselves, before the model has them, don't."""
+    """Inside, a layer that is assigned to an attribute of such a model gets the given weights at once, so that a constructor which
+    repacks its layers' weights repacks these. Layers that repack their own before they are assigned don't."""
 
     def __init__(self, model_class, given):
         self.model_class, self.given, self.reached = model_class, given, set()

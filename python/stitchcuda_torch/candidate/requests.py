@@ -18,7 +18,7 @@ def start(device, arena, take_descriptor):
     if device.type == "cuda":
         torch.cuda.init()
         torch.ones(1, device=device).add_(1)
-    torch.set_grad_enabled(False)  # for good: no phase can be told by it
+    torch.set_grad_enabled(False)  # once and for all: a candidate can't tell by it what is being done
     stopwatch = Stopwatch(device)
     memory = Memory(device, arena, take_descriptor, stopwatch)
     program = Program(memory, stopwatch)

@@ -69,7 +69,7 @@ class Series:
         return self.places
 
     def call_nothing(self, tensors):
-        """All that a call takes beside the candidate's own code: as it is asked for before any of that is here."""
+        """The overhead of a call: it is timed before the candidate's code is loaded."""
         self.program.arranged([tensor.detach() for tensor in tensors])
         with Watched(None, self.stopwatch):
             return results.checked(self.nothing, self.types, self.device)[0]

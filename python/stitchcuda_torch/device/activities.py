@@ -23,7 +23,7 @@ def warm_up():
 
 def record(call, host_calls=False):
     """[{"name", "kind", "start_ns", "end_ns", "stream", …}], by start, the first at 0."""
-    torch.cuda.synchronize()  # what was asked before is not this call's
+    torch.cuda.synchronize()  # earlier work is not part of this call
     with profiler() as profile:
         call()
         torch.cuda.synchronize()

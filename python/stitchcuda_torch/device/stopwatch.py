@@ -13,7 +13,7 @@ import torch
 class Stopwatch:
     def __init__(self, device):
         self.device, self.cuda = device, device.type == "cuda"
-        # On the CPU what a call takes of it, which doesn't depend on what else the machine does.
+        # On the CPU: CPU time, which doesn't depend on the machine's load.
         self.now = time.perf_counter_ns if self.cuda else time.process_time_ns
         self.scrap = None
         self.enable_collection, self.disable_collection, self.is_collecting = gc.enable, gc.disable, gc.isenabled

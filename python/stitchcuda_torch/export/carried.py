@@ -19,7 +19,7 @@ REFUSED_FIX = (
 
 @contextlib.contextmanager
 def watched(model):
-    """While it lasts, a buffer that forward assigns (self.mean = …) is written to when forward ends: torch.export records writes to
+    """Inside, a buffer that forward assigns (self.mean = …) is written to when forward ends: torch.export records writes to
     the buffers of every module, and assignments to those of the outermost alone. Yields the names of whatever else forward changes,
     which is undone."""
     changed, before = {}, {}

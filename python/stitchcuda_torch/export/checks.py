@@ -1,7 +1,7 @@
 """What a model computes only to check its inputs, as transformers counts image tokens: no part of the program.
 
 A program is called with inputs that PyTorch accepts. Such a check reads values on the host, and a program never does. Results of a
-size that depends on values, which nothing reads (selected.py computes them in another way), are none either.
+size that depends on values, which nothing reads (selected.py computes them in another way), are no part of it either.
 """
 
 import operator

@@ -159,7 +159,7 @@ def all_tensors(arguments, keywords):
 
 
 def is_real(tensor):
-    """Parameters, buffers and inputs are traced ones by now; those inside vmap only look like tensors."""
+    """While a model is traced, its parameters, buffers and inputs are fake tensors, and tensors inside vmap are wrappers."""
     return type(tensor) is torch.Tensor and not torch._is_functional_tensor(tensor) and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
 
 

@@ -1,4 +1,4 @@
-"""Packed sequences while a model is exported: padded ones beside their lengths.
+"""Packed sequences, exported as padded ones with their lengths.
 
 What pack_padded_sequence makes is as long as all sequences together, which depends on values. A recurrence over packed sequences is one
 over padded ones whose results behind a sequence's end are not looked at; backwards it begins at each sequence's own end.
@@ -26,7 +26,7 @@ class Lengths:
         return self.batch
 
     def size(self, dim):
-        return 0  # of no length of its own: pad() sees whether a total length was given
+        return 0  # so that pad() can tell whether total_length was given
 
     def shaped(self, data):
         return data.reshape(self.steps, self.batch, -1)

@@ -149,7 +149,7 @@ def is_by_row(function, arguments, keywords, selected):
         most = max(leaf.dim() for leaf in pytree.tree_leaves((arguments, keywords)) if leaf in selected)
         others = [leaf for leaf in pytree.tree_leaves((arguments, keywords)) if isinstance(leaf, torch.Tensor) and leaf not in selected]
         ranks = {leaf.dim() for leaf in pytree.tree_leaves((arguments, keywords)) if leaf in selected}
-        # Rows stand in the first dimension: what has as many dimensions would meet them there.
+        # Rows are the first dimension, with which an operand of the same rank would be broadcast.
         return len(ranks) == 1 and all(other.dim() < most or other.dim() == most and other.shape[0] == 1 for other in others)
     if function in LAYERS:
         return first in selected and first.dim() > 1 and not any(leaf in selected for leaf in pytree.tree_leaves((arguments[1:], keywords)))

@@ -77,7 +77,7 @@ def as_fake(inputs, mode=None):
 
 
 def export(model, inputs, task_file, given="that get_inputs() returns", draw=None):
-    """inputs: (positional, keyword), fake; given: whose they are, in words; draw(i): real ones, others for another i. Returns an
+    """inputs: (positional, keyword), fake; given: where they come from, for messages; draw(i): real ones, others for another i. Returns an
     ExportedProgram of the training IR, nothing decomposed."""
     with carried.watched(model) as changed:
         program = export_settled(model, inputs, task_file, given)

@@ -31,7 +31,7 @@ def main(path, tasks=()):
 
     serve.warm_up()
     with contextlib.suppress(Exception):
-        import torch._inductor.compile_fx  # noqa: F401  2 s for each who compiles a baseline
+        import torch._inductor.compile_fx  # noqa: F401  2 s for each process that compiles a baseline
     preload.preload(tasks)
     if tasks and sys.modules["torch"].cuda.is_initialized():  # by one of them, and no fork could use it
         os.execv(sys.executable, [sys.executable, "-m", "stitchcuda_torch.lend", path])

@@ -1,8 +1,8 @@
 """python -m stitchcuda_torch.reference: PyTorch's answers for one task, on request (README: the reference).
 
 One JSON request a line on stdin, one JSON answer a line on what was stdout; state is kept between requests. It
-holds no secret but the seeds of requests: who compares, decides and scores is who asks. Until a task is loaded it also
-answers what the exporter's server does, so that PyTorch is imported once for both.
+holds no secrets but the seeds of requests; the orchestrator compares, decides and scores. Until a task is loaded it also
+answers the exporter's requests, so that PyTorch is imported once for both.
 """
 
 import gc
@@ -31,7 +31,7 @@ def main(arguments=()):
     except TaskError as error:
         channel.error(error)
         return 2
-    gc.freeze()  # what PyTorch made of itself is here to stay, and memory is looked for after every gigabyte
+    gc.freeze()  # PyTorch's own objects stay: each later collection skips them
     return serve(lines, channel, Answers(channel.progress))
 
 
@@ -79,7 +79,7 @@ def failure(error):
 
 
 def clean_up(answers, reply):
-    """What a failed request left behind is others' to use."""
+    """Frees what a failed request left in memory."""
     if "error" in reply:
         answers.model.collect()
     return reply

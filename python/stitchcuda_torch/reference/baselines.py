@@ -119,7 +119,7 @@ class Baseline:
 
 @contextlib.contextmanager
 def without_collection():
-    """A compiler makes millions of objects that stay: looking for garbage among them takes its time."""
+    """Without garbage collection: a compiler makes millions of objects that stay."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -130,7 +130,7 @@ def without_collection():
 
 
 def inductor_with(lock):
-    """torch.compile's own backend, whose kernels run in a turn: the first call compiles for many seconds without one."""
+    """torch.compile's own backend, whose kernels run under the GPU's lock: the first call compiles for many seconds without it."""
 
     def inductor(graph, inputs):
         from torch._inductor.compile_fx import compile_fx

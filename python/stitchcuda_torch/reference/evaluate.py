@@ -75,8 +75,8 @@ def generator_states(device):
 
 
 def check_carried(seen, updates, loaded):
-    """Raises a TaskError if forward changed state that the graph has no update for. Tensors beside the state dict were looked at when
-    the model was traced (carried.py)."""
+    """Raises a TaskError if forward changed state that the graph has no update for. Tensors outside the state dict were checked when
+    the model was traced (export/carried.py)."""
     state = {name: tensor for name, tensor, _ in loaded.state()}
     known, persistent = {id(state[name]) for name in updates}, loaded.model.state_dict()
     lost = [name for name in seen.updates if name in persistent and id(state[name]) not in known]

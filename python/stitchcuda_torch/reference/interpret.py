@@ -70,7 +70,7 @@ class Program:
             return
         if name in SAME:
             same = self.values[argument(node, "self", "input")["value"]]
-            # A view behind it may need what it moves.
+            # A later view may rely on the strides it makes.
             moves = name == "aten.contiguous.default" or node["args"].get("memory_format") is not None
             return self.bind(outputs[0], same.contiguous() if moves else same)
         if name == "aten.batch_norm.default" and node["args"]["training"]:
@@ -166,7 +166,7 @@ class Program:
         for slot, value in fresh.items():
             name = arguments[slot]["value"]
             self.updates[name] = self.values[name] = (1 - momentum) * self.values[name] + momentum * value
-        # A user of a running mean divides what is left by the deviation beside it: that is its unit.
+        # Eval mode divides by the running deviation: errors of the running mean are measured in it.
         variance = self.updates[arguments["running_var"]["value"]].detach()
         self.units["update:" + arguments["running_mean"]["value"]] = variance.numel() ** 0.25 * float(variance.norm()) ** 0.5
 

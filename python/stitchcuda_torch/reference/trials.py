@@ -1,4 +1,4 @@
-"""A trial that stays here: its inputs and its truth are too large to be moved about, and are asked about instead."""
+"""Trials kept in this process: inputs and float64 outputs of gigabytes are compared here instead of being sent."""
 
 import time
 

@@ -22,7 +22,7 @@ from .model import seconds_since
 from .reparameterise import NORMS, PRODUCTS, mix, point, reparameterise
 from .requests import Requests, request
 
-SIZE = 4.0  # root mean square: beside shifts of 0.5, and inputs still matter behind fifty layers
+SIZE = 4.0  # root mean square: shifts of 0.5 still matter, and so do inputs after fifty layers
 ROOM = 16  # times what the model makes of these inputs fits its dtypes: of others it may make more
 SHRINKING = (1.0, 0.5, 0.25, 0.125)  # of every matrix: for products that are no modules
 STEP, LEAST = 2.0**-6, 2.0**-24  # of a product that overflows
@@ -30,7 +30,7 @@ STEP, LEAST = 2.0**-6, 2.0**-24  # of a product that overflows
 
 @dataclasses.dataclass
 class Scaling:
-    """How much a draw is held back."""
+    """What a draw of weights is multiplied by."""
 
     shrink: float
     scales: dict  # of a product's parameters, by the module's name: powers of two, which round nothing

@@ -64,7 +64,7 @@ def installed_folders():
 
 
 def our_folders():
-    """Where PyTorch lies, with what lies beside it, and this package's neighbours."""
+    """The folders that PyTorch and this package are installed in, among other packages."""
     torch = sys.modules.get("torch")
     packages = [FOLDER, os.path.dirname(os.path.abspath(getattr(torch, "__file__", None) or __file__))]
     return tuple(os.path.dirname(package) + os.sep for package in packages)

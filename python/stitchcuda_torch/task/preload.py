@@ -1,8 +1,8 @@
 """Packages that tasks import, loaded before processes fork: once for the exporter and the reference, or for many tasks.
 
 Of a task's file only its import lines are followed, and what it names of a package (`transformers.LlamaModel`: such packages
-load their parts when they are named). Installed packages alone; what goes wrong here goes wrong again, and is told, where the
-task is loaded.
+load their parts when they are named). Installed packages alone; errors are ignored, since they recur where the task is
+loaded.
 """
 
 import ast

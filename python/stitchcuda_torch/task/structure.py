@@ -57,7 +57,7 @@ def output_leaves(program, describer):
 
 
 class Describer:
-    """Stands an empty tensor in the place of each tensor: constructors of dataclasses look at what they are given."""
+    """Puts an empty tensor in the place of each tensor: constructors of dataclasses may inspect their arguments."""
 
     def __init__(self, task_module):
         self.task_module = task_module
@@ -115,8 +115,8 @@ class Describer:
 
 
 def register(value):
-    """PyTorch only looks into dataclasses that it was told of. None but those that forward takes or returns: export makes
-    anew what it looks into, a model's configuration too, and that may come out different."""
+    """Registers dataclasses as containers of tensors: only those that forward takes or returns, since export reconstructs
+    registered ones, and a model's configuration may come out different."""
     if isinstance(value, (list, tuple)):
         parts = list(value)
     elif isinstance(value, dict):

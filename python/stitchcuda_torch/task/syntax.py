@@ -40,5 +40,5 @@ def check_waiting(requests, channel):
     except TaskError as error:
         requests.readline()
         channel.error(error)
-    except (ValueError, TypeError, KeyError):  # no request for a task, or half of one: its reader says so
+    except (ValueError, TypeError, KeyError):  # no request for a task, or incomplete: reported where it is parsed
         pass

@@ -27,7 +27,7 @@ def of_exception(error, task_file):
 
 
 def inside_library(error, task_file):
-    """The innermost line outside of PyTorch, where that isn't the task's own file: what a library's model stumbled over."""
+    """The innermost line outside of PyTorch, where that isn't the task's own file: where a library's model failed."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if is_of_library(f.filename) and f.name != "<module>"]
     if not frames or os.path.abspath(frames[-1].filename) == os.path.abspath(task_file):
         return ""
