@@ -14,32 +14,24 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils.weak import WeakIdKeyDictionary
 
+
+def functions(names):
+    """The functions of these names, and the tensors' methods."""
+    return {getattr(place, name) for name in names.split() for place in (torch, torch.Tensor, torch.nn.functional) if hasattr(place, name)}
+
+
+UNKNOWN = object()
 LARGEST = 1 << 16  # elements: sizes and positions, not data
 FEW = 16  # elements of a buffer of sizes, and of what isn't integers
 MAKERS = {torch.arange, torch.tensor, torch.as_tensor, torch.zeros, torch.ones, torch.full, torch.eye, torch.linspace}
 # The same whatever they are given.
 FILLERS = {torch.zeros_like: torch.zeros, torch.ones_like: torch.ones, torch.Tensor.new_zeros: torch.zeros, torch.Tensor.new_ones: torch.ones}
 SELECTIONS = {torch.Tensor.__getitem__, torch.masked_select, torch.Tensor.masked_select}
-READERS = {
-    torch.Tensor.tolist,
-    torch.Tensor.item,
-    torch.Tensor.__bool__,
-    torch.Tensor.__int__,
-    torch.Tensor.__index__,
-    torch.Tensor.__float__,
+READERS = functions(
+    "tolist item __bool__ __int__ __index__ __float__ "
     # and those whose result has a size that depends on values
-    torch.unique,
-    torch.Tensor.unique,
-    torch.unique_consecutive,
-    torch.Tensor.unique_consecutive,
-    torch.nonzero,
-    torch.Tensor.nonzero,
-    torch.masked_select,
-    torch.Tensor.masked_select,
-    torch.repeat_interleave,
-    torch.Tensor.repeat_interleave,
-}
-UNKNOWN = object()
+    "unique unique_consecutive nonzero masked_select repeat_interleave"
+)
 
 
 class KnownValues:

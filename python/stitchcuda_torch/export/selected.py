@@ -13,12 +13,7 @@ from torch.nn import functional as F
 from torch.utils import _pytree as pytree
 from torch.utils.weak import WeakIdKeyDictionary
 
-UNKNOWN = object()
-
-
-def functions(names):
-    return {getattr(place, name) for name in names.split() for place in (torch, torch.Tensor, F) if hasattr(place, name)}
-
+from .known import SELECTIONS, UNKNOWN, functions
 
 POINTWISE = functions(
     "add sub mul div true_divide neg abs exp expm1 log log1p log2 sqrt rsqrt reciprocal sin cos tanh sigmoid relu gelu silu elu selu "
@@ -33,7 +28,6 @@ LOSSES = {F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss, F.binary_cross_
 SUMS, MEANS = functions("sum"), functions("mean")
 # x[mask] += 1 makes a new tensor: the old one is forgotten, so that it isn't read under another name.
 OUT_OF_PLACE = {torch.Tensor.add_: torch.add, torch.Tensor.sub_: torch.sub, torch.Tensor.mul_: torch.mul, torch.Tensor.div_: torch.div}
-SELECTIONS = {torch.Tensor.__getitem__, torch.masked_select, torch.Tensor.masked_select}
 
 
 @dataclasses.dataclass

@@ -150,7 +150,7 @@ class Unread(TorchFunctionMode):
         if result is not UNKNOWN:
             return result
         result = self.selected.result(function, arguments, keywords)
-        if result is not selected.UNKNOWN:
+        if result is not UNKNOWN:
             return result
         result = REPLACED.get(function, function)(*arguments, **keywords)
         self.known.note(function, arguments, keywords, result)

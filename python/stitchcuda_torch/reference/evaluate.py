@@ -77,7 +77,7 @@ def generator_states(device):
 def check_carried(seen, updates, loaded):
     """Raises a TaskError if forward changed state that the graph has no update for. Tensors outside the state dict were checked when
     the model was traced (export/carried.py)."""
-    state = {name: tensor for name, tensor, _ in loaded.state()}
+    state = loaded.tensors()
     known, persistent = {id(state[name]) for name in updates}, loaded.model.state_dict()
     lost = [name for name in seen.updates if name in persistent and id(state[name]) not in known]
     if lost:
@@ -89,9 +89,10 @@ def check_carried(seen, updates, loaded):
         )
 
 
-def named(seen, wanted=None, state=None):
+def named(seen, wanted=None, loaded=None):
     """{name: tensor} as it is written down. wanted: names of state whose value is wanted even if it didn't change."""
     tensors = {f"output_{i}": output for i, output in enumerate(seen.outputs)}
+    state = loaded.tensors() if wanted else {}
     updates = seen.updates if wanted is None else {name: seen.updates.get(name, state[name]) for name in wanted}
     tensors.update({f"update:{name}": tensor for name, tensor in updates.items()})
     tensors.update({f"update:input_{i}": tensor for i, tensor in seen.inputs.items()})
@@ -113,13 +114,12 @@ class EvaluateRequests(Requests):
             raise TaskError("request", f"{mode} runs on {loaded.device.type}, where the task was loaded")
         tensors = loaded.check(read_inputs(loaded, inputs), "the inputs have other shapes or dtypes than the task's")
         seen, facts = evaluate(loaded, tensors, mode, half, device, seed)
-        state = {name: tensor for name, tensor, _ in loaded.state()}
-        for name in updates or []:
-            if name not in state:
-                raise TaskError("request", f"the model has no state named {name!r}")
+        unknown = [name for name in updates or [] if name not in loaded.tensors()]
+        if unknown:
+            raise TaskError("request", f"the model has no state named {unknown[0]!r}")
         if updates is not None:
             check_carried(seen, updates, loaded)
-        tensors = named(seen, updates, state)
+        tensors = named(seen, updates, loaded)
         safetensors.write_mapped(out, tensors)
         described = [{"name": name, "dtype": dtypes.name(tensor.dtype), "shape": list(tensor.shape)} for name, tensor in tensors.items()]
         del seen, tensors

@@ -84,6 +84,9 @@ class Loaded:
         parameters = [(name, tensor, "parameter") for name, tensor in self.model.named_parameters(remove_duplicate=False)]
         return parameters + [(name, tensor, "buffer") for name, tensor in self.model.named_buffers(remove_duplicate=False)]
 
+    def tensors(self):
+        return {name: tensor for name, tensor, _ in self.state()}
+
     def describe_state(self):
         first, entries = {}, []
         for name, tensor, role in self.state():

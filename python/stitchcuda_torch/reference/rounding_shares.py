@@ -74,7 +74,7 @@ def shares(loaded, exported, inputs, mode, half, floor, probes, seed, lock=HELD)
         document = exported.need(loaded)
         own = named(evaluate(loaded, inputs, mode, half, loaded.device, 42)[0])
         lock.make_way()
-        state = {**exported.constants, **{name: tensor for name, tensor, _ in loaded.state()}}
+        state = {**exported.constants, **loaded.tensors()}
         state = {name: tensor.to(loaded.device) for name, tensor in state.items()}
         native = native_dtype(loaded.model, inputs)
         return measure(document, state, inputs, own, floor, native, loaded.device, probes, seed, lock.make_way)

@@ -245,8 +245,7 @@ class SeriesRequests(Requests):
         """PyTorch's own."""
         loaded = self.model.need()
         seen, _ = evaluate(loaded, inputs, mode, half, loaded.device, 42)
-        state = {name: tensor for name, tensor, _ in loaded.state()}
-        return [choose(seen, updates, state, name) for name, _ in wanted]
+        return choose(seen, updates, loaded, wanted)
 
     def kept(self, number):
         kept = self.opened().kept

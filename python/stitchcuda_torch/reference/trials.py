@@ -49,11 +49,10 @@ def hold(loaded, draw, mode, half, seed, wanted, updates, elsewhere, keep_own=Fa
     inputs = draw()
     seen, facts = evaluate(loaded, inputs, "float64", half, loaded.device, seed, elsewhere)
     check_carried(seen, updates or [], loaded)
-    state = {name: tensor for name, tensor, _ in loaded.state()}
-    truth = [settled(choose(seen, updates, state, name), dtype) for name, dtype in wanted]
+    truth = [settled(tensor, dtype) for tensor, (_, dtype) in zip(choose(seen, updates, loaded, wanted), wanted)]
     del seen
     seen, _ = evaluate(loaded, inputs, mode, half, loaded.device, seed)
-    own = [choose(seen, updates, state, name) for name, _ in wanted]
+    own = choose(seen, updates, loaded, wanted)
     del seen, inputs
     described, kept_own = [], []
     for (name, _), exact, value in zip(wanted, truth, own):
@@ -66,11 +65,12 @@ def hold(loaded, draw, mode, half, seed, wanted, updates, elsewhere, keep_own=Fa
     return Trial(draw, loaded.drawn_on != loaded.device, truth, kept_own, kept), {**facts, "outputs": described}
 
 
-def choose(seen, updates, state, name):
-    tensors = named(seen, updates, state)
-    if name not in tensors:
-        raise TaskError("request", f"the model gives no {name!r}")
-    return tensors[name]
+def choose(seen, updates, loaded, wanted):
+    tensors = named(seen, updates, loaded)
+    missing = [name for name, _ in wanted if name not in tensors]
+    if missing:
+        raise TaskError("request", f"the model gives no {missing[0]!r}")
+    return [tensors[name] for name, _ in wanted]
 
 
 def settled(tensor, dtype):

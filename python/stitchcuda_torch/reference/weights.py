@@ -145,7 +145,7 @@ class WeightRequests(Requests):
     ):
         start, lock, room = time.monotonic(), GpuLock(turns), True
         loaded = self.model.need()
-        state = {name: tensor for name, tensor, _ in loaded.state()}
+        state = loaded.tensors()
         if self.original is None:
             self.original = {name: tensor.detach().to("cpu", copy=True) for name, tensor in state.items()}
         else:
