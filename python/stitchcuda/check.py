@@ -7,7 +7,7 @@ get wrong, so the limit is wide.
 import torch
 from torch.utils import _pytree as pytree
 
-from stitchcuda_torch.export.reachable import Attributes
+from stitchcuda_torch.export.carried import Attributes
 
 from .errors import StitchError
 

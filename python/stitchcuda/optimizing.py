@@ -8,7 +8,7 @@ import warnings
 import torch
 from torch.utils import _pytree as pytree
 
-from stitchcuda_torch.task import objects
+from stitchcuda_torch.task import structure
 
 from . import cache, check, exporting, live_task, pytorch_best, search
 from .errors import StitchError
@@ -139,7 +139,7 @@ def check_leaves(model, args, kwargs):
     """Refuses arguments that no program can take, in terms of the user's call."""
     named = [(f"argument {i}", value) for i, value in enumerate(args)] + [(f"argument '{name}'", value) for name, value in kwargs.items()]
     for where, argument in named:
-        if objects.is_object(argument):
+        if structure.is_object(argument):
             raise StitchError(
                 f"{where} is a {type(argument).__name__}, which changes from call to call, and a program has fixed shapes",
                 "leave it out, or wrap the model in a module that takes the tensors of a cache of fixed size",

@@ -9,7 +9,7 @@ import inspect
 
 import torch
 
-from stitchcuda_torch.task import encode, objects, structure
+from stitchcuda_torch.task import encode, structure
 
 from .errors import StitchError
 
@@ -23,8 +23,8 @@ class LiveDescriber(structure.Describer):
     def tree(self, value, what):
         if id(value) in self.places or isinstance(value, (dict, list, tuple)) or structure.dataclasses.is_dataclass(value):
             return super().tree(value, what)
-        if objects.is_object(value):
-            return self.record(objects.rebuild, {"object_kind": objects.name_of(type(value)), **vars(value)}, what)
+        if structure.is_object(value):
+            return self.record(structure.rebuild, {"object_kind": structure.name_of(type(value)), **vars(value)}, what)
         if isinstance(value, torch.device):
             return self.record(torch.device, {"type": value.type, **({} if value.index is None else {"index": value.index})}, what)
         return {"constant": value}

@@ -4,6 +4,7 @@ A file defines cases(), yielding stitchcuda_torch.cases.case.Case objects, or is
 """
 
 import argparse
+import ast
 import functools
 import json
 import multiprocessing
@@ -13,7 +14,7 @@ import sys
 import time
 
 from .. import FOLDER
-from ..base import imports, protocol
+from ..base import protocol
 
 
 def main(arguments=None):
@@ -161,8 +162,21 @@ def own_sources():
         path = left.pop()
         if path not in found:
             found.add(path)
-            left.update(imports.of(path))
+            left.update(imports_of(path))
     return found
+
+
+def imports_of(path):
+    """The files of its own package that a file imports, read from its text."""
+    with open(path, encoding="utf-8") as file:
+        tree = ast.parse(file.read())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            place = path
+            for _ in range(node.level):
+                place = os.path.dirname(place)
+            place = os.path.join(place, *(node.module or "").split("."))
+            yield from filter(os.path.exists, [f"{place}.py", *(os.path.join(place, f"{alias.name}.py") for alias in node.names)])
 
 
 def write_json(path, value):

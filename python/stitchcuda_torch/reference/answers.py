@@ -5,7 +5,7 @@ from .evaluate import EvaluateRequests
 from .inputs import InputRequests
 from .model import ModelRequests
 from .requests import parse
-from .rounding_shares import RoundingRequests
+from .roundings import RoundingRequests
 from .series import SeriesRequests
 from .shared import MemoryRequests
 from .trials import TrialRequests

@@ -2,6 +2,10 @@
 
 `.float()`, dtype=torch.float32 and the like are there for speed or range, not for meaning, so they are read as float64.
 What code derives from its dtype as a number (torch.finfo(x.dtype).eps) keeps the value the model's own dtype gives.
+
+Random numbers are those that the model's own precision draws from the same seed. On a GPU the numbers that a seed gives depend on
+the dtype, and uniform ones do on a CPU, too. So an operator that draws is run in the model's dtype, with the same shapes and strides, and
+what it drew is widened: the truth drops what the model drops.
 """
 
 import contextlib
@@ -18,7 +22,6 @@ from ..export.carried import state
 from ..export.record import CONSTANTS
 from ..export.trace import promote_tensor_attributes
 from ..task import structure
-from . import draws
 from .distances import same
 
 LOW = (torch.float32, torch.float16, torch.bfloat16)
@@ -150,8 +153,8 @@ class WidenOperators(TorchDispatchMode):
         if function is not torch.ops.aten.view.dtype:
             convert = narrow_dtypes if function._schema.is_mutable else widen
             args, kwargs = pytree.tree_map(convert, (args, kwargs))
-        if draws.draws(function):
-            result = draws.draw(function, args, kwargs, self.native)
+        if draws_numbers(function):
+            result = draw_as(function, args, kwargs, self.native)
         else:
             result = EXACT.get(function, function)(*args, **kwargs)
         if any(isinstance(leaf, torch.Tensor) and leaf.dtype in LOW + LOW_COMPLEX for leaf in pytree.tree_leaves(result)):
@@ -209,3 +212,48 @@ def rms_norm_eps(native):
 
 def rms_norm_arguments(input, normalized_shape, weight=None, eps=None):
     return input, normalized_shape, weight, eps
+
+
+aten = torch.ops.aten
+# Without a tensor that says it, numbers are drawn in PyTorch's default dtype.
+FACTORIES = (aten.rand, aten.randn, aten.normal.float_float)
+# What they draw is a part of what they compute, and each dtype has a kernel of its own. Left as they are.
+WITH_PRODUCTS = ("rnn", "lstm", "gru", "attention", "rrelu")
+
+
+def draws_numbers(function):
+    return torch.Tag.nondeterministic_seeded in function.tags and not any(word in function._schema.name for word in WITH_PRODUCTS)
+
+
+def draw_as(function, args, kwargs, native):
+    """What `function` answers in float64, by numbers drawn in `native`."""
+    if function is aten.native_dropout.default:
+        return dropout(native, *args, **kwargs)
+    made = function in FACTORIES or function.overloadpacket in FACTORIES
+    dtype = torch.float32 if made else native
+    narrow = {}  # id of an argument: it, and what was drawn in its place
+
+    def narrowed(leaf):
+        if leaf is torch.float64:
+            return dtype
+        if not isinstance(leaf, torch.Tensor) or leaf.dtype != torch.float64:
+            return leaf
+        return narrow.setdefault(id(leaf), (leaf, leaf.to(dtype)))[1]
+
+    if made and kwargs.get("dtype") is None:
+        kwargs = {**kwargs, "dtype": dtype}
+    result = function(*pytree.tree_map(narrowed, args), **pytree.tree_map(narrowed, kwargs))
+    if function._schema.is_mutable:
+        for wide, drawn in narrow.values():
+            if any(leaf is drawn for leaf in pytree.tree_leaves(result)):
+                wide.copy_(drawn)
+                result = wide
+        return result
+    return pytree.tree_map(lambda leaf: leaf.double() if isinstance(leaf, torch.Tensor) and leaf.dtype == dtype else leaf, result)
+
+
+def dropout(native, x, p, train=None):
+    if x.dtype != torch.float64 or train is False:
+        return aten.native_dropout.default(x, p, train)
+    mask = aten.native_dropout.default(x.to(native), p, train)[1]
+    return (x * mask * (1 / (1 - p)) if p < 1 else x * 0), mask

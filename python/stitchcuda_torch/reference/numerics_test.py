@@ -4,8 +4,8 @@ import unittest
 import torch
 from torch import nn
 
-from . import numerics, tf32
-from .numerics import LARGE, are_tf32
+from . import numerics
+from .numerics import LARGE, are_tf32, round_to_tf32
 
 CPU = torch.device("cpu")
 
@@ -31,9 +31,9 @@ class RoundingTest(unittest.TestCase):
                 torch.tensor([0.0, -0.0, math.inf, -math.inf, 1e-41, 3e38]),
             ]
         )
-        self.assertEqual(tf32.round_to_tf32(x).tolist(), [by_definition(value) for value in x.tolist()])
-        self.assertTrue(tf32.round_to_tf32(torch.tensor([math.nan])).isnan().item())
-        self.assertTrue(torch.equal(tf32.round_to_tf32(x.reshape(2, -1).T), tf32.round_to_tf32(x).reshape(2, -1).T))
+        self.assertEqual(round_to_tf32(x).tolist(), [by_definition(value) for value in x.tolist()])
+        self.assertTrue(round_to_tf32(torch.tensor([math.nan])).isnan().item())
+        self.assertTrue(torch.equal(round_to_tf32(x.reshape(2, -1).T), round_to_tf32(x).reshape(2, -1).T))
 
     def error(self, module, x, mode):
         """Relative error against float64, so 0 where only float32 rounds."""

@@ -12,7 +12,7 @@ from ..export import record, trace
 from . import roundings
 from .answers import Answers
 from .interpret import Program, Unmeasured, graph_name
-from .rounding_shares import Exported
+from .roundings import Exported
 
 TASK = """
 import torch

@@ -2,12 +2,13 @@
 
 import collections
 import dataclasses
+import importlib
 
 import torch
 from torch.utils import _pytree as pytree
 
 from ..base.errors import TaskError
-from . import encode, objects
+from . import encode
 
 UNSUPPORTED_FIX = "Use tensors, numbers, lists, tuples, dicts, namedtuples and dataclasses."
 CACHE_FIX = "Call the model with use_cache=False, or return the tensors that are wanted (…).logits."
@@ -78,7 +79,7 @@ class Describer:
             return self.places[id(value)][1]
         if isinstance(value, (dict, list, tuple)) or dataclasses.is_dataclass(value):
             return self.container(value, what)
-        if objects.is_object(value):
+        if is_object(value):
             raise TaskError("structure", f"{what} holds a {type(value).__name__}", "", CACHE_FIX)
         encoded = encode.argument(value)
         if isinstance(encoded, dict) and "other" in encoded:
@@ -125,8 +126,8 @@ def register(value):
         if type(value) not in pytree.SUPPORTED_NODES:
             torch.export.register_dataclass(type(value))
         parts = [getattr(value, field.name, None) for field in dataclasses.fields(value)]
-    elif objects.is_object(value):
-        objects.register(type(value))
+    elif is_object(value):
+        register_object(type(value))
         parts = list(vars(value).values())
     else:
         return
@@ -138,3 +139,65 @@ def leaves(result):
     """What forward returned, flat, in the exporter's order."""
     register(result)
     return pytree.tree_leaves(result)
+
+
+DEPTH = 6
+
+
+def is_object(value, depth=DEPTH):
+    """Whether it is one of transformers' that hold tensors (caches of keys and values)."""
+    kind = type(value)
+    return (
+        kind.__module__.partition(".")[0] == "transformers"
+        and not dataclasses.is_dataclass(value)
+        and not isinstance(value, (dict, list, tuple))
+        and not isinstance(value, torch.nn.Module)
+        and hasattr(value, "__dict__")
+        and any(holds(part, depth - 1) for part in vars(value).values())
+    )
+
+
+def holds(value, depth=DEPTH):
+    """Whether there is a tensor in it."""
+    if isinstance(value, torch.Tensor):
+        return True
+    if depth == 0 or isinstance(value, type):
+        return False
+    if isinstance(value, (list, tuple)):
+        return any(holds(part, depth - 1) for part in value)
+    if isinstance(value, dict):
+        return any(holds(part, depth - 1) for part in value.values())
+    return is_object(value, depth)
+
+
+def register_object(kind):
+    """PyTorch looks into no class that it was not told of. Tensors and containers are an object's parts; what else it holds is kept."""
+    if kind not in pytree.SUPPORTED_NODES:
+        pytree.register_pytree_node(
+            kind, take_apart, lambda parts, facts: rebuild(kind, **dict(zip(facts.parts, parts)), **facts.others), serialized_type_name=name_of(kind)
+        )
+
+
+@dataclasses.dataclass
+class Facts:
+    parts: list  # names
+    others: dict
+
+
+def take_apart(value):
+    parts = {name: part for name, part in vars(value).items() if holds(part)}
+    return list(parts.values()), Facts(list(parts), {name: part for name, part in vars(value).items() if name not in parts})
+
+
+def rebuild(object_kind, **attributes):
+    """object_kind: a class, or its name."""
+    if isinstance(object_kind, str):
+        module, _, name = object_kind.partition(":")
+        object_kind = getattr(importlib.import_module(module), name)
+    made = object.__new__(object_kind)
+    vars(made).update(attributes)
+    return made
+
+
+def name_of(kind):
+    return f"{kind.__module__}:{kind.__qualname__}"

@@ -4,8 +4,8 @@ import glob
 import os
 import unittest
 
-from .. import FOLDER
-from . import imports
+from . import FOLDER
+from .cases.__main__ import imports_of
 
 ALLOWED = {
     "base": (),
@@ -40,13 +40,13 @@ class ImportsTest(unittest.TestCase):
     def test_between_folders(self):
         for path in sources(FOLDER):
             folder = os.path.relpath(path, FOLDER).split(os.sep)[0]
-            for other in imports.of(path) if folder in ALLOWED else ():
+            for other in imports_of(path) if folder in ALLOWED else ():
                 wanted = os.path.relpath(other, FOLDER).split(os.sep)[0]
                 self.assertIn(wanted, (folder, *ALLOWED[folder]), f"{path} imports {other}")
 
     def test_no_cycles(self):
         for package in (FOLDER, os.path.join(os.path.dirname(FOLDER), "stitchcuda")):
-            edges, done = {path: list(imports.of(path)) for path in sources(package)}, set()
+            edges, done = {path: list(imports_of(path)) for path in sources(package)}, set()
             self.assertGreater(sum(map(len, edges.values())), 40)
             for path in edges:
                 self.assertIsNone(cycle_from(path, edges, [], done))
