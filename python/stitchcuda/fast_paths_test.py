@@ -62,7 +62,3 @@ class FastPaths(unittest.TestCase):
     def test_a_graph_without_them_stays(self):
         graph, _ = graph_of(nn.Linear(3, 4), torch.randn(2, 3))
         self.assertIs(opened(graph), graph)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -123,7 +123,3 @@ class CacheTest(unittest.TestCase):
         )
         with tempfile.TemporaryDirectory() as folder:
             self.assertEqual(tool.writable(folder), folder)
-
-
-if __name__ == "__main__":
-    unittest.main()

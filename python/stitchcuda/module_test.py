@@ -401,7 +401,3 @@ class SavedTest(Case):
         fast = copy.deepcopy(fast)
         with self.assertRaisesRegex(stitchcuda.StitchError, "is gone"):
             fast(x)
-
-
-if __name__ == "__main__":
-    unittest.main()

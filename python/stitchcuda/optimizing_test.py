@@ -261,7 +261,3 @@ class CompileTest(module_test.Case):
         if not found:
             self.skipTest("stitchcuda is not installed, only on the path")
         self.assertEqual(found, ["stitchcuda.compile:backend"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -126,7 +126,3 @@ class Adapters(unittest.TestCase):
 
     def test_slime(self):
         self.assertEqual(asyncio.run(rl.slime_reward(None, types.SimpleNamespace(response="abc", label="t"))), 3.0)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -50,7 +50,3 @@ class ImportsTest(unittest.TestCase):
             self.assertGreater(sum(map(len, edges.values())), 40)
             for path in edges:
                 self.assertIsNone(cycle_from(path, edges, [], done))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -74,7 +74,3 @@ class WaysTest(unittest.TestCase):
             text = tool.table(records)
             self.assertIn("| 3 | 1 of 2 | 1 | 1 |", text)
             self.assertIn("| level3/10_C | 0.25 | search 0.12, fp32 accepted |", text)
-
-
-if __name__ == "__main__":
-    unittest.main()

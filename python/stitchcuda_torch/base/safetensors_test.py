@@ -59,7 +59,3 @@ class SafetensorsTest(unittest.TestCase):
     def test_other_dtypes_are_refused(self):
         with self.assertRaises(TaskError):
             safetensors.write("/dev/null", {"a": torch.ones(1, dtype=torch.complex64)})
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -82,7 +82,3 @@ class CandidateGpuTest(unittest.TestCase):
             answer = self.ok("call", set=number, outputs=[kind(x)], timed=True)
         print("side stream: wall", answer["wall_ns"], "events", answer["event_ns"])
         self.assertGreater(answer["wall_ns"], 20 * 2e6)  # 137 GFLOP a product, at 67 TFLOP/s at most
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -442,7 +442,3 @@ class EndTest(unittest.TestCase):
                 candidate.ask("load", program=file.name)
         self.assertIn("bye", candidate.close())
         self.assertEqual(candidate.process.returncode, 7)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -58,7 +58,3 @@ class CounterpartsTest(unittest.TestCase):
         one = torch.ones(2)
         model = Own(layers=[nn.Linear(2, 2), (one, {"also": one})], act=torch.relu, count=torch.ones(3, dtype=torch.int64))
         self.assertEqual(len(tensors_in(model)), 4)
-
-
-if __name__ == "__main__":
-    unittest.main()

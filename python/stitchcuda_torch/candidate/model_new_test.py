@@ -322,7 +322,3 @@ class TransformersTest(unittest.TestCase):
             self.assertTrue(torch.allclose(seen["pooler_output"], expected["pooler_output"], atol=1e-5))
         with self.assertRaisesRegex(TypeError, "'token_type_ids' was not given when this program was made"):
             new(**inputs, token_type_ids=inputs["input_ids"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -50,7 +50,3 @@ class CasesTest(unittest.TestCase):
                 self.assertEqual(json.load(file), {"name": "small.norm", "tolerance": 1e-12})
             self.make(folder, SOURCE.rsplit("\n", 2)[0] + "\n")
             self.assertIn("0 cases made, 2 up to date, 0 failed", self.again(folder).stdout)
-
-
-if __name__ == "__main__":
-    unittest.main()

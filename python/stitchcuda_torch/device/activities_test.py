@@ -73,7 +73,3 @@ assert "torch._inductor.config" not in sys.modules and "sympy" not in sys.module
 """
         ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
         self.assertEqual(ran.returncode, 0, ran.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

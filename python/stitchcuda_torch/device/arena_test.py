@@ -23,7 +23,3 @@ class DriverTest(unittest.TestCase):
                 library.return_value.cuMemCreate.return_value = code
                 arena.call("cuMemCreate")
             self.assertEqual(caught.exception.kind, kind)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -78,7 +78,3 @@ class TurnsTest(unittest.TestCase):
         with lock.shared():
             lock.make_way()
         self.assertEqual(lock.waited, 0)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -65,7 +65,3 @@ class BelowAutogradTest(unittest.TestCase):
 
     def test_flex_attention(self):
         self.check(Attention(), torch.randn(1, 2, 16, 8))
-
-
-if __name__ == "__main__":
-    unittest.main()

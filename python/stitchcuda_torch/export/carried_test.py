@@ -145,7 +145,3 @@ class CarriedTest(unittest.TestCase):
     def test_weights_made_by_hooks_are_no_state(self):
         program, model = export(torch.nn.utils.weight_norm(nn.Linear(8, 8)))
         self.assertNotIn("copy_", str(program.graph))
-
-
-if __name__ == "__main__":
-    unittest.main()

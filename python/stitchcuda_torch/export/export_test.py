@@ -282,7 +282,3 @@ class CommandTest(unittest.TestCase):
                     done = subprocess.run(words, cwd=PYTHON_FOLDER, input=request, capture_output=True, text=True)
                     first = json.loads(done.stdout.splitlines()[0])
                     self.assertEqual(first.get("error", {}).get("kind"), "syntax", done.stdout + done.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -160,7 +160,3 @@ class KnownTest(unittest.TestCase):
             with self.subTest(forward.__name__), self.assertRaises(TaskError) as refused:
                 export(forward, torch.randn(8, 4))
             self.assertEqual(refused.exception.kind, "data_dependent")
-
-
-if __name__ == "__main__":
-    unittest.main()

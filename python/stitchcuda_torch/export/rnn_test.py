@@ -36,7 +36,3 @@ class RnnTest(unittest.TestCase):
         module, x = torch.nn.LSTM(3, 5), torch.rand(4, 6, 3)
         recurrent_nodes(module, x)
         self.assertEqual(module(x)[0].shape, (4, 6, 5))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -99,7 +99,3 @@ class LendTest(unittest.TestCase):
             self.assertIn('"done"', done.stdout)
             self.assertLess(time.monotonic() - start, 30)
             self.assertEqual(sorted(os.listdir(out)), ["aten.json", "weights.safetensors"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -89,7 +89,3 @@ class DistancesTest(unittest.TestCase):
             self.assertTrue(distances.all_finite(torch.tensor(1)))
             self.assertAlmostEqual(distances.relative_l2([x, 2 * x], [x, x]), math.sqrt(0.5), places=6)
         self.assertFalse(distances.same(x, x[0]))
-
-
-if __name__ == "__main__":
-    unittest.main()

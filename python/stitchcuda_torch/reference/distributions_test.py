@@ -155,7 +155,3 @@ class DistributionsTest(unittest.TestCase):
         self.assertTrue(0 < changed.sum() <= 64 and drawn["outliers"][changed].min() >= 4)
         steps = drawn["waves"].diff(dim=1).abs().max() / drawn["waves"].std()
         self.assertLess(steps.item(), 0.2)
-
-
-if __name__ == "__main__":
-    unittest.main()

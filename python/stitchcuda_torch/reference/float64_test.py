@@ -146,7 +146,3 @@ class DrawsTest(unittest.TestCase):
         torch.manual_seed(7)
         run_float64(model, [x])
         self.assertTrue(torch.equal(after, torch.get_rng_state()))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -104,7 +104,3 @@ class ArithmeticTest(unittest.TestCase):
     def test_what_cannot_be_seen_is_not_guessed(self):
         self.assertEqual(are_tf32([convolution([2, 16, 8, 8], [8, 15, 3, 3])], CPU), [None])
         self.assertEqual(are_tf32([convolution([LARGE // 4 + 1, 1, 1, 1], [1, 1, 1, 1])], CPU), [None])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -117,7 +117,3 @@ class ReparameteriseTest(unittest.TestCase):
             after = (model(x) - model(y)).abs().max()
         self.assertLess(before.item(), 1e-5)
         self.assertGreater(after.item(), 1e-2)
-
-
-if __name__ == "__main__":
-    unittest.main()

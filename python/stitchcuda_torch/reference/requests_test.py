@@ -35,7 +35,3 @@ class RequestsTest(unittest.TestCase):
         ]:
             with self.assertRaisesRegex(ValueError, re.escape(part)):
                 requests.parse(line, self.table)
-
-
-if __name__ == "__main__":
-    unittest.main()

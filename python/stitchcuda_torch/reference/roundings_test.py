@@ -210,7 +210,3 @@ class RoundingsTest(unittest.TestCase):
     def test_what_cannot_be_measured_says_why(self):
         with self.assertRaisesRegex(Unmeasured, "random"):
             measured(nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5)).train(), torch.randn(2, 4))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -75,7 +75,3 @@ class VariedTest(unittest.TestCase):
         self.assertTrue(torch.equal(first[0], again[0]))
         self.assertTrue(torch.equal(first[0].reshape(-1).sort().values, second[0].reshape(-1).sort().values))
         self.assertTrue(torch.equal(first[1], second[1]) and torch.equal(first[2], first[2].tril()))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -97,7 +97,3 @@ class ReferenceServerGpuTest(unittest.TestCase):
 def distance(tensors, exact):
     got, wanted = tensors["output_0"].double(), exact["output_0"]
     return ((got - wanted).norm() / wanted.norm()).item()
-
-
-if __name__ == "__main__":
-    unittest.main()

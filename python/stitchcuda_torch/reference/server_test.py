@@ -285,7 +285,3 @@ class ReferenceServerTest(unittest.TestCase):
     def test_no_gpu(self):
         if not torch.cuda.is_available():
             self.assertEqual(self.error("load", task=os.path.join(EXAMPLES, "mlp.py"), device="cuda")["kind"], "device")
-
-
-if __name__ == "__main__":
-    unittest.main()

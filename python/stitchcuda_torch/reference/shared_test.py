@@ -28,7 +28,3 @@ class FingerprintTest(unittest.TestCase):
 
     def test_nothing_has_one_too(self):
         self.assertEqual(Fingerprints().of(torch.empty(0, dtype=torch.uint8)), "0" * 16)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -240,7 +240,3 @@ class HeldOnGpuTest(HeldTest):
         self.assertGreater(free(), before - little)
         self.error("share_device", bytes=1 << 40, socket=self.server.path("socket"))
         self.hold(2)
-
-
-if __name__ == "__main__":
-    unittest.main()

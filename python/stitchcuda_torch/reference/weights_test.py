@@ -99,7 +99,3 @@ class RoomTest(unittest.TestCase):
                 return super().forward(x) + 1e30
 
         self.assertFalse(Loaded(Huge(4, 4).half()).find_room(torch.randn(2, 4, dtype=torch.float16)).room)
-
-
-if __name__ == "__main__":
-    unittest.main()

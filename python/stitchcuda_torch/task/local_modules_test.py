@@ -48,7 +48,3 @@ class LocalModules(unittest.TestCase):
         sys.modules["own_kernels"] = module
         with self.assertRaisesRegex(TaskError, "own_kernels"):
             local_modules.check(self.task)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -46,7 +46,3 @@ class PreloadTest(unittest.TestCase):
             self.addCleanup(sys.path.remove, folder)
             self.assertEqual(preload.preload([broken, task, os.path.join(folder, "away.py")]), ["numpy"])
             self.assertNotIn("neighbour_of_a_task", sys.modules)
-
-
-if __name__ == "__main__":
-    unittest.main()
