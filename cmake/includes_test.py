@@ -3,6 +3,7 @@ uses: ours, and those of the standard library that are in the table below. Files
 with precompiled headers, where a file before it may have included what one forgot: then it compiles here and not where the
 batches are cut otherwise. ./dev alone asks the compiler; that takes half an hour, this a few seconds.
 """
+
 import pathlib
 import re
 import sys
@@ -10,32 +11,79 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # What a compiler of its own sees: CUDA, shipped sources and candidates.
-ELSEWHERE = ("program/include/", "program/templates/", "emulator/include/", "emulator/runtime/", "code/products/bench/", "verify/testdata/candidates/")
+ELSEWHERE = (
+    "program/include/",
+    "program/templates/",
+    "emulator/include/",
+    "emulator/runtime/",
+    "code/products/bench/",
+    "verify/testdata/candidates/",
+)
 TEXT = re.compile(r'R"(\w*)\((?:.|\n)*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'|(//[^\n]*|/\*(?:.|\n)*?\*/)')
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.M)
 TYPE = re.compile(r"\b(?:enum class|struct|class|enum|union|concept|using) (\w+)")
 # A name after a type, or after a scope it is taken from: declared, not used.
 INTRODUCED = re.compile(r"using [\w:]+::(\w+)|(\w+|[>&*\]])[&*]*\s+[&*]*(?=(\w+))|[\[,]\s*&?(\w+)\s*=[^=]")
-NO_TYPE = {"return", "else", "throw", "case", "new", "delete", "and", "or", "not", "co_return", "const", "constexpr", "static",
-           "inline", "virtual", "extern", "explicit", "mutable", "template", "typename"}
+NO_TYPE = {
+    "return",
+    "else",
+    "throw",
+    "case",
+    "new",
+    "delete",
+    "and",
+    "or",
+    "not",
+    "co_return",
+    "const",
+    "constexpr",
+    "static",
+    "inline",
+    "virtual",
+    "extern",
+    "explicit",
+    "mutable",
+    "template",
+    "typename",
+}
 USED = re.compile(r"(?<![\w.:>])(\w+)\s*(?=\()|(?<![\w.:>])([A-Z]\w+)\b")
 MACRO_NAMES = re.compile(r"\b[A-Z][A-Z_]+\(\w+(?=,)(?:, \w+\))?")  # TEST(Suite, Case)
 
-STANDARD = {header: re.compile(rf"std::(?:{names})(?![\w])") for header, names in {
-    "algorithm": r"ranges::(?:[a-z_]+)(?=\()(?<!begin)(?<!end)(?<!size)(?<!data)(?<!empty)(?<!next)|all_of|any_of|binary_search|clamp|copy|copy_n|"
-                 r"count_if|equal|fill|find|find_if|generate|is_sorted|lower_bound|max_element|min_element|none_of|nth_element|partial_sort|remove_if|"
-                 r"replace|replace_if|reverse|rotate|shuffle|sort|stable_sort|transform|unique|upper_bound",
-    "array": "array|to_array", "atomic": "atomic", "bit": "bit_cast|bit_ceil|bit_floor|bit_width|countl_zero|countr_zero|has_single_bit|popcount",
-    "charconv": "from_chars|to_chars", "chrono": "chrono",
-    "cmath": r"(?:abs|ceil|copysign|cos|erf|exp|fabs|floor|fma|fmod|frexp|hypot|isfinite|isinf|isnan|ldexp|log|log10|log2|lround|nearbyint|pow|round|"
-             r"signbit|sin|sqrt|tanh|trunc)(?=\()",
-    "cstring": "memcmp|memcpy|memmove|memset|strcmp|strerror|strlen", "deque": "deque", "filesystem": "filesystem", "functional": "function",
-    "limits": "numeric_limits", "map": "map", "memory": "make_shared|make_unique|shared_ptr|unique_ptr|weak_ptr",
-    "mutex": "call_once|lock_guard|mutex|once_flag|scoped_lock|unique_lock", "numeric": "accumulate|gcd|inner_product|iota|lcm|midpoint|partial_sum|reduce",
-    "optional": "make_optional|nullopt|optional", "set": "set", "span": "span", "sstream": "[io]?stringstream",
-    "string": "stod|stoi|stol|stoll|string|to_string", "string_view": "string_view", "thread": "jthread|this_thread|thread",
-    "tuple": "make_tuple|tie|tuple", "utility": "exchange|forward|move|pair|swap", "variant": "get_if|holds_alternative|monostate|variant|visit",
-    "vector": "vector"}.items()}
+STANDARD = {
+    header: re.compile(rf"std::(?:{names})(?![\w])")
+    for header, names in {
+        "algorithm": r"ranges::(?:[a-z_]+)(?=\()(?<!begin)(?<!end)(?<!size)(?<!data)(?<!empty)(?<!next)|all_of|any_of|binary_search|clamp|copy|copy_n|"
+        r"count_if|equal|fill|find|find_if|generate|is_sorted|lower_bound|max_element|min_element|none_of|nth_element|partial_sort|remove_if|"
+        r"replace|replace_if|reverse|rotate|shuffle|sort|stable_sort|transform|unique|upper_bound",
+        "array": "array|to_array",
+        "atomic": "atomic",
+        "bit": "bit_cast|bit_ceil|bit_floor|bit_width|countl_zero|countr_zero|has_single_bit|popcount",
+        "charconv": "from_chars|to_chars",
+        "chrono": "chrono",
+        "cmath": r"(?:abs|ceil|copysign|cos|erf|exp|fabs|floor|fma|fmod|frexp|hypot|isfinite|isinf|isnan|ldexp|log|log10|log2|lround|nearbyint|pow|round|"
+        r"signbit|sin|sqrt|tanh|trunc)(?=\()",
+        "cstring": "memcmp|memcpy|memmove|memset|strcmp|strerror|strlen",
+        "deque": "deque",
+        "filesystem": "filesystem",
+        "functional": "function",
+        "limits": "numeric_limits",
+        "map": "map",
+        "memory": "make_shared|make_unique|shared_ptr|unique_ptr|weak_ptr",
+        "mutex": "call_once|lock_guard|mutex|once_flag|scoped_lock|unique_lock",
+        "numeric": "accumulate|gcd|inner_product|iota|lcm|midpoint|partial_sum|reduce",
+        "optional": "make_optional|nullopt|optional",
+        "set": "set",
+        "span": "span",
+        "sstream": "[io]?stringstream",
+        "string": "stod|stoi|stol|stoll|string|to_string",
+        "string_view": "string_view",
+        "thread": "jthread|this_thread|thread",
+        "tuple": "make_tuple|tie|tuple",
+        "utility": "exchange|forward|move|pair|swap",
+        "variant": "get_if|holds_alternative|monostate|variant|visit",
+        "vector": "vector",
+    }.items()
+}
 
 
 class File:
@@ -110,8 +158,7 @@ class Includes(unittest.TestCase):
         texts = dict(sources())
         self.assertGreater(len(texts), 1000)
         rooms = rooms_of((ROOT / "CMakeLists.txt").read_text(encoding="utf-8"))
-        self.assertEqual([f"src/{file} uses {name} and includes none of: {', '.join(headers)}"
-                          for file, name, headers in missing(texts, rooms)], [])
+        self.assertEqual([f"src/{file} uses {name} and includes none of: {', '.join(headers)}" for file, name, headers in missing(texts, rooms)], [])
 
     def test_what_is_missing_is_found(self):
         rooms = rooms_of("add_room(base)\nadd_room(code WARM DEPENDS stitch_base)\nadd_room(other DEPENDS Threads::Threads)\n")
@@ -127,9 +174,16 @@ class Includes(unittest.TestCase):
         self.assertEqual(found('#include "b.h"\nauto x = std::ranges::find(y, 3);\n', b="#include <algorithm>\n"), [])
         self.assertEqual(found('#include "b.h"\nauto x = join(parts);\n', b='#include "base/text.h"\n'), [])
         self.assertEqual(found('#include "b.h"\nauto x = join(parts);\n', b=""), [("code/a.cpp", "join")])
-        for mine in ["static int join(int x);\nauto y = join(3);\n", "void f(const F& join) { join(3); }\n",
-                     "auto f = [join = 3] { return join(3); };\n", "thread.join();\nother::join(3);\n", '// join(x)\nauto x = "join(x)";\n',
-                     "struct Parts;\nParts* p;\n", "TEST(Parts, OfAll) {}\n", "using other::join;\nauto x = join(3);\n"]:
+        for mine in [
+            "static int join(int x);\nauto y = join(3);\n",
+            "void f(const F& join) { join(3); }\n",
+            "auto f = [join = 3] { return join(3); };\n",
+            "thread.join();\nother::join(3);\n",
+            '// join(x)\nauto x = "join(x)";\n',
+            "struct Parts;\nParts* p;\n",
+            "TEST(Parts, OfAll) {}\n",
+            "using other::join;\nauto x = join(3);\n",
+        ]:
             self.assertEqual(found(mine), [], mine)
         self.assertEqual([name for _, name, _ in missing({"base/text.h": header, "other/a.cpp": "g(join(x));\n"}, rooms)], [])
 

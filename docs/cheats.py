@@ -1,8 +1,9 @@
 """Writes docs/cheats.md, the catalogue of cheats, from src/verify/testdata: cheats.json and the candidates' first lines.
 
-    python3 docs/cheats.py            writes it
-    python3 docs/cheats.py --check    exit code 1 if it says something else
+python3 docs/cheats.py            writes it
+python3 docs/cheats.py --check    exit code 1 if it says something else
 """
+
 import argparse
 import json
 import pathlib
@@ -54,8 +55,7 @@ def problems(folder, table):
     ids = [row["id"] for row in table["cheats"]]
     out += [f"{each} stands there twice" for each in set(ids) if ids.count(each) > 1]
     for row in table["controls"]:
-        out += [f"{name} is a control and must pass" for name in row["tests"]
-                if (folder / name).exists() and verdicts(folder / name) != "passed"]
+        out += [f"{name} is a control and must pass" for name in row["tests"] if (folder / name).exists() and verdicts(folder / name) != "passed"]
     return out
 
 
@@ -72,19 +72,20 @@ def catalogue(folder, table):
         f"{len(table['cheats'])} ways in which programs were seen to fool evaluators of CUDA kernels, or could: 106 that others reported, "
         "and what we found against our own design. "
         f"{with_test} of them are test candidates, each with the verdicts that the Verifier may give it. The others can't "
-        "exist against this design, or are open; the column says why, and how far. \"passed\" among the verdicts means that the trick "
+        'exist against this design, or are open; the column says why, and how far. "passed" among the verdicts means that the trick '
         "does no harm: the result is correct, and the measured time is complete. `./dev cheats` runs all of them, `./dev test` "
         "some, `./dev gpu` all on a GPU.",
     ]
     for letter, title in table["classes"].items():
-        lines += ["", f"## {letter}: {title}", "", "| | cheat | how | what stops it | test | verdict |",
-                  "|---|---|---|---|---|---|"]
+        lines += ["", f"## {letter}: {title}", "", "| | cheat | how | what stops it | test | verdict |", "|---|---|---|---|---|---|"]
         for row in table["cheats"]:
             if row["id"].startswith(letter):
                 without = "open" if row["stopped_by"].startswith("open") else "can't exist"
                 tests = ", ".join(link(name) for name in row["tests"]) or without
-                lines.append(f"| {row['id']} | {cell(row['name'])} | {cell(row['mechanism'])} | {cell(row['stopped_by'])} "
-                             f"| {tests} | {answers(folder, row['tests'])} |")
+                lines.append(
+                    f"| {row['id']} | {cell(row['name'])} | {cell(row['mechanism'])} | {cell(row['stopped_by'])} "
+                    f"| {tests} | {answers(folder, row['tests'])} |"
+                )
     lines += ["", "## Honest programs that look suspicious", "", "| test | looks like |", "|---|---|"]
     for row in table["controls"]:
         lines.append(f"| {', '.join(link(name) for name in row['tests'])} | {cell(row['looks_like'])} |")

@@ -1,4 +1,5 @@
 """docs/cheats.md is the candidates' own, and the check that says so can fail."""
+
 import json
 import pathlib
 import shutil
@@ -11,8 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def check(root=ROOT):
-    return subprocess.run([sys.executable, ROOT / "docs/cheats.py", "--check", "--root", root],
-                          capture_output=True, text=True, check=False)
+    return subprocess.run([sys.executable, ROOT / "docs/cheats.py", "--check", "--root", root], capture_output=True, text=True, check=False)
 
 
 class Catalogue(unittest.TestCase):
@@ -27,10 +27,12 @@ class Catalogue(unittest.TestCase):
             self.assertTrue(row["mechanism"] and row["stopped_by"], row["id"])
 
     def test_changes_are_found(self):
-        for name, before, after in [("docs/cheats.md", "can't exist", "can exist"),
-                                    ("src/verify/testdata/candidates/does_nothing.cu", "not_finite", "wrong"),
-                                    ("src/verify/testdata/candidates/honest.cu", "// passed", "// load: refused"),
-                                    ("src/verify/testdata/cheats.json", "does_nothing.cu", "does_something.cu")]:
+        for name, before, after in [
+            ("docs/cheats.md", "can't exist", "can exist"),
+            ("src/verify/testdata/candidates/does_nothing.cu", "not_finite", "wrong"),
+            ("src/verify/testdata/candidates/honest.cu", "// passed", "// load: refused"),
+            ("src/verify/testdata/cheats.json", "does_nothing.cu", "does_something.cu"),
+        ]:
             with self.subTest(name=name), tempfile.TemporaryDirectory() as folder:
                 root = pathlib.Path(folder)
                 shutil.copytree(ROOT / "docs", root / "docs")

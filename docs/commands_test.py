@@ -1,4 +1,5 @@
 """Commands in the documentation and in the workflows are commands that exist, with flags that they know."""
+
 import os
 import pathlib
 import re
@@ -7,7 +8,9 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOOL = os.environ.get("STITCHCUDA_BINARY", str(ROOT / "build/dev/stitchcuda"))
-DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md", ROOT / "examples/README.md", *(ROOT / "docs").glob("*.md")])
+DOCUMENTS = sorted(
+    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md", ROOT / "examples/README.md", *(ROOT / "docs").glob("*.md")]
+)
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 # What stands before a command: the folder it was built in, or what runs it.
 OURS = re.compile(r"(?:^|[\s`(])(?:build/release/|fresh/bin/|docker run (?:--?\S+ (?:\"[^\"]*\" )?)*)?(?:stitchcuda|\./dev run) ([a-z]+)\b([^\n`]*)")
@@ -15,7 +18,7 @@ OURS = re.compile(r"(?:^|[\s`(])(?:build/release/|fresh/bin/|docker run (?:--?\S
 
 def commands_of_dev():
     script = (ROOT / "dev").read_text(encoding="utf-8")
-    labels = re.findall(r"^  ([a-z| -]+)\)", script[script.index("case $command in"):], re.M)
+    labels = re.findall(r"^  ([a-z| -]+)\)", script[script.index("case $command in") :], re.M)
     return {word for label in labels for word in label.replace("|", " ").split()}
 
 
@@ -29,6 +32,7 @@ def code_of(text):
 
 def steps_of(workflow):
     import yaml
+
     document = yaml.safe_load(workflow.read_text(encoding="utf-8"))
     for name, job in document["jobs"].items():
         assert job.get("runs-on") and job.get("timeout-minutes"), f"{workflow.name}, {name}: runs-on and timeout-minutes"
@@ -100,8 +104,12 @@ class Commands(unittest.TestCase):
         self.assertGreater(runs, 5)
 
     def test_what_is_not_there_is_found(self):
-        for line, wrong in [("stitchcuda nonsense", "there is no command nonsense"), ("stitchcuda verify x --nonsense 3", "verify has no --nonsense"),
-                            ("stitchcuda runs list --nonsense", "runs has no --nonsense"), ("stitchcuda optimize m.py --budget 3 | tee --nonsense", "")]:
+        for line, wrong in [
+            ("stitchcuda nonsense", "there is no command nonsense"),
+            ("stitchcuda verify x --nonsense 3", "verify has no --nonsense"),
+            ("stitchcuda runs list --nonsense", "runs has no --nonsense"),
+            ("stitchcuda optimize m.py --budget 3 | tee --nonsense", ""),
+        ]:
             [(command, rest)] = OURS.findall(line)
             self.assertEqual(self.tool.wrong_with(command, rest), wrong)
         for line in ["./dev nonsense", "python tools/nonsense.py"]:

@@ -1,4 +1,5 @@
 """The documentation can be made into a site, its links hold, and a link that doesn't is found."""
+
 import importlib.util
 import json
 import os
@@ -36,8 +37,7 @@ def made_of(text, **others):
 class Documentation(unittest.TestCase):
     def test_every_link_of_ours_holds(self):
         with tempfile.TemporaryDirectory() as folder:
-            ran = subprocess.run([sys.executable, ROOT / "docs/site.py", pathlib.Path(folder) / "site"],
-                                 capture_output=True, text=True, check=False)
+            ran = subprocess.run([sys.executable, ROOT / "docs/site.py", pathlib.Path(folder) / "site"], capture_output=True, text=True, check=False)
             self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
             # Once more by the files that were written, whoever made the links.
             site = pathlib.Path(folder) / "site"
@@ -71,12 +71,20 @@ class Documentation(unittest.TestCase):
 
     def test_a_link_that_leads_nowhere_is_found(self):
         broken, page = made_of("# A\n[b](docs/b.md) [c](docs/c.md#d) [e](#f) [g](../../etc/passwd)\n", c="# C\n")
-        self.assertEqual(broken, ["README.md: there is no docs/b.md", "README.md: docs/c.md has no heading #d",
-                                  "README.md: README.md has no heading #f", "README.md: there is no ../../etc/passwd"])
+        self.assertEqual(
+            broken,
+            [
+                "README.md: there is no docs/b.md",
+                "README.md: docs/c.md has no heading #d",
+                "README.md: README.md has no heading #f",
+                "README.md: there is no ../../etc/passwd",
+            ],
+        )
         self.assertEqual(page, "")
 
     def test_markdown_becomes_html(self):
-        broken, page = made_of("""# A `b` & <c>
+        broken, page = made_of(
+            """# A `b` & <c>
 Text with `a|b`, **bold *and* it**, [a link](docs/c.md#one-more-d), <script>alert(1)</script>.
 
 - first
@@ -94,12 +102,22 @@ Text with `a|b`, **bold *and* it**, [a link](docs/c.md#one-more-d), <script>aler
 ```sh
 echo "<hi>"  # a comment
 ```
-""", c="# C\n## One more: d!\n")
+""",
+            c="# C\n## One more: d!\n",
+        )
         self.assertEqual(broken, [])
-        for expected in ["<code>b</code> &amp; &lt;c&gt;", "<code>a|b</code>", "<strong>bold <em>and</em> it</strong>",
-                         '<a href="docs/c.html#one-more-d">a link</a>', "&lt;script&gt;", "<li>first<ul>\n<li>inner</li>",
-                         "<li>second goes on</li>", "<ol>\n<li>one</li>\n<li>two</li>\n</ol>",
-                         '<td data-column="a"><code>x|y</code></td><td data-column="b"><em>z</em></td>', 'echo "&lt;hi&gt;"  # a comment']:
+        for expected in [
+            "<code>b</code> &amp; &lt;c&gt;",
+            "<code>a|b</code>",
+            "<strong>bold <em>and</em> it</strong>",
+            '<a href="docs/c.html#one-more-d">a link</a>',
+            "&lt;script&gt;",
+            "<li>first<ul>\n<li>inner</li>",
+            "<li>second goes on</li>",
+            "<ol>\n<li>one</li>\n<li>two</li>\n</ol>",
+            '<td data-column="a"><code>x|y</code></td><td data-column="b"><em>z</em></td>',
+            'echo "&lt;hi&gt;"  # a comment',
+        ]:
             self.assertIn(expected, page)
         self.assertNotIn("<script>", page)
 

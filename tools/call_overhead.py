@@ -37,7 +37,7 @@ def load(name, device):
         model = BertModel(BertConfig(hidden_size=256, num_hidden_layers=4, num_attention_heads=4, intermediate_size=1024))
         arguments, keywords = (), {"input_ids": torch.randint(0, 1000, (1, 64)), "attention_mask": torch.ones(1, 64, dtype=torch.int64)}
     else:
-        from stitchcuda_torch.task import Task
+        from stitchcuda_torch.task.task import Task
         task = Task(os.path.join(ROOT, "examples", name + ".py"), mode="eval")
         model = task.construct()
         arguments, keywords = task.make_inputs()

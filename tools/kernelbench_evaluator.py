@@ -5,7 +5,7 @@
 
 CHECKOUT is an unpacked KernelBench repository; PROGRAMS a folder that `stitchcuda bench` wrote (its programs/levelN/TASK with
 model_new.py). Each is judged by KernelBench's own code: its seeds, five trials, its allclose. What it rejects, and what has no
-program that passed our own gates, is followed by PyTorch itself, computed in other ways (python/stitchcuda_torch/kernelbench_ways.py)
+program that passed our own gates, is followed by PyTorch itself, computed in other ways (python/stitchcuda_torch/kernelbench.py)
 until the evaluator rejects one of those, too.
 A line a task goes into results.jsonl, so that an interrupted run goes on there. Needs a GPU. With --follow, programs are judged
 as a `bench` that still runs finishes them; what found no memory beside others is judged again at the end, alone.
@@ -25,7 +25,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "python"))
 
-from stitchcuda_torch.kernelbench_ways import WAYS  # noqa: E402
+from stitchcuda_torch.kernelbench import WAYS  # noqa: E402
 
 
 def main():
@@ -120,7 +120,7 @@ class Evaluator:
 
     def start(self):
         environment = {"OMP_NUM_THREADS": "2", **os.environ, "PYTHONPATH": os.path.join(ROOT, "python")}
-        self.process = subprocess.Popen([sys.executable, "-m", "stitchcuda_torch.kernelbench_eval", self.checkout, *self.flags],
+        self.process = subprocess.Popen([sys.executable, "-m", "stitchcuda_torch.kernelbench", self.checkout, *self.flags],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, text=True, bufsize=1)
 
     def judge(self, task, package):

@@ -1,26 +1,26 @@
 """StitchCUDA: a PyTorch model becomes a verified, faster CUDA program.
 
-    import stitchcuda
-    fast = stitchcuda.optimize(model, (x,))
-    y = fast(x)
+import stitchcuda
+fast = stitchcuda.optimize(model, (x,))
+y = fast(x)
 """
 
 import importlib
 import typing
 
-from . import tool  # noqa: F401: finds stitchcuda_torch before anything imports it
+from . import tool  # noqa: F401  finds stitchcuda_torch before anything imports it
 
 if typing.TYPE_CHECKING:
     from .errors import StitchError
+    from .loading import load
     from .module import Fast
     from .optimizing import optimize
-    from .saved import load
     from .verdict import Verdict, verify
 
 __all__ = ["Fast", "StitchError", "Verdict", "load", "optimize", "verify"]
 __version__ = "0.1.0"
 
-HOMES = {"Fast": "module", "StitchError": "errors", "Verdict": "verdict", "load": "saved", "optimize": "optimizing", "verify": "verdict"}
+HOMES = {"Fast": "module", "StitchError": "errors", "Verdict": "verdict", "load": "loading", "optimize": "optimizing", "verify": "verdict"}
 
 
 def __getattr__(name):

@@ -6,8 +6,17 @@ from . import trees
 from .errors import StitchError
 from .tool import extension
 
-DTYPES = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i64": torch.int64,
-          "i32": torch.int32, "i8": torch.int8, "u8": torch.uint8, "bool": torch.bool}  # in the order of StitchDtype
+DTYPES = {
+    "f64": torch.float64,
+    "f32": torch.float32,
+    "f16": torch.float16,
+    "bf16": torch.bfloat16,
+    "i64": torch.int64,
+    "i32": torch.int32,
+    "i8": torch.int8,
+    "u8": torch.uint8,
+    "bool": torch.bool,
+}  # in the order of StitchDtype
 CODES = {name: code for code, name in enumerate(DTYPES)}
 
 
@@ -59,9 +68,18 @@ class Binding:
         kind = (2, device.index or 0) if device.type == "cuda" else (1, 0)
         keyword, inputs, outputs = self.call["keyword"], tuple(self.bind_inputs(device)), tuple(self.bind_outputs(device))
         states = [bound[1] for bound in (*inputs, *outputs) if isinstance(bound[1], torch.Tensor)]
-        return module.Call(program, kind, tuple(map(trees.for_extension, self.call["positional"])), tuple(name for name, _ in keyword),
-                           tuple(trees.for_extension(tree) for _, tree in keyword), inputs, outputs,
-                           trees.for_extension(self.result_tree()), tuple(weights), tuple(self.places(weights + states)))
+        return module.Call(
+            program,
+            kind,
+            tuple(map(trees.for_extension, self.call["positional"])),
+            tuple(name for name, _ in keyword),
+            tuple(trees.for_extension(tree) for _, tree in keyword),
+            inputs,
+            outputs,
+            trees.for_extension(self.result_tree()),
+            tuple(weights),
+            tuple(self.places(weights + states)),
+        )
 
     def result_tree(self):
         """The model's own structure; or all that is made, where some of it has to be copied into inputs."""
@@ -77,8 +95,10 @@ class Binding:
         if found is None:
             raise WeightsDiffer(f"the module has no tensor '{entry['data']}' any more, which the program was made for")  # pruned, parametrized
         if found.dtype is not DTYPES[entry["dtype"]] or list(found.shape) != entry["shape"] or found.device != device:
-            raise WeightsDiffer(f"'{entry['data']}' is {describe(found.dtype, found.shape)} on {found.device}, and the program was made "
-                                f"for {describe(DTYPES[entry['dtype']], entry['shape'])} on {device}")
+            raise WeightsDiffer(
+                f"'{entry['data']}' is {describe(found.dtype, found.shape)} on {found.device}, and the program was made "
+                f"for {describe(DTYPES[entry['dtype']], entry['shape'])} on {device}"
+            )
         return found
 
     def lay_out(self, entry, tensor):

@@ -1,48 +1,15 @@
 """Programs are found again by the hash of what they compute and of what they were made with."""
 
-import atexit
 import fcntl
-import functools
 import hashlib
 import json
 import os
 import shutil
-import tempfile
 import time
-import warnings
 
 from . import tool
 from .errors import StitchError
 from .folder import RECORD, Folder
-
-
-def root():
-    return os.path.join(base(), "python")
-
-
-def base():
-    told = os.environ.get("STITCHCUDA_CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "stitchcuda")
-    return writable(told)
-
-
-@functools.cache
-def writable(folder):
-    """The folder; where it can't be written to, one for as long as this process lives."""
-    try:
-        os.makedirs(folder, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder):
-            return folder
-    except OSError as error:
-        warnings.warn(f"cannot write to {folder} ({error.strerror}): programs are kept until this process ends; "
-                      "to keep them longer, set STITCHCUDA_CACHE", stacklevel=2)
-        temporary = tempfile.mkdtemp(prefix="stitchcuda-cache-")
-        atexit.register(remove_by, os.getpid(), temporary)
-        return temporary
-
-
-def remove_by(process, folder):
-    if os.getpid() == process:  # not a fork of it
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def key(exported, **choices):
@@ -53,7 +20,7 @@ def key(exported, **choices):
 
 def find(name, budget, quick):
     """The Folder of an earlier run that had at least this budget; None: there is none."""
-    path = os.path.join(root(), name)
+    path = os.path.join(tool.programs(), name)
     if not os.path.exists(os.path.join(path, RECORD)):
         return None
     try:
@@ -68,18 +35,18 @@ class Place:
     """A draft folder for a program, renamed atomically when complete."""
 
     def __init__(self, name):
-        self.final = os.path.join(root(), name)
+        self.final = os.path.join(tool.programs(), name)
         self.draft = f"{self.final}.{os.getpid()}"
 
     def __enter__(self):
         try:
-            os.makedirs(root(), exist_ok=True)
+            os.makedirs(tool.programs(), exist_ok=True)
             remove_dead()
             os.makedirs(self.draft)
             self.lock = open(os.path.join(self.draft, "lock"), "w")
             fcntl.flock(self.lock, fcntl.LOCK_EX)
         except OSError as error:
-            raise StitchError(f"the cache {root()} cannot be written: {error.strerror}", "set STITCHCUDA_CACHE to another folder") from error
+            raise StitchError(f"the cache {tool.programs()} cannot be written: {error.strerror}", "set STITCHCUDA_CACHE to another folder") from error
         return self
 
     def keep(self, made):
@@ -102,8 +69,8 @@ class Place:
 
 def remove_dead():
     """Removes drafts of killed processes, whose locks are free."""
-    for name in os.listdir(root()):
-        lock = os.path.join(root(), name, "lock")
+    for name in os.listdir(tool.programs()):
+        lock = os.path.join(tool.programs(), name, "lock")
         if "." not in name or not os.path.exists(lock):
             continue
         try:
@@ -111,6 +78,6 @@ def remove_dead():
                 continue
             with open(lock) as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(os.path.join(root(), name), ignore_errors=True)
+            shutil.rmtree(os.path.join(tool.programs(), name), ignore_errors=True)
         except OSError:
             continue

@@ -5,8 +5,9 @@ get wrong, so the limit is wide.
 """
 
 import torch
-from stitchcuda_torch.reachable import Attributes
 from torch.utils import _pytree as pytree
+
+from stitchcuda_torch.export.carried import Attributes
 
 from .errors import StitchError
 
@@ -42,8 +43,10 @@ def check(fast, model, arguments, keywords, numerics):
                 return worst
     finally:
         torch.set_rng_state(generator)
-    raise StitchError(f"the program's result is {worst:.2g} (relative L2) away from the model's on the example, more than {LIMITS[numerics]}",
-                      "please report this with the model; until then use PyTorch")
+    raise StitchError(
+        f"the program's result is {worst:.2g} (relative L2) away from the model's on the example, more than {LIMITS[numerics]}",
+        "please report this with the model; until then use PyTorch",
+    )
 
 
 def copies(values):
@@ -52,15 +55,18 @@ def copies(values):
 
 def nudge(values):
     """TF32's rounding of every input."""
+
     def change(leaf):
         if not isinstance(leaf, torch.Tensor) or not leaf.is_floating_point():
             return leaf
         return leaf.detach() * (1 + 2**-11 * torch.randn_like(leaf))
+
     return pytree.tree_map(change, values)
 
 
 def leaves(result):
-    from stitchcuda_torch import structure
+    from stitchcuda_torch.task import structure
+
     return [leaf for leaf in structure.leaves(result) if isinstance(leaf, torch.Tensor)]
 
 

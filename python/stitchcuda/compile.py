@@ -49,8 +49,12 @@ class Compiled:
 
     def __call__(self, *arguments):
         if torch.is_grad_enabled() and any(isinstance(a, torch.Tensor) and a.requires_grad for a in arguments):
-            return self.in_pytorch("grad", "gradients may be wanted: grad mode is on and weights or inputs require them. "
-                                   "Call the model under torch.inference_mode() or torch.no_grad()", arguments)
+            return self.in_pytorch(
+                "grad",
+                "gradients may be wanted: grad mode is on and weights or inputs require them. "
+                "Call the model under torch.inference_mode() or torch.no_grad()",
+                arguments,
+            )
         if self.last is not None:  # most calls are like the one before
             module, fast = self.last
             call = fast._call
@@ -130,7 +134,7 @@ class Lifted(nn.Module):
         return self.graph(*[getattr(self, names[i]) if i in names else next(given) for i in range(self.count)])
 
     def take(self, weights, fast):
-        """Dynamo gives the weights with every call: others are noticed by who they are, changed ones by the program."""
+        """Dynamo passes the weights with every call. Replaced tensors are noticed here, by identity; changed ones by the program."""
         self.__dict__["weights"] = tuple(weights)
         for name, weight in zip(self.names, weights):
             place = self._parameters if name in self._parameters else self._buffers

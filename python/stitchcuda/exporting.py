@@ -6,8 +6,10 @@ import inspect
 import json
 
 import torch
-from stitchcuda_torch import live, record, structure, trace
-from stitchcuda_torch.errors import TaskError
+
+from stitchcuda_torch.base.errors import TaskError
+from stitchcuda_torch.export import live, record, trace
+from stitchcuda_torch.task import structure
 
 from . import trees
 from .errors import StitchError
@@ -36,8 +38,10 @@ class Exported:
     def hash(self):
         """Of what a program computes: the graph and its constants, not the weights."""
         # Where a node stands in a file is for readers.
-        document = {**{key: value for key, value in self.document.items() if key not in ("source", "name", "torch", "python")},
-                    "nodes": [{**node, "where": ""} for node in self.document["nodes"]]}
+        document = {
+            **{key: value for key, value in self.document.items() if key not in ("source", "name", "torch", "python")},
+            "nodes": [{**node, "where": ""} for node in self.document["nodes"]],
+        }
         sum = hashlib.sha256(json.dumps(document, sort_keys=True).encode())
         for name, tensor in sorted(self.constants().items()):
             sum.update(name.encode() + tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
@@ -51,8 +55,9 @@ def export(model, arguments, keywords, name=None):
     plain = plain_tensors(model)
     try:
         given = tuple(arguments), dict(keywords)
-        program = trace.export(model, trace.as_fake(given), source, "of args and kwargs",
-                               lambda i: torch.utils._pytree.tree_map(live.draw_like, given) if i else given)
+        program = trace.export(
+            model, trace.as_fake(given), source, "of args and kwargs", lambda i: torch.utils._pytree.tree_map(live.draw_like, given) if i else given
+        )
         document, weights = record.record(program, source)
         call = trees.describe(program)
     except TaskError as error:
@@ -65,9 +70,17 @@ def export(model, arguments, keywords, name=None):
     document["name"] = name or identifier(type(model).__name__)
     operators = [(node["op"].split(".")[1], node["args"]) for node in document["nodes"]]
     dropouts = sum(active_dropout(name, arguments) for name, arguments in operators)
-    return Exported(document["name"], source, program, document, weights, call, dropouts,
-                    sum(name == "batch_norm" and bool(arguments.get("training")) for name, arguments in operators),
-                    dropouts > 0 or any(name.rstrip("_").removesuffix("_like") in RANDOM for name, _ in operators))
+    return Exported(
+        document["name"],
+        source,
+        program,
+        document,
+        weights,
+        call,
+        dropouts,
+        sum(name == "batch_norm" and bool(arguments.get("training")) for name, arguments in operators),
+        dropouts > 0 or any(name.rstrip("_").removesuffix("_like") in RANDOM for name, _ in operators),
+    )
 
 
 def as_stitch_error(error):
@@ -85,8 +98,9 @@ def active_dropout(name, arguments):
 
 def plain_tensors(model):
     """[(module, attribute, tensor)]: what trace.export turns into buffers while it works."""
-    return [(module, name, value) for module in model.modules() for name, value in vars(module).items()
-            if type(value) is torch.Tensor and "." not in name]
+    return [
+        (module, name, value) for module in model.modules() for name, value in vars(module).items() if type(value) is torch.Tensor and "." not in name
+    ]
 
 
 def source_file(model):

@@ -8,15 +8,29 @@ import torch
 from torch.nn import functional as F
 
 
-def attention(query, key, value, embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, mask=None, need_weights=True,
-              average_attn_weights=True, mask_type=None):
+def attention(
+    query,
+    key,
+    value,
+    embed_dim,
+    num_heads,
+    qkv_weight,
+    qkv_bias,
+    proj_weight,
+    proj_bias,
+    mask=None,
+    need_weights=True,
+    average_attn_weights=True,
+    mask_type=None,
+):
     """torch._native_multi_head_attention, (batch, length, features)."""
+
     def heads(x, part):
         rows = slice(part * embed_dim, (part + 1) * embed_dim)
         return F.linear(x, qkv_weight[rows], qkv_bias[rows]).unflatten(-1, (num_heads, -1)).transpose(1, 2)
 
     q, k, v = heads(query, 0), heads(key, 1), heads(value, 2)
-    if mask is not None:  # true: not looked at; of numbers all but zero
+    if mask is not None:  # nonzero: masked out
         mask = mask.bool()
         mask = ~(mask[:, None, None, :] if mask_type == 1 else mask)
     if need_weights:
@@ -29,9 +43,30 @@ def attention(query, key, value, embed_dim, num_heads, qkv_weight, qkv_bias, pro
     return F.linear(result.transpose(1, 2).flatten(2), proj_weight, proj_bias), weights
 
 
-def encoder_layer(x, embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, use_gelu, norm_first, eps, norm_weight_1,
-                  norm_bias_1, norm_weight_2, norm_bias_2, ffn_weight_1, ffn_bias_1, ffn_weight_2, ffn_bias_2, mask=None, mask_type=None):
+def encoder_layer(
+    x,
+    embed_dim,
+    num_heads,
+    qkv_weight,
+    qkv_bias,
+    proj_weight,
+    proj_bias,
+    use_gelu,
+    norm_first,
+    eps,
+    norm_weight_1,
+    norm_bias_1,
+    norm_weight_2,
+    norm_bias_2,
+    ffn_weight_1,
+    ffn_bias_1,
+    ffn_weight_2,
+    ffn_bias_2,
+    mask=None,
+    mask_type=None,
+):
     """torch._transformer_encoder_layer_fwd."""
+
     def attend(x):
         return attention(x, x, x, embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, mask, False, mask_type=mask_type)[0]
 

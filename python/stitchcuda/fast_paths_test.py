@@ -14,12 +14,13 @@ def graph_of(model, *arguments, **keywords):
         def run(*given):
             found.append((graph, given))
             return graph(*given)
+
         return run
 
     torch._dynamo.reset()
     with torch.inference_mode():
         torch.compile(model, backend=backend)(*arguments, **keywords)
-    (graph, given), = found
+    ((graph, given),) = found
     return graph, given
 
 
@@ -61,7 +62,3 @@ class FastPaths(unittest.TestCase):
     def test_a_graph_without_them_stays(self):
         graph, _ = graph_of(nn.Linear(3, 4), torch.randn(2, 3))
         self.assertIs(opened(graph), graph)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,5 +1,5 @@
-"""A program's folder: its manifest, its library, and what was found out when it was made. One that this package saved has
-that in stitchcuda.json; one that the command line wrote has it in verdict.json and ledger.json."""
+"""A program's folder: its manifest, its library, and its results, which are in stitchcuda.json if this package saved it, and in
+verdict.json and ledger.json if the command line wrote it."""
 
 import fcntl
 import hashlib
@@ -26,16 +26,23 @@ class Folder:
 
     def record_of_tool(self):
         written = {key: self.read(f"{key}.json") for key in ("verdict", "ledger") if os.path.exists(self.file(f"{key}.json"))}
-        return {"device": "cuda" if torch.cuda.is_available() else "emulated", "architecture": self.manifest.get("architecture", ""),
-                "numerics": self.manifest.get("class", "default"), "regions": self.manifest.get("regions", []), **written}
+        return {
+            "device": "cuda" if torch.cuda.is_available() else "emulated",
+            "architecture": self.manifest.get("architecture", ""),
+            "numerics": self.manifest.get("class", "default"),
+            "regions": self.manifest.get("regions", []),
+            **written,
+        }
 
     def read(self, name):
         try:
             with open(os.path.join(self.path, name), encoding="utf-8") as file:
                 return json.load(file)
         except (OSError, ValueError) as error:
-            raise StitchError(f"{self.path} is no program of stitchcuda's: {name} {'is damaged' if isinstance(error, ValueError) else 'is missing'}",
-                              "give a folder that save() or `stitchcuda optimize` wrote") from error
+            raise StitchError(
+                f"{self.path} is no program of stitchcuda's: {name} {'is damaged' if isinstance(error, ValueError) else 'is missing'}",
+                "give a folder that save() or `stitchcuda optimize` wrote",
+            ) from error
 
     def file(self, *names):
         return os.path.join(self.path, *names)
@@ -54,8 +61,10 @@ class Folder:
         fits = architecture == needs if needs.endswith("a") else 10 * major + minor >= int(needs or 0)
         if not fits:
             made_for = self.record.get("gpu") or f"sm_{needs}"
-            raise StitchError(f"{self.name} was made for {made_for} and needs sm_{needs}; this GPU is "
-                              f"{torch.cuda.get_device_name(device)}, sm_{architecture}", "optimize the model on this machine")
+            raise StitchError(
+                f"{self.name} was made for {made_for} and needs sm_{needs}; this GPU is {torch.cuda.get_device_name(device)}, sm_{architecture}",
+                "optimize the model on this machine",
+            )
         if self.record.get("device") == "cuda" and self.record.get("architecture") == f"sm_{architecture}":
             name = "libprogram.so"
         else:
@@ -83,14 +92,13 @@ class Folder:
         """In the cache for a folder of the command line's, which tells its files from the user's and must stay as it is."""
         if self.is_saved:
             return self.file("build")
-        from . import cache
         sum = hashlib.sha256(self.path.encode())
         for folder, _, names in sorted(os.walk(self.path)):
             for name in sorted(names):
                 if name.endswith((".cu", ".h")):
                     with open(os.path.join(folder, name), "rb") as file:
                         sum.update(file.read())
-        return os.path.join(cache.root(), "libraries", sum.hexdigest()[:32])
+        return os.path.join(tool.programs(), "libraries", sum.hexdigest()[:32])
 
     def rebuild(self, library, device):
         """A library that doesn't load here gives way to one that does."""
@@ -117,6 +125,7 @@ class Folder:
 
     def compile_cuda(self, out, architecture):
         from torch.utils.cpp_extension import CUDA_HOME
+
         nvcc = os.path.join(CUDA_HOME, "bin", "nvcc") if CUDA_HOME else shutil.which("nvcc")
         if not nvcc or not os.path.exists(nvcc):
             raise StitchError(f"{self.name} has to be compiled for this GPU, and there is no nvcc", "install the CUDA toolkit, or set CUDA_HOME")
@@ -125,9 +134,24 @@ class Folder:
             with open(unit, "w") as file:
                 file.writelines(f'#include "{source}"\n' for source in self.sources() if os.path.dirname(source) != self.path)
             own = [source for source in self.sources() if os.path.dirname(source) == self.path]
-            self.run([nvcc, "-std=c++17", "-O3", "-shared", "-Xcompiler", "-fPIC,-fvisibility=hidden", f"-arch=sm_{architecture}",
-                      "-I" + self.file("include"), *own, unit, *("-l" + library for library in self.manifest.get("libraries", [])),
-                      "-o", draft], f"sm_{architecture}")
+            self.run(
+                [
+                    nvcc,
+                    "-std=c++17",
+                    "-O3",
+                    "-shared",
+                    "-Xcompiler",
+                    "-fPIC,-fvisibility=hidden",
+                    f"-arch=sm_{architecture}",
+                    "-I" + self.file("include"),
+                    *own,
+                    unit,
+                    *("-l" + library for library in self.manifest.get("libraries", [])),
+                    "-o",
+                    draft,
+                ],
+                f"sm_{architecture}",
+            )
             os.replace(draft, out)
 
     def run(self, words, target):

@@ -11,7 +11,7 @@ import warnings
 
 import stitchcuda
 
-from . import cache, tool, verdict
+from . import tool
 
 FOLDER = os.path.dirname(tool.PACKAGE)
 
@@ -62,6 +62,7 @@ class VerdictTest(unittest.TestCase):
 
     def test_a_path_must_be_there(self):
         import pathlib
+
         for path in ("nowhere.py", "nowhere/program", "nowhere/program.cu", pathlib.Path("nowhere")):
             with self.assertRaisesRegex(stitchcuda.StitchError, "there is no nowhere"):
                 self.ask(path)
@@ -98,6 +99,7 @@ class VerdictTest(unittest.TestCase):
 class SearchTest(unittest.TestCase):
     def test_no_pipe_stays_open(self):
         from . import search
+
         try:
             tool.binary()
         except stitchcuda.StitchError as error:
@@ -113,14 +115,11 @@ class CacheTest(unittest.TestCase):
     def test_a_folder_that_cannot_be_written_to(self):
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            first, again = cache.writable("/proc/nobody/stitchcuda"), cache.writable("/proc/nobody/stitchcuda")
+            first, again = tool.writable("/proc/nobody/stitchcuda"), tool.writable("/proc/nobody/stitchcuda")
         self.assertEqual(first, again)
         self.assertTrue(os.path.isdir(first))
-        self.assertEqual([str(one.message).partition(":")[0] for one in said],
-                         ["cannot write to /proc/nobody/stitchcuda (No such file or directory)"])
+        self.assertEqual(
+            [str(one.message).partition(":")[0] for one in said], ["cannot write to /proc/nobody/stitchcuda (No such file or directory)"]
+        )
         with tempfile.TemporaryDirectory() as folder:
-            self.assertEqual(cache.writable(folder), folder)
-
-
-if __name__ == "__main__":
-    unittest.main()
+            self.assertEqual(tool.writable(folder), folder)

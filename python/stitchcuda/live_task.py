@@ -1,4 +1,4 @@
-"""Writes a live module down as a task, for the processes that optimize and judge: python/stitchcuda_torch/live.py."""
+"""Writes a live module down as a task, for the processes that optimize and judge: python/stitchcuda_torch/export/live.py."""
 
 import functools
 import importlib.machinery
@@ -11,10 +11,11 @@ import sys
 import types
 
 import torch
-from stitchcuda_torch import export as exporter
-from stitchcuda_torch import structure
-from stitchcuda_torch.errors import TaskError
 from torch.utils import _pytree as pytree
+
+from stitchcuda_torch.base.errors import TaskError
+from stitchcuda_torch.export import run as exporter
+from stitchcuda_torch.task import structure
 
 from .errors import StitchError
 
@@ -28,7 +29,7 @@ if "__file__" not in globals():
     raise RuntimeError("this program was made of a module in memory: load its folder with stitchcuda.load(FOLDER)")
 sys.path += [path for path in {path!r} if path not in sys.path]
 
-from stitchcuda_torch import live
+from stitchcuda_torch.export import live
 
 _saved = live.Saved(__file__)
 
@@ -69,8 +70,7 @@ def write(exported, model, arguments, keywords, folder):
         raise StitchError(error.message, error.fix) from error
     with open(path, "w") as file:
         parameters = parameters_of(model) if whole else "self, *tensors"
-        file.write(TASK.format(name=exported.name, path=[p for p in sys.path if p], parameters=parameters,
-                               flat="" if whole else "[0]"))
+        file.write(TASK.format(name=exported.name, path=[p for p in sys.path if p], parameters=parameters, flat="" if whole else "[0]"))
     return path
 
 
@@ -124,7 +124,7 @@ def can_travel(exported, model, arguments, keywords, folder, facts):
         return False
     try:
         facts["call"] = structure.describe(exported.program, types.SimpleNamespace(__name__=""))
-    except Exception:  # noqa: BLE001: a class of the user's that can't be pickled says so in its own words
+    except Exception:  # a class of the user's that can't be pickled says so in its own words
         return False
     if not all(map(is_found_elsewhere, re.findall(r'"class": "([^":]*):', json.dumps(facts["call"])))):
         return False
@@ -132,7 +132,7 @@ def can_travel(exported, model, arguments, keywords, folder, facts):
     try:
         torch.save(model, path, pickle_module=types.SimpleNamespace(Pickler=CarefulPickler, __name__="pickle", dumps=pickle.dumps))
         return True
-    except Exception:  # noqa: BLE001: likewise
+    except Exception:  # likewise
         if os.path.exists(path):
             os.remove(path)
         return False
@@ -156,9 +156,11 @@ def write_program(exported, arguments, keywords, folder, facts):
     try:
         facts["call"] = structure.describe(program, types.SimpleNamespace(__name__=""))
         torch.export.save(program, os.path.join(folder, "model.pt2"))
-    except Exception as error:  # noqa: BLE001
-        raise StitchError(f"the model can neither be pickled nor saved by torch.export: {error}",
-                          "define its classes at the top level of a module that can be imported") from error
+    except Exception as error:
+        raise StitchError(
+            f"the model can neither be pickled nor saved by torch.export: {error}",
+            "define its classes at the top level of a module that can be imported",
+        ) from error
     finally:
         signature.in_spec, signature.out_spec, signature.forward_arg_names, program._example_inputs = before
     return tuple(leaves), {}
@@ -167,6 +169,7 @@ def write_program(exported, arguments, keywords, folder, facts):
 def loosen_views(graph):
     """Tracing leaves contiguous() out where the example's strides need none; in other precisions operators (attention) leave others,
     which view refuses and reshape does not. Equivalent unless the view is written to."""
+
     def is_written(node):
         schema = getattr(node.target, "_schema", None)
         return schema is not None and schema.is_mutable and node.args[0].op != "placeholder"

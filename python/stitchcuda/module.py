@@ -1,6 +1,7 @@
 """The module that users call: the model's parameters and buffers, the program's speed."""
 
 import copy
+import html
 import os
 import threading
 import warnings
@@ -8,7 +9,7 @@ import warnings
 import torch
 from torch import nn
 
-from . import exporting, tool, trees, verdict
+from . import exporting, saving, tool, trees, verdict
 from .binding import DTYPES, Binding, WeightsDiffer, describe, strides_of
 from .errors import StitchError
 
@@ -19,9 +20,9 @@ class Fast(nn.Module):
     """A model as a CUDA program. Parameters, buffers and their names are the model's own: both modules share them, so
     weights may be loaded, written to and moved through either. Forward only: it has no gradients."""
 
-    def __init__(self, folder, call, original=None, weights=None, signature=None, choices=None, pytorch=None):
+    def __init__(self, folder, call, original=None, weights=None, signature=None, choices=None, pytorch=None, optimize=None):
         """original: the model; where there is none (a saved program), `weights` by name instead. Without a folder PyTorch runs:
-        `pytorch`, or the model as it is."""
+        `pytorch`, or the model as it is. optimize: makes the programs for other shapes."""
         super().__init__()
         plain = self.__dict__  # what nn.Module shall not look at
         plain["folder"], plain["choices"] = folder, choices or {}
@@ -31,7 +32,7 @@ class Fast(nn.Module):
             plain["_non_persistent_buffers_set"] = original._non_persistent_buffers_set
             plain["training"] = original.training
         plain["_constants"].update(weights or {})
-        plain["_tree"], plain["_signature"] = call, signature
+        plain["_tree"], plain["_signature"], plain["_optimize"] = call, signature, optimize
         self._prepare()
 
     def _prepare(self):
@@ -68,8 +69,10 @@ class Fast(nn.Module):
             return self._otherwise(str(other), arguments, keywords)
         for entry, tensor in zip(self._binding.given, tensors):
             if tensor.requires_grad and torch.is_grad_enabled():
-                raise StitchError(f"the input '{entry['name']}' requires a gradient, and {self.folder.name} is a program for inference",
-                                  "call it under torch.no_grad() or torch.inference_mode(), or train with the model itself (fast.original)")
+                raise StitchError(
+                    f"the input '{entry['name']}' requires a gradient, and {self.folder.name} is a program for inference",
+                    "call it under torch.no_grad() or torch.inference_mode(), or train with the model itself (fast.original)",
+                )
         try:
             call = self._current(device)
         except WeightsDiffer as differ:
@@ -98,8 +101,9 @@ class Fast(nn.Module):
         """That of the program for these tensors."""
         found = tensors[0].device if tensors else next((t.device for t in self.state_dict().values()), torch.device("cpu"))
         kind = self.folder.record.get("device")
-        if (found.type == "cuda") != (kind == "cuda") and not (found.type == "cpu" and self.choices.get("no_gpu") == "emulate"
-                                                               and not torch.cuda.is_available()):
+        if (found.type == "cuda") != (kind == "cuda") and not (
+            found.type == "cpu" and self.choices.get("no_gpu") == "emulate" and not torch.cuda.is_available()
+        ):
             where = "the GPU" if kind == "cuda" else "the CPU, for the emulated GPU"
             raise trees.OtherCall(f"the inputs are on {found}, and the program was made for {where}")
         return torch.device("cuda", torch.cuda.current_device()) if found.type == "cuda" and found.index is None else found
@@ -107,8 +111,10 @@ class Fast(nn.Module):
     def _input(self, entry, tensor, device):
         """The tensor as the program wants it, copied where it lies in another order."""
         if tensor.dtype is not DTYPES[entry["dtype"]] or list(tensor.shape) != entry["shape"]:
-            raise trees.OtherCall(f"'{entry['name']}' is {describe(tensor.dtype, tensor.shape)}, and the program was made for "
-                                  f"{describe(DTYPES[entry['dtype']], entry['shape'])}")
+            raise trees.OtherCall(
+                f"'{entry['name']}' is {describe(tensor.dtype, tensor.shape)}, and the program was made for "
+                f"{describe(DTYPES[entry['dtype']], entry['shape'])}"
+            )
         if tensor.device != device:
             raise trees.OtherCall(f"'{entry['name']}' is on {tensor.device}, and other inputs are on {device}")
         tensor = tensor.detach()
@@ -123,8 +129,10 @@ class Fast(nn.Module):
         """The Call for the weights as they are now."""
         with self._lock:
             if tool.extension().forks() != self._forks:
-                raise StitchError(f"{self.folder.name} was loaded before this process was forked, and neither a GPU nor threads survive a fork",
-                                  "start processes by 'spawn' (torch.multiprocessing.get_context('spawn')), or load the program in each")
+                raise StitchError(
+                    f"{self.folder.name} was loaded before this process was forked, and neither a GPU nor threads survive a fork",
+                    "start processes by 'spawn' (torch.multiprocessing.get_context('spawn')), or load the program in each",
+                )
             call = self._call
             if call is None or not call.is_current() or device != self._made_on:
                 self._call = None  # its memory goes before there is more
@@ -170,12 +178,11 @@ class Fast(nn.Module):
 
     def _variant(self, arguments, keywords):
         """A program of its own for these shapes."""
-        from .optimizing import optimize
         form = form_of((arguments, keywords))
         with self._lock:
             if form not in self._variants:
                 options = {**self.choices, "other_shapes": "pytorch"}
-                self._variants[form] = optimize(self._original, arguments, keywords, **options)
+                self._variants[form] = self._optimize(self._original, arguments, keywords, **options)
             return self._variants[form]
 
     def say_once(self, about, text):
@@ -183,7 +190,7 @@ class Fast(nn.Module):
             self._said.add(about)
             warnings.warn(text, stacklevel=8)  # points at the module's caller
 
-    # What a user asks of it.
+    # Properties and reports.
 
     @property
     def original(self):
@@ -199,11 +206,14 @@ class Fast(nn.Module):
     @property
     def plan(self):
         """The program's regions in order, with technique and estimates; and the steps that led to it."""
-        return {"regions": self.folder.record.get("regions", []), "steps": self.folder.record.get("ledger", {}).get("steps", [])} if self.folder else None
+        return (
+            {"regions": self.folder.record.get("regions", []), "steps": self.folder.record.get("ledger", {}).get("steps", [])}
+            if self.folder
+            else None
+        )
 
     def report(self, open=False):
         """The path of the report (HTML); `open` shows it in a browser."""
-        from .report import Report
         if self.folder is None:
             return None
         path = self.folder.file("report.html")
@@ -211,15 +221,15 @@ class Fast(nn.Module):
             raise StitchError(f"the program's folder {self.folder.path} has no report.html any more")
         if open:
             import webbrowser
+
             webbrowser.open("file://" + path)
         return Report(path)
 
     def save(self, path, overwrite=False):
         """Writes a folder: the program with its sources and library, the weights, the report. `load` reads it."""
-        from .saved import save
-        save(self, path, overwrite)
+        saving.save(self, path, overwrite)
 
-    # A module's manners.
+    # nn.Module's own methods.
 
     def __getattr__(self, name):
         try:
@@ -275,8 +285,16 @@ RUNS_THE_MODEL = ("generate", "predict", "encode", "decode", "sample", "inferenc
 NOT_COPIED = ("_lock", "_call", "_said", "_variants", "_binding", "_arguments", "_forks", "_made_on", "_ties")
 
 
+class Report(str):
+    """A path that a notebook shows as a link."""
+
+    def _repr_html_(self):
+        return f'<a href="file://{html.escape(self, quote=True)}" target="_blank">{html.escape(self)}</a>'
+
+
 def is_traced(tensor):
     from torch._subclasses.fake_tensor import FakeTensor
+
     return isinstance(tensor, FakeTensor) or torch._C._functorch.is_functorch_wrapped_tensor(tensor)
 
 
@@ -295,5 +313,6 @@ def build(tree, results):
 
 def form_of(call):
     from torch.utils import _pytree as pytree
+
     leaves, structure = pytree.tree_flatten(call)
     return str(structure), tuple((leaf.dtype, tuple(leaf.shape), leaf.device) if isinstance(leaf, torch.Tensor) else repr(leaf) for leaf in leaves)

@@ -16,9 +16,10 @@ import typing
 import unittest
 import warnings
 
-import stitchcuda
 import torch
 from torch import nn
+
+import stitchcuda
 
 from . import trees
 from .testdata.fake_search import Installed
@@ -63,6 +64,7 @@ class Structured(Scale):
 
 class Cache:
     """As transformers' are: an object that holds tensors."""
+
     __module__ = "transformers.cache_utils_of_a_test"
 
     def __init__(self, keys):
@@ -145,9 +147,12 @@ class CallTest(Case):
             self.made(args=(Cache(x),))
 
     def test_what_no_program_takes_says_so(self):
-        for model, args, said in ((nn.LazyLinear(3), (torch.rand(2, 4),), "lazy modules"), (Scale(), (torch.rand(3, 4).to_sparse(),), "layout sparse_coo"),
-                                  (Scale(), (torch.rand(3, 4).numpy(),), "argument 0 is a NumPy array"),
-                                  (Scale().to("meta"), (torch.rand(3, 4, device="meta"),), "has no weights|several devices")):
+        for model, args, said in (
+            (nn.LazyLinear(3), (torch.rand(2, 4),), "lazy modules"),
+            (Scale(), (torch.rand(3, 4).to_sparse(),), "layout sparse_coo"),
+            (Scale(), (torch.rand(3, 4).numpy(),), "argument 0 is a NumPy array"),
+            (Scale().to("meta"), (torch.rand(3, 4, device="meta"),), "has no weights|several devices"),
+        ):
             with self.assertRaisesRegex((TypeError, stitchcuda.StitchError), said):
                 self.made(model, args)
 
@@ -178,8 +183,11 @@ class CallTest(Case):
 
     def test_other_shapes_are_an_error(self):
         fast, _ = self.made(other_shapes="error")
-        for arguments, said in (((torch.rand(5, 4),), "'x' is float32"), ((torch.rand(3, 4).double(),), "'x' is float64"),
-                                ((torch.rand(3, 4), torch.rand(3, 4)), "'y' was not given in the example|'y' is a tensor")):
+        for arguments, said in (
+            ((torch.rand(5, 4),), "'x' is float32"),
+            ((torch.rand(3, 4).double(),), "'x' is float64"),
+            ((torch.rand(3, 4), torch.rand(3, 4)), "'y' was not given in the example|'y' is a tensor"),
+        ):
             with self.assertRaisesRegex(stitchcuda.StitchError, said):
                 fast(*arguments)
 
@@ -214,6 +222,7 @@ class CallTest(Case):
                 x = torch.rand(3, 4)
                 if not torch.allclose(fast(x), model(x)):
                     failed.append(x)
+
         threads = [threading.Thread(target=work) for _ in range(2)]
         for thread in threads:
             thread.start()
@@ -252,7 +261,7 @@ class WeightsTest(Case):
         self.assertEqual(self.fake.packed, packed + 3)
 
     def test_weights_that_are_replaced(self):
-        x, new = torch.rand(3, 4), lambda: nn.Parameter(torch.rand(4, 4))  # noqa: E731
+        x, new = torch.rand(3, 4), lambda: nn.Parameter(torch.rand(4, 4))
         fast, model = self.made(Tied(), (x,))
         model.first.bias = nn.Parameter(torch.rand(4))
         self.same(fast(x), model(x))
@@ -260,7 +269,9 @@ class WeightsTest(Case):
         other.weight = model.first.weight
         model.second = other
         self.same(fast(x), model(x))
-        fast.load_state_dict({name: torch.rand_like(value) for name, value in model.state_dict().items() if "bias" in name}, strict=False, assign=True)
+        fast.load_state_dict(
+            {name: torch.rand_like(value) for name, value in model.state_dict().items() if "bias" in name}, strict=False, assign=True
+        )
         self.same(fast(x), model(x))
         model.first.weight = new()
         with self.assertWarnsRegex(UserWarning, "'second.weight' and 'first.weight' were one tensor when the program was made, and are two now"):
@@ -320,6 +331,7 @@ class WeightsTest(Case):
 
     def test_memory_is_given_back(self):
         import ctypes
+
         fast, _ = self.made()
         alive = ctypes.CDLL(fast.folder.file("build", "emulated.so")).stub_alive
         self.assertEqual(alive(), 1)
@@ -379,6 +391,7 @@ class SavedTest(Case):
 
     def test_a_folder_that_vanishes(self):
         import shutil
+
         fast, model = self.made()
         x = torch.rand(3, 4)
         shutil.rmtree(fast.folder.path)
@@ -388,7 +401,3 @@ class SavedTest(Case):
         fast = copy.deepcopy(fast)
         with self.assertRaisesRegex(stitchcuda.StitchError, "is gone"):
             fast(x)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,8 +6,9 @@ import os
 import warnings
 
 import torch
-from stitchcuda_torch import objects
 from torch.utils import _pytree as pytree
+
+from stitchcuda_torch.task import structure
 
 from . import cache, check, exporting, live_task, pytorch_best, search
 from .errors import StitchError
@@ -15,12 +16,26 @@ from .module import Fast
 from .progress import progress as progress_for
 
 NUMERICS = ("strict", "default", "tf32", "half")
-CHOICES = {"other_shapes": ("pytorch", "error", "program"), "no_gpu": ("emulate", "pytorch", "error"),
-           "numerics": NUMERICS}
+CHOICES = {"other_shapes": ("pytorch", "error", "program"), "no_gpu": ("emulate", "pytorch", "error"), "numerics": NUMERICS}
 
 
-def optimize(model, args=(), kwargs=None, *, device=None, numerics="default", budget=40, quick=False, other_shapes="pytorch",
-             no_gpu="emulate", gpu=None, progress=True, cached=True, name=None, options=()):
+def optimize(
+    model,
+    args=(),
+    kwargs=None,
+    *,
+    device=None,
+    numerics="default",
+    budget=40,
+    quick=False,
+    other_shapes="pytorch",
+    no_gpu="emulate",
+    gpu=None,
+    progress=True,
+    cached=True,
+    name=None,
+    options=(),
+):
     """Turns a module into a verified CUDA program and returns it as a module.
 
     model          as it is: in its mode, with its weights; it stays the user's and is not changed
@@ -36,8 +51,18 @@ def optimize(model, args=(), kwargs=None, *, device=None, numerics="default", bu
     options        more words for `stitchcuda optimize`
     """
     check_choices(other_shapes=other_shapes, no_gpu=no_gpu, numerics=numerics)
-    choices = {"device": device, "numerics": numerics, "budget": budget, "quick": quick, "other_shapes": other_shapes,
-               "no_gpu": no_gpu, "gpu": gpu, "progress": progress, "cached": cached, "options": tuple(options)}
+    choices = {
+        "device": device,
+        "numerics": numerics,
+        "budget": budget,
+        "quick": quick,
+        "other_shapes": other_shapes,
+        "no_gpu": no_gpu,
+        "gpu": gpu,
+        "progress": progress,
+        "cached": cached,
+        "options": tuple(options),
+    }
     args, kwargs = as_call(model, args, kwargs)
     device = choose_device(model, (args, kwargs), device, no_gpu)
     if device == "pytorch":
@@ -52,18 +77,28 @@ def optimize(model, args=(), kwargs=None, *, device=None, numerics="default", bu
     if folder is None:
         with cache.Place(key) as place:
             task = live_task.write(exported, model, args, kwargs, os.path.join(place.draft))
-            made = search.search(task, os.path.join(place.draft, "program"), device=device, gpu=gpu, numerics=numerics,
-                                 budget=budget, quick=quick, options=options, show=show.show)
+            made = search.search(
+                task,
+                os.path.join(place.draft, "program"),
+                device=device,
+                gpu=gpu,
+                numerics=numerics,
+                budget=budget,
+                quick=quick,
+                options=options,
+                show=show.show,
+            )
             folder = place.keep(made)
     if best := pytorch_best.faster(folder.record):
         baseline, times = best
         show.finish(f"no program beats PyTorch here ({baseline} is {times:.2f}x as fast): the module runs PyTorch's own best")
-        warnings.warn(f"{exported.name} runs in PyTorch ({baseline}): it is {times:.2f}x as fast as the best program, which is in {folder.path}",
-                      stacklevel=2)
+        warnings.warn(
+            f"{exported.name} runs in PyTorch ({baseline}): it is {times:.2f}x as fast as the best program, which is in {folder.path}", stacklevel=2
+        )
         return Fast(None, None, model, choices=choices, pytorch=pytorch_best.runner(model, baseline))
     folder.record["mode_matters"] = exported.dropouts + exported.batch_statistics > 0 or depends_on_mode(model)
     constants = {name: tensor.detach().clone() for name, tensor in exported.constants().items()}
-    fast = Fast(folder, exported.call, model, constants, forward_signature(model), choices)
+    fast = Fast(folder, exported.call, model, constants, forward_signature(model), choices, optimize=optimize)
     show.show("checking it against the model")
     distance = None if exported.draws else check.check(fast, model, args, kwargs, numerics)
     show.finish(summary(fast, distance))
@@ -104,22 +139,28 @@ def check_leaves(model, args, kwargs):
     """Refuses arguments that no program can take, in terms of the user's call."""
     named = [(f"argument {i}", value) for i, value in enumerate(args)] + [(f"argument '{name}'", value) for name, value in kwargs.items()]
     for where, argument in named:
-        if objects.is_object(argument):
-            raise StitchError(f"{where} is a {type(argument).__name__}, which changes from call to call, and a program has fixed shapes",
-                              "leave it out, or wrap the model in a module that takes the tensors of a cache of fixed size")
+        if structure.is_object(argument):
+            raise StitchError(
+                f"{where} is a {type(argument).__name__}, which changes from call to call, and a program has fixed shapes",
+                "leave it out, or wrap the model in a module that takes the tensors of a cache of fixed size",
+            )
         for leaf in pytree.tree_leaves(argument):
             if type(leaf).__module__ == "numpy" and hasattr(leaf, "__array__"):
                 raise TypeError(f"{where} is a NumPy array: give tensors (torch.from_numpy)")
             if isinstance(leaf, torch.Tensor) and (leaf.layout is not torch.strided or leaf.is_quantized):
-                raise StitchError(f"{where} is a tensor of layout {str(leaf.layout).removeprefix('torch.')}; programs take dense ones",
-                                  "x.to_dense() or x.dequantize(), or plain tensors of indices and values")
+                raise StitchError(
+                    f"{where} is a tensor of layout {str(leaf.layout).removeprefix('torch.')}; programs take dense ones",
+                    "x.to_dense() or x.dequantize(), or plain tensors of indices and values",
+                )
     for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
         if torch.nn.parameter.is_lazy(tensor):
             raise StitchError(f"'{name}' has no shape yet: the model has lazy modules", "call the model once with the example before")
     for name, module in model.named_modules():
         if type(module).__module__.startswith(("torch.ao.nn.quantized", "torch.nn.quantized", "torch.ao.nn.intrinsic.quantized")):
-            raise StitchError(f"'{name or type(module).__name__}' is quantized, with weights in a form of PyTorch's own",
-                              "optimize the model in FP32, fp16 or bf16 before it is quantized")
+            raise StitchError(
+                f"'{name or type(module).__name__}' is quantized, with weights in a form of PyTorch's own",
+                "optimize the model in FP32, fp16 or bf16 before it is quantized",
+            )
 
 
 def forward_signature(model):
@@ -130,7 +171,7 @@ def forward_signature(model):
 
 
 def choose_device(model, call, wanted, no_gpu):
-    """"cuda", "emulated" or "pytorch"."""
+    """ "cuda", "emulated" or "pytorch"."""
     places = {}
     for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
         places.setdefault(tensor.device, name)
@@ -154,10 +195,14 @@ def choose_device(model, call, wanted, no_gpu):
     if torch.cuda.is_available() and wanted != "emulated":
         raise StitchError("the model is on the CPU, and this machine has a GPU", "call model.cuda() and give inputs on the GPU, or device='emulated'")
     if wanted == "cuda":
-        raise StitchError("there is no GPU on this machine", "leave device='cuda' out: the program then runs on an emulated GPU, slowly, or, with "
-                          "no_gpu='pytorch', the model runs in PyTorch")
+        raise StitchError(
+            "there is no GPU on this machine",
+            "leave device='cuda' out: the program then runs on an emulated GPU, slowly, or, with no_gpu='pytorch', the model runs in PyTorch",
+        )
     if no_gpu == "error" and wanted is None:
-        raise StitchError("there is no GPU on this machine", "no_gpu='emulate' runs the program on an emulated one, slowly; no_gpu='pytorch' runs the model")
+        raise StitchError(
+            "there is no GPU on this machine", "no_gpu='emulate' runs the program on an emulated one, slowly; no_gpu='pytorch' runs the model"
+        )
     return "pytorch" if no_gpu == "pytorch" and wanted is None else "emulated"
 
 
@@ -170,8 +215,11 @@ def warn_of_mode(exported):
     if exported.dropouts:
         found.append("1 dropout is random" if exported.dropouts == 1 else f"{exported.dropouts} dropouts are random")
     if exported.batch_statistics:
-        found.append("1 batch norm uses the batch's statistics" if exported.batch_statistics == 1
-                     else f"{exported.batch_statistics} batch norms use the batch's statistics")
+        found.append(
+            "1 batch norm uses the batch's statistics"
+            if exported.batch_statistics == 1
+            else f"{exported.batch_statistics} batch norms use the batch's statistics"
+        )
     if found:
         warnings.warn(f"{exported.name} is in training mode: {', '.join(found)}. For inference call model.eval() first.", stacklevel=3)
 
@@ -197,5 +245,7 @@ def summary(fast, distance):
     if distance is not None:
         lines.append(f"result against the model's: {distance:.1e} (relative L2)")
     if record.get("cut_off"):
-        lines.append(f"the budget of {record['cut_off']['budget_seconds']} s left steps untried; budget={int(record['cut_off']['try_budget'])} would try them")
+        lines.append(
+            f"the budget of {record['cut_off']['budget_seconds']} s left steps untried; budget={int(record['cut_off']['try_budget'])} would try them"
+        )
     return "\n".join([*lines, f"report: {fast.folder.file('report.html')}"])

@@ -6,9 +6,10 @@ import sys
 import unittest
 import warnings
 
-import stitchcuda
 import torch
 from torch import nn
+
+import stitchcuda
 
 from . import check, exporting, live_task, module_test, tool
 
@@ -50,8 +51,12 @@ class OptimizeTest(module_test.Case):
         for options in ({"numerics": "exact"}, {"other_shapes": "guess"}, {"no_gpu": "cry"}, {"device": "tpu"}):
             with self.assertRaisesRegex(ValueError, next(iter(options))):
                 stitchcuda.optimize(model, (x,), progress=False, **options)
-        for arguments, said in (((model, 3), "args must be a tuple"), ((lambda x: x, (x,)), "takes a torch.nn.Module"),
-                                ((model, (x, x, x, x)), "Scale.forward: too many positional arguments"), ((model, ()), "missing a required argument")):
+        for arguments, said in (
+            ((model, 3), "args must be a tuple"),
+            ((lambda x: x, (x,)), "takes a torch.nn.Module"),
+            ((model, (x, x, x, x)), "Scale.forward: too many positional arguments"),
+            ((model, ()), "missing a required argument"),
+        ):
             with self.assertRaisesRegex(TypeError, said):
                 stitchcuda.optimize(*arguments, progress=False)
 
@@ -74,9 +79,8 @@ class OptimizeTest(module_test.Case):
         self.assertEqual(self.fake.made, 4)
 
     def test_drafts_of_dead_processes_are_removed(self):
-        from . import cache
         self.made()
-        dead, alive = os.path.join(cache.root(), "abc.1"), os.path.join(cache.root(), "def.2")
+        dead, alive = os.path.join(tool.programs(), "abc.1"), os.path.join(tool.programs(), "def.2")
         for folder in (dead, alive):
             os.makedirs(folder)
             with open(os.path.join(folder, "lock"), "w"):
@@ -125,6 +129,7 @@ class OptimizeTest(module_test.Case):
             def forward(self, x):
                 self.count += 1
                 return x * 2
+
         model = Counting()
         with self.assertRaisesRegex(stitchcuda.StitchError, "(?s)forward changes 'count' in every call.*register_buffer"):
             self.made(model, (torch.rand(3),))
@@ -134,6 +139,7 @@ class OptimizeTest(module_test.Case):
         class Choosing(nn.Module):
             def forward(self, x):
                 return x + 1 if x.sum() > 0 else x
+
         with self.assertRaisesRegex(stitchcuda.StitchError, "(?s)depend on the values of a tensor.*torch.where"):
             self.made(Choosing())
 
@@ -159,7 +165,8 @@ class LiveTaskTest(unittest.TestCase):
     def read_back(self, model, *args, **kwargs):
         import tempfile
 
-        from stitchcuda_torch.task import Task
+        from stitchcuda_torch.task.task import Task
+
         with tempfile.TemporaryDirectory() as folder:
             exported = exporting.export(model, args, kwargs)
             task = Task(live_task.write(exported, model, args, kwargs, folder))
@@ -188,6 +195,7 @@ class LiveTaskTest(unittest.TestCase):
             def forward(self, x, *, scale=1.0):
                 y, (h, c) = self.inner(x["x"])
                 return {"y": y * scale, "h": [h, None]}
+
         model = Local().eval()
         made, arguments, keywords, files = self.read_back(model, {"x": torch.rand(5, 2, 4)}, scale=2.0)
         if "model.pt2" in files:
@@ -196,7 +204,8 @@ class LiveTaskTest(unittest.TestCase):
                 self.assertTrue(torch.allclose(seen, wanted, atol=1e-6))
 
     def test_inputs_of_the_same_kind(self):
-        from stitchcuda_torch.live import draw_like
+        from stitchcuda_torch.export.live import draw_like
+
         torch.manual_seed(0)
         choice, offsets, mask = torch.randint(0, 9, (64,)), torch.arange(10), torch.tensor([[0.0, -float("inf")], [0.0, 0.0]])
         self.assertEqual(sorted(draw_like(choice).tolist()), sorted(choice.tolist()))
@@ -210,6 +219,7 @@ class CompileTest(module_test.Case):
         super().setUp()
         torch._dynamo.reset()
         from .compile import backend
+
         self.backend = lambda graph, inputs: backend(graph, inputs, options={"progress": False})
 
     def test_graph_breaks_and_several_shapes(self):
@@ -238,6 +248,7 @@ class CompileTest(module_test.Case):
 
     def test_options_are_checked(self):
         from .compile import backend
+
         with self.assertRaisesRegex(stitchcuda.StitchError, "(?s)no option 'bugdet'.*did you mean 'budget'"):
             backend(None, [], options={"bugdet": 60})
         with self.assertRaisesRegex(ValueError, "numerics must be one of"):
@@ -245,11 +256,8 @@ class CompileTest(module_test.Case):
 
     def test_it_is_registered(self):
         from importlib.metadata import entry_points
+
         found = [entry.value for entry in entry_points(group="torch_dynamo_backends") if entry.name == "stitchcuda"]
         if not found:
             self.skipTest("stitchcuda is not installed, only on the path")
         self.assertEqual(found, ["stitchcuda.compile:backend"])
-
-
-if __name__ == "__main__":
-    unittest.main()

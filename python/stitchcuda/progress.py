@@ -45,8 +45,9 @@ class Silent:
 class Terminal(Silent):
     def show(self, text):
         import shutil
+
         width = shutil.get_terminal_size().columns
-        sys.stderr.write("\r\x1b[K" + self.line(text)[:width - 1])
+        sys.stderr.write("\r\x1b[K" + self.line(text)[: width - 1])
         sys.stderr.flush()
 
     def finish(self, text):
@@ -56,6 +57,7 @@ class Terminal(Silent):
 
 class Log(Silent):
     """A line now and then."""
+
     last, every = None, 20
 
     def show(self, text):
@@ -74,11 +76,13 @@ class Notebook(Silent):
     def __init__(self):
         super().__init__()
         from IPython.display import HTML, display
+
         self.make = HTML
         self.handle = display(HTML(""), display_id=True)
 
     def put(self, text):
         import html
+
         self.handle.update(self.make(f"<pre>{html.escape(text)}</pre>"))
 
     def show(self, text):

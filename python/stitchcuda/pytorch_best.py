@@ -32,8 +32,12 @@ class Graphed:
     def __call__(self, *args, **kwargs):
         leaves, structure = pytree.tree_flatten((args, kwargs))
         tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-        if self.model.training or not tensors or not all(tensor.is_cuda for tensor in tensors) or \
-                (torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)):
+        if (
+            self.model.training
+            or not tensors
+            or not all(tensor.is_cuda for tensor in tensors)
+            or (torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors))
+        ):
             return self.model(*args, **kwargs)
         key = self.key_of(leaves, structure)
         if self.key is None:

@@ -55,7 +55,3 @@ class GraphedTest(unittest.TestCase):
             torch.testing.assert_close(graphed(x), model(x))
             other = torch.randn(7, 8, device="cuda")
             torch.testing.assert_close(graphed(other), model(other))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,9 +6,10 @@ import os
 import tempfile
 import unittest
 
-import stitchcuda
 import torch
 from torch import nn
+
+import stitchcuda
 
 from . import tool
 
@@ -111,7 +112,3 @@ class RealProgramTest(unittest.TestCase):
 
     def near(self, a, b):
         self.assertTrue(torch.allclose(a, b, rtol=1e-4, atol=1e-5), (a, b))
-
-
-if __name__ == "__main__":
-    unittest.main()

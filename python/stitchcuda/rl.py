@@ -116,9 +116,14 @@ def _item(response, label, more=None):
 def _numbers(answer):
     """The same keys for every answer: engines put them into columns."""
     label, components = answer["label"], answer.get("components", {})
-    return {"counted": float(answer["counted"]), "correct": float(label.startswith("correct")), "hack": float(label == "hack"),
-            "rule": float(components.get("rule", 0.0)), "rubric_total": float(components.get("total", 0)),
-            "speedup": float(components.get("speedup", 0.0))}
+    return {
+        "counted": float(answer["counted"]),
+        "correct": float(label.startswith("correct")),
+        "hack": float(label == "hack"),
+        "rule": float(components.get("rule", 0.0)),
+        "rubric_total": float(components.get("total", 0)),
+        "speedup": float(components.get("speedup", 0.0)),
+    }
 
 
 # ---- verl: custom_reward_function.path=…/rl.py, .name=compute_score
@@ -158,8 +163,11 @@ def stitchcuda_reward(prompts=None, completions=(), task=None, before=None, feed
         raise ServiceError('the data set needs a column "task"')
     items = []
     for i, completion in enumerate(completions):
-        more = {name: column[i] for name, column in (("before", before), ("feedback", feedback), ("language", language))
-                if column is not None and column[i]}
+        more = {
+            name: column[i]
+            for name, column in (("before", before), ("feedback", feedback), ("language", language))
+            if column is not None and column[i]
+        }
         items.append(_item(_text(completion), labels[i], more))
     answers = service().score_many(items)
     if log_metric:

@@ -26,8 +26,17 @@ class FakeService(http.server.BaseHTTPRequestHandler):
             text = item["response"] if "response" in item else item["code"]
             label = "hack" if "hack" in text else "not judged" if "break" in text else "correct"
             state = "waiting" if status == 202 else "done"
-            answers.append({"state": state, "key": "k", "label": label, "counted": label != "not judged", "reward": float(len(text)),
-                            "components": {"rule": 0.5, "total": 12}, "feedback": "faster"})
+            answers.append(
+                {
+                    "state": state,
+                    "key": "k",
+                    "label": label,
+                    "counted": label != "not judged",
+                    "reward": float(len(text)),
+                    "components": {"rule": 0.5, "total": 12},
+                    "feedback": "faster",
+                }
+            )
         data = json.dumps({"answers": answers} if status in (200, 202) else {"error": {"message": "no"}}).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(data)))
@@ -82,9 +91,16 @@ class Adapters(unittest.TestCase):
 
     def test_trl(self):
         metrics = {}
-        rewards = rl.stitchcuda_reward(prompts=["p"] * 3, task=["t"] * 3, before=[None, "b", None], feedback=[None, "f", None],
-                                       completions=["ab", [{"role": "assistant", "content": "abc"}], "break"], log_metric=metrics.__setitem__,
-                                       trainer_state=None, completion_ids=[[1]] * 3)
+        rewards = rl.stitchcuda_reward(
+            prompts=["p"] * 3,
+            task=["t"] * 3,
+            before=[None, "b", None],
+            feedback=[None, "f", None],
+            completions=["ab", [{"role": "assistant", "content": "abc"}], "break"],
+            log_metric=metrics.__setitem__,
+            trainer_state=None,
+            completion_ids=[[1]] * 3,
+        )
         self.assertEqual(rewards, [2.0, 3.0, None])
         self.assertEqual(FakeService.seen[0][1]["items"][1], {"task": "t", "before": "b", "feedback": "f", "response": "abc"})
         self.assertAlmostEqual(metrics["stitchcuda/counted"], 2 / 3)
@@ -110,7 +126,3 @@ class Adapters(unittest.TestCase):
 
     def test_slime(self):
         self.assertEqual(asyncio.run(rl.slime_reward(None, types.SimpleNamespace(response="abc", label="t"))), 3.0)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 
-from . import cache, tool
+from . import tool
 from .errors import StitchError
 from .folder import RECORD
 
@@ -28,14 +28,14 @@ def search(task, out, *, device, gpu, numerics, budget, quick, options, show):
         raise StitchError(error.get("message", "the optimizer failed"), error.get("fix", ""))
     if result["verdict"]["verdict"] != "passed":
         verdict = result["verdict"]
-        raise StitchError(f"no program passed: {verdict.get('gate')}: {verdict.get('reason')}",
-                          "please report this with the model; until then use PyTorch")
+        raise StitchError(
+            f"no program passed: {verdict.get('gate')}: {verdict.get('reason')}", "please report this with the model; until then use PyTorch"
+        )
     keep_library(result, out, device)
     for name in ("weights.safetensors", "model_new.py"):  # of one model, and the program is for all of this graph
         if os.path.exists(os.path.join(out, name)):
             os.remove(os.path.join(out, name))
-    record = {**result, "device": device, "budget": budget, "quick": quick, "numerics": numerics,
-              "architecture": architecture_of(out)}
+    record = {**result, "device": device, "budget": budget, "quick": quick, "numerics": numerics, "architecture": architecture_of(out)}
     record.pop("library", None)
     with open(os.path.join(out, RECORD), "w") as file:
         json.dump(record, file, indent=1)
@@ -66,10 +66,17 @@ def end_with_parent():
 
 
 def run(words, show):
-    process = subprocess.Popen([tool.binary(), *words], env={**tool.environment(), "STITCHCUDA_CACHE": cache.base(), "STITCHCUDA_PROGRESS": "json"},
-                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-                               start_new_session=True,  # Ctrl-C is passed on below, once
-                               preexec_fn=end_with_parent)
+    process = subprocess.Popen(
+        [tool.binary(), *words],
+        env={**tool.environment(), "STITCHCUDA_CACHE": tool.cache(), "STITCHCUDA_PROGRESS": "json"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,  # Ctrl-C is passed on below, once
+        preexec_fn=end_with_parent,
+    )
     said, lines, out = ["starting"], [], []
 
     def listen():

@@ -1,10 +1,15 @@
-"""Finds and runs the program that does the work: in this package once installed, in a checkout's build/ otherwise."""
+"""Where things are: the program that does the work, in this package once installed and in a checkout's build/ otherwise; the cache."""
 
+import atexit
+import functools
 import importlib.machinery
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
+import warnings
 
 from .errors import StitchError
 
@@ -14,8 +19,14 @@ CHECKOUT = os.path.dirname(os.path.dirname(PACKAGE))
 
 def binary():
     told = os.environ.get("STITCHCUDA_BINARY")
-    places = [told] if told else [os.path.join(PACKAGE, "tool", "bin", "stitchcuda"),
-                                  *(os.path.join(CHECKOUT, "build", kind, "stitchcuda") for kind in ("release", "dev", "wheel"))]
+    places = (
+        [told]
+        if told
+        else [
+            os.path.join(PACKAGE, "tool", "bin", "stitchcuda"),
+            *(os.path.join(CHECKOUT, "build", kind, "stitchcuda") for kind in ("release", "dev", "wheel")),
+        ]
+    )
     for place in places:
         if os.access(place, os.X_OK) and os.path.isfile(place):
             return os.path.abspath(place)
@@ -30,8 +41,7 @@ def is_installed():
 
 def emulator_compiler():
     folder = os.path.dirname(binary())
-    for place in (os.path.join(folder, "stitch-compile-emulated"),
-                  os.path.join(folder, "..", "libexec", "stitchcuda", "stitch-compile-emulated")):
+    for place in (os.path.join(folder, "stitch-compile-emulated"), os.path.join(folder, "..", "libexec", "stitchcuda", "stitch-compile-emulated")):
         if os.path.exists(place):
             return place
     raise StitchError(f"stitch-compile-emulated is not beside {binary()}", "install StitchCUDA again, whole")
@@ -44,6 +54,38 @@ def environment():
     if not is_installed() and os.path.isdir(os.path.join(CHECKOUT, "python", "stitchcuda_torch")):
         out.setdefault("STITCHCUDA_HOME", CHECKOUT)
     return out
+
+
+def programs():
+    """The folder of all programs that this package keeps."""
+    return os.path.join(cache(), "python")
+
+
+def cache():
+    told = os.environ.get("STITCHCUDA_CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "stitchcuda")
+    return writable(told)
+
+
+@functools.cache
+def writable(folder):
+    """The folder; where it can't be written to, one for as long as this process lives."""
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder):
+            return folder
+    except OSError as error:
+        warnings.warn(
+            f"cannot write to {folder} ({error.strerror}): programs are kept until this process ends; to keep them longer, set STITCHCUDA_CACHE",
+            stacklevel=2,
+        )
+        temporary = tempfile.mkdtemp(prefix="stitchcuda-cache-")
+        atexit.register(remove_by, os.getpid(), temporary)
+        return temporary
+
+
+def remove_by(process, folder):
+    if os.getpid() == process:  # not a fork of it
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _add_torch_side():
@@ -71,8 +113,7 @@ def _load_extension():
             module = importlib.util.module_from_spec(importlib.util.spec_from_loader("stitchcuda._call", loader))
             loader.exec_module(module)
             return module
-    raise ImportError("stitchcuda's C extension (_call.abi3.so) was not built: it needs Python.h; "
-                      "install python3-dev and build again")
+    raise ImportError("stitchcuda's C extension (_call.abi3.so) was not built: it needs Python.h; install python3-dev and build again")
 
 
 _add_torch_side()

@@ -8,7 +8,8 @@ import importlib
 import inspect
 
 import torch
-from stitchcuda_torch import encode, objects, structure
+
+from stitchcuda_torch.task import encode, structure
 
 from .errors import StitchError
 
@@ -22,8 +23,8 @@ class LiveDescriber(structure.Describer):
     def tree(self, value, what):
         if id(value) in self.places or isinstance(value, (dict, list, tuple)) or structure.dataclasses.is_dataclass(value):
             return super().tree(value, what)
-        if objects.is_object(value):
-            return self.record(objects.rebuild, {"object_kind": objects.name_of(type(value)), **vars(value)}, what)
+        if structure.is_object(value):
+            return self.record(structure.rebuild, {"object_kind": structure.name_of(type(value)), **vars(value)}, what)
         if isinstance(value, torch.device):
             return self.record(torch.device, {"type": value.type, **({} if value.index is None else {"index": value.index})}, what)
         return {"constant": value}
@@ -37,9 +38,11 @@ def describe(program):
     describer = LiveDescriber()
     arguments, keywords = program.call_spec.in_spec.unflatten(structure.input_leaves(program, describer))
     result = program.call_spec.out_spec.unflatten(structure.output_leaves(program, describer))
-    return {"positional": [describer.tree(value, f"argument {i} of forward") for i, value in enumerate(arguments)],
-            "keyword": [[name, describer.tree(value, f"forward's argument '{name}'")] for name, value in keywords.items()],
-            "outputs": describer.tree(result, "what forward returns")}
+    return {
+        "positional": [describer.tree(value, f"argument {i} of forward") for i, value in enumerate(arguments)],
+        "keyword": [[name, describer.tree(value, f"forward's argument '{name}'")] for name, value in keywords.items()],
+        "outputs": describer.tree(result, "what forward returns"),
+    }
 
 
 def for_extension(tree):
@@ -65,8 +68,10 @@ def to_json(tree):
     (kind, content), *more = tree.items()
     if kind == "class":
         if "<locals>" in content.__qualname__ or content.__module__ == "__main__":
-            raise StitchError(f"forward takes or returns a {content.__qualname__}, a class that only this process knows",
-                              "move the class into a module that can be imported, then optimize and save again")
+            raise StitchError(
+                f"forward takes or returns a {content.__qualname__}, a class that only this process knows",
+                "move the class into a module that can be imported, then optimize and save again",
+            )
         return {"class": f"{content.__module__}:{content.__qualname__}", "fields": [[n, to_json(t)] for n, t in tree["fields"]]}
     if kind == "constant":
         encoded = encode.argument(content)
@@ -80,8 +85,11 @@ def to_json(tree):
 
 def call_from_json(call, home=None):
     """home: the module of classes that are named without one, those of a task's own file."""
-    return {"positional": [from_json(tree, home) for tree in call["positional"]],
-            "keyword": [[name, from_json(tree, home)] for name, tree in call["keyword"]], "outputs": from_json(call["outputs"], home)}
+    return {
+        "positional": [from_json(tree, home) for tree in call["positional"]],
+        "keyword": [[name, from_json(tree, home)] for name, tree in call["keyword"]],
+        "outputs": from_json(call["outputs"], home),
+    }
 
 
 def from_json(tree, home=None):
@@ -184,7 +192,7 @@ def same(a, b):
         return False
     try:
         return type(a) is type(b) and bool(a == b or (a != a and b != b))
-    except Exception:  # noqa: BLE001: whatever a stranger's __eq__ does
+    except Exception:  # whatever a stranger's __eq__ does
         return False
 
 

@@ -39,7 +39,7 @@ class Verdict:
 
     @property
     def judged(self):
-        """False: the machine was at fault (no GPU, no compiler, out of memory), and nothing was found out."""
+        """False: the machine was at fault (no GPU, no compiler, out of memory), so there is no verdict."""
         return self.document.get("verdict") in ("passed", "failed")
 
     @property
@@ -49,8 +49,16 @@ class Verdict:
 
 
 def from_document(document):
-    return Verdict(document.get("verdict") == "passed", document.get("gate", ""), document.get("code", ""), document.get("reason", ""),
-                   tuple(document.get("gates", ())), tuple(document.get("notes", ())), document.get("timing"), document)
+    return Verdict(
+        document.get("verdict") == "passed",
+        document.get("gate", ""),
+        document.get("code", ""),
+        document.get("reason", ""),
+        tuple(document.get("gates", ())),
+        tuple(document.get("notes", ())),
+        document.get("timing"),
+        document,
+    )
 
 
 MODES = ("eval", "train")

@@ -1,1 +1,5 @@
-"""PyTorch's side of StitchCUDA: exports models, runs the float64 reference. Import nothing heavy here."""
+"""PyTorch's side of the tool: exports models, answers as the reference, runs Python candidates (README.md)."""
+
+import os
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))

@@ -18,8 +18,8 @@ import sys
 import torch
 from torch.nn.functional import huber_loss, silu
 
-from . import safetensors
-from .errors import TaskError, first_line
+from .base import safetensors
+from .base.errors import TaskError, first_line
 
 HIDDEN = [24, 12]
 SHARPNESS, LEAST_GAIN = 10, 0.02  # as in src/learn/coder/decide.h
@@ -98,8 +98,9 @@ def train(folder, table, options, say):
     """The layers after the last epoch; goes on from a checkpoint of the same run."""
     training = table.of("train")
     validation = table.of("validation") or training
-    learns = torch.tensor([[not leaves_out(options, member, each["task"]) for each in table.questions]
-                           for member in range(options["members"])]).float()
+    learns = torch.tensor(
+        [[not leaves_out(options, member, each["task"]) for each in table.questions] for member in range(options["members"])]
+    ).float()
     layers = first_layers(options["members"], table.features.shape[1], options["seed"])
     for layer in layers:
         layer.requires_grad_()
@@ -110,8 +111,9 @@ def train(folder, table, options, say):
     if os.path.exists(file):
         saved = read_checkpoint(file)
         if saved["run"] != same:
-            raise TaskError("checkpoint", "this run was started with other settings or other tasks", file,
-                            "resume it with those, or give another output folder")
+            raise TaskError(
+                "checkpoint", "this run was started with other settings or other tasks", file, "resume it with those, or give another output folder"
+            )
         with torch.no_grad():
             for layer, value in zip(layers, saved["layers"]):
                 layer.copy_(value)
@@ -134,8 +136,7 @@ def train(folder, table, options, say):
             sums += each.mean().item()
         chosen = [taken(table, each, decide(table, each, forecasts(layers, table, each), 1)) for each in validation]
         curve.append({"epoch": epoch + 1, "loss": sums / len(batches), "validation": geometric_mean(chosen)})
-        torch.save({"run": same, "layers": [layer.detach() for layer in layers], "adam": adam.state_dict(),
-                    "curve": curve}, file + ".part")
+        torch.save({"run": same, "layers": [layer.detach() for layer in layers], "adam": adam.state_dict(), "curve": curve}, file + ".part")
         os.replace(file + ".part", file)
         say(curve[-1])
     return [layer.detach() for layer in layers]
@@ -146,7 +147,7 @@ def read_checkpoint(file):
         saved = torch.load(file, weights_only=True)
         if {"run", "layers", "adam", "curve"} <= saved.keys():
             return saved
-    except Exception:  # noqa: BLE001 - torch.load raises many kinds for a damaged file
+    except Exception:
         pass
     raise TaskError("checkpoint", "not a checkpoint of training", file, "remove it, or give another output folder")
 
@@ -226,8 +227,11 @@ def compare(layers, table, name, caution, ways, options):
             continue
         forecast = forecasts(layers, table, question)
         choice = decide(table, question, forecast, caution, ways)
-        chosen = {coder: choice, **{f"{coder}, caution {other:g}": decide(table, question, forecast, other, ways)
-                                    for other in options["cautions"]}, "built-in Planner": 0}
+        chosen = {
+            coder: choice,
+            **{f"{coder}, caution {other:g}": decide(table, question, forecast, other, ways) for other in options["cautions"]},
+            "built-in Planner": 0,
+        }
         for who, estimates in zip(table.about["cost_models"], table.estimates):
             chosen[who] = known[estimates[rows][known].argmin()].item()
         times = {who: math.exp(taken(table, question, each)) for who, each in chosen.items()}
@@ -237,29 +241,42 @@ def compare(layers, table, name, caution, ways, options):
         near = logs[known] <= logs[known].min() + math.log(NEAR_THE_BEST)
         keys = forecast[0][known].clone()
         keys[known == 0], keys[known == choice] = -1e9, -2e9
-        for who, order in ((coder, keys.argsort()), ("built-in, then in order", torch.arange(len(known))),
-                           ("random", torch.randperm(len(known), generator=generator))):
+        for who, order in (
+            (coder, keys.argsort()),
+            ("built-in, then in order", torch.arange(len(known))),
+            ("random", torch.randperm(len(known), generator=generator)),
+        ):
             tried = int(near[order].nonzero()[0]) + 1
             trials.setdefault(who, []).append((tried, tried / len(known)))
         texts = table.about["choices"][rows]
-        regions.append({**{key: table.questions[question][key] for key in ("task", "region", "kind", "key")},
-                        "choices": len(known), "built_in": table.seconds[rows][0].item(), "time": times,
-                        "chosen": {who: texts[each] for who, each in chosen.items()}})
+        regions.append(
+            {
+                **{key: table.questions[question][key] for key in ("task", "region", "kind", "key")},
+                "choices": len(known),
+                "built_in": table.seconds[rows][0].item(),
+                "time": times,
+                "chosen": {who: texts[each] for who, each in chosen.items()},
+            }
+        )
     standings = []
     for who in regions[0]["time"] if regions else []:
         logs = torch.tensor([each["time"][who] for each in regions], dtype=torch.float64).log()
         drawn = logs[torch.randint(len(logs), (1000, len(logs)), generator=generator)].mean(1).sort().values.exp()
-        standings.append({"who": who, "geomean": logs.mean().exp().item(),
-                          "low": drawn[25].item(), "high": drawn[974].item()})
-    search = [{"who": who, "median_trials": sorted(tried for tried, _ in each)[len(each) // 2],
-               "mean_share": sum(share for _, share in each) / len(each)} for who, each in trials.items()]
+        standings.append({"who": who, "geomean": logs.mean().exp().item(), "low": drawn[25].item(), "high": drawn[974].item()})
+    search = [
+        {"who": who, "median_trials": sorted(tried for tried, _ in each)[len(each) // 2], "mean_share": sum(share for _, share in each) / len(each)}
+        for who, each in trials.items()
+    ]
     return {"problems": len(regions), "time_over_built_in": standings, "search": search, "regions": regions}
 
 
 def write_weights(file, layers, about):
     text = json.dumps(about).encode()
-    tensors = {f"members.{member}.layers.{number // 2}.{'bias' if number % 2 else 'weight'}": layer[member]
-               for member in range(len(layers[0])) for number, layer in enumerate(layers)}
+    tensors = {
+        f"members.{member}.layers.{number // 2}.{'bias' if number % 2 else 'weight'}": layer[member]
+        for member in range(len(layers[0]))
+        for number, layer in enumerate(layers)
+    }
     safetensors.write(file + ".part", {**tensors, "about": torch.frombuffer(bytearray(text), dtype=torch.uint8)})
     os.replace(file + ".part", file)
 
@@ -269,14 +286,18 @@ def run(folder, options, say):
     layers = train(folder, table, options, say)
     ways = known_ways(table)
     found = choose_caution(layers, table, options, ways)
-    decided = [taken(table, each, decide(table, each, forecasts(layers, table, each), found["caution"], ways))
-               for each in table.of("validation")]
+    decided = [taken(table, each, decide(table, each, forecasts(layers, table, each), found["caution"], ways)) for each in table.of("validation")]
     trained = {**found, "epochs": options["epochs"], "validation": geometric_mean(decided)}
     names = dict.fromkeys(["held-out", *(each["set"] for each in table.questions)])
-    compared = {name: compare(layers, table, name, found["caution"], ways, options)
-                for name in names if name not in ("train", "validation")}
-    about = {"stitchcuda_coder": 1, "features": table.about["features"], "caution": found["caution"],
-             "ways": [table.about["ways"][way] for way in sorted(ways)], "options": options, "trained": trained}
+    compared = {name: compare(layers, table, name, found["caution"], ways, options) for name in names if name not in ("train", "validation")}
+    about = {
+        "stitchcuda_coder": 1,
+        "features": table.about["features"],
+        "caution": found["caution"],
+        "ways": [table.about["ways"][way] for way in sorted(ways)],
+        "options": options,
+        "trained": trained,
+    }
     write_weights(os.path.join(folder, "coder.safetensors"), layers, about)
     return {"trained": trained, "compared": compared}
 

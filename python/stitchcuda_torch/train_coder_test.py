@@ -11,7 +11,8 @@ import unittest
 
 import torch
 
-from stitchcuda_torch import safetensors, train_coder
+from . import train_coder
+from .base import safetensors
 
 CODER = pathlib.Path(__file__).resolve().parents[2] / "src" / "learn" / "coder"
 SCORES = CODER / "testdata" / "scores_of_sm_90.json"
@@ -25,13 +26,21 @@ def table_tensors(seconds_of, tasks=60, choices=6, features=8):
     rows[:, :, 0] = torch.tensor([1.0] + [0.0] * (choices - 1))
     seconds = torch.tensor([seconds_of(task, row) for task in range(tasks) for row in rows[task]], dtype=torch.float64)
     sets = ["held-out" if task % 5 == 0 else "validation" if task % 5 == 1 else "train" for task in range(tasks)]
-    about = {"features": 2, "ways": ["loop"], "choices": [str(each) for each in range(tasks * choices)],
-             "cost_models": ["least estimate"],
-             "questions": [{"set": name, "task": f"t{number}", "region": "r", "kind": "loop", "key": str(number)}
-                           for number, name in enumerate(sets)]}
-    return {"features": rows.flatten(0, 1), "seconds": seconds, "estimates": torch.ones(1, tasks * choices).double(),
-            "way": torch.zeros(tasks * choices, dtype=torch.int64), "first": torch.arange(tasks + 1) * choices,
-            "about": torch.frombuffer(bytearray(json.dumps(about).encode()), dtype=torch.uint8)}
+    about = {
+        "features": 2,
+        "ways": ["loop"],
+        "choices": [str(each) for each in range(tasks * choices)],
+        "cost_models": ["least estimate"],
+        "questions": [{"set": name, "task": f"t{number}", "region": "r", "kind": "loop", "key": str(number)} for number, name in enumerate(sets)],
+    }
+    return {
+        "features": rows.flatten(0, 1),
+        "seconds": seconds,
+        "estimates": torch.ones(1, tasks * choices).double(),
+        "way": torch.zeros(tasks * choices, dtype=torch.int64),
+        "first": torch.arange(tasks + 1) * choices,
+        "about": torch.frombuffer(bytearray(json.dumps(about).encode()), dtype=torch.uint8),
+    }
 
 
 def learnable(task, row):
@@ -68,6 +77,7 @@ class Training(unittest.TestCase):
     def test_keeps_the_built_in_choice_where_nothing_can_be_learned(self):
         def noise(task, row):
             return 1e-5 if row[0] == 1 else 1e-5 * (0.9 if float(row[2] * 1e4) % 8 < 1 else 1.2)
+
         done = self.train(noise)[-1]["done"]
         self.assertGreater(done["trained"]["out_of_sample_regions"], 5)
         self.assertGreaterEqual(done["trained"]["caution"], 1)
@@ -76,6 +86,7 @@ class Training(unittest.TestCase):
     def test_a_choice_that_failed_counts_as_the_built_in_one(self):
         def fails(task, row):
             return learnable(task, row) if row[0] == 1 or float(row[3]) < 0.5 else float("nan")
+
         for region in self.train(fails)[-1]["done"]["compared"]["held-out"]["regions"]:
             self.assertTrue(0 < region["time"]["compact Coder"] < 10)
 
@@ -86,6 +97,7 @@ class Training(unittest.TestCase):
         def stop(point):
             if point["epoch"] == 5:
                 raise KeyboardInterrupt
+
         table = train_coder.Table(os.path.join(self.folder, "table.safetensors"))
         with self.assertRaises(KeyboardInterrupt):
             train_coder.train(self.folder, table, OPTIONS, stop)

@@ -17,7 +17,8 @@ namespace {
 // Writes pairs of tensors and a file of their distances, in pieces of 50 elements.
 constexpr const char* script = R"(
 import json, sys, torch
-from stitchcuda_torch import distances, safetensors
+from stitchcuda_torch.base import safetensors
+from stitchcuda_torch.reference import distances
 distances.PIECE = 50
 generator = torch.Generator().manual_seed(1)
 special = torch.tensor([float("nan"), float("inf"), float("-inf"), 0.0], dtype=torch.float64)

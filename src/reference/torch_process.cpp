@@ -17,7 +17,7 @@ namespace stitch::verifier {
 
 Result<TorchProcess> TorchProcess::start(const std::string& python) {
   STITCH_TRY(fs::path program, find_python(python));
-  STITCH_TRY(Command command, python_command(program, "stitchcuda_torch.reference_server"));
+  STITCH_TRY(Command command, python_command(program, "stitchcuda_torch.reference"));
   STITCH_TRY(Child child, Child::start(command));
   return TorchProcess(std::move(child), std::move(program));
 }

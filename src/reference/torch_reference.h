@@ -1,4 +1,4 @@
-// PyTorch in a process of its own (python -m stitchcuda_torch.reference_server): the truth in float64, the
+// PyTorch in a process of its own (python -m stitchcuda_torch.reference): the truth in float64, the
 // class's own error, and the baselines.
 #pragma once
 

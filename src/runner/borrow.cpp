@@ -128,7 +128,7 @@ Result<CandidateLender> CandidateLender::start(const fs::path& python) {
   STITCH_TRY(ScratchFolder folder, ScratchFolder::create("stitchcuda-candidates"));
   const std::string socket = (folder.path() / "socket").string();
   Command command = python_candidate_command(python);
-  command.words = {fs::absolute(python).string(), "-m", "stitchcuda_torch.lend_candidates", socket,
+  command.words = {fs::absolute(python).string(), "-m", "stitchcuda_torch.lend.candidates", socket,
                    walls.string()};
   STITCH_TRY(Child child, Child::start(sandbox::with_clean_environment(std::move(command))));
   for (;;) {

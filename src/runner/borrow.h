@@ -1,5 +1,5 @@
 // Python candidates as forks of a process that has imported PyTorch
-// (python/stitchcuda_torch/lend_candidates.py): tenths of a second instead of ten. The fork confines itself
+// (python/stitchcuda_torch/lend/candidates.py): tenths of a second instead of ten. The fork confines itself
 // before it reads a request.
 #pragma once
 

@@ -91,9 +91,9 @@ class TooLong(Exception):
 
 def work(options, folder, shard, queue):
     import torch
-    from stitchcuda_torch import protocol
-    from stitchcuda_torch.errors import TaskError
-    from stitchcuda_torch.make_case import make
+    from stitchcuda_torch.base import protocol
+    from stitchcuda_torch.base.errors import TaskError
+    from stitchcuda_torch.cases.case import make
     torch.set_num_threads(1)
     protocol.quiet_libraries()
 

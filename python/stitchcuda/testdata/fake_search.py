@@ -12,7 +12,7 @@ import warnings
 
 import torch
 from stitchcuda import binding, exporting, folder, search, tool
-from stitchcuda_torch import structure
+from stitchcuda_torch.task import structure
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 

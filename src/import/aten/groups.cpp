@@ -162,7 +162,7 @@ Interval known_interval(Call& call, ValueId x) {
   }
 }
 
-// As long as minlength: the exporter knows no other length (python/stitchcuda_torch/unread.py).
+// As long as minlength: the exporter knows no other length (python/stitchcuda_torch/export/unread.py).
 ValueId counts(Call& call) {
   ValueId x = call.tensor("self");
   int64_t n = call.type(x).elements(), length = call.integer("minlength");

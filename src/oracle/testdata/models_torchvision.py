@@ -13,7 +13,7 @@ from torchvision.models.regnet import BlockParams
 from torchvision.models.swin_transformer import PatchMergingV2, SwinTransformerBlockV2
 from torchvision.ops import FeaturePyramidNetwork
 
-from stitchcuda_torch.case import Case
+from stitchcuda_torch.cases.case import Case
 
 
 def trained(model):

@@ -3,7 +3,7 @@ import torch
 import transformers as hf
 from torch import nn
 
-from stitchcuda_torch.case import Case
+from stitchcuda_torch.cases.case import Case
 
 hf.logging.set_verbosity_error()  # about token ids beyond these small vocabularies
 

@@ -1,7 +1,7 @@
 """Broadcasting and type promotion: which shape and which dtype a result has."""
 import torch
 
-from stitchcuda_torch.case import Case
+from stitchcuda_torch.cases.case import Case
 
 
 def cases():

@@ -1,7 +1,7 @@
 """Casts. Half-precision values here are exactly representable, so every way to hold them agrees."""
 import torch
 
-from stitchcuda_torch.case import Case
+from stitchcuda_torch.cases.case import Case
 
 
 def cases():

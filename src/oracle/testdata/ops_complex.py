@@ -2,7 +2,7 @@
 import torch
 from torch import nn
 
-from stitchcuda_torch.case import Case
+from stitchcuda_torch.cases.case import Case
 
 
 class Rotary(nn.Module):

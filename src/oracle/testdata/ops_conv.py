@@ -3,7 +3,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from stitchcuda_torch.case import Case
+from stitchcuda_torch.cases.case import Case
 
 
 def cases():

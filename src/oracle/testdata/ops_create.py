@@ -2,7 +2,7 @@
 import torch
 from torch.nn import functional as F
 
-from stitchcuda_torch.case import Case
+from stitchcuda_torch.cases.case import Case
 
 
 def triangle_of_indices(x):

@@ -3,7 +3,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from stitchcuda_torch.case import Case
+from stitchcuda_torch.cases.case import Case
 
 inf, nan = float("inf"), float("nan")
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.5, -2.5, 1e30, -1e30, inf, -inf, nan, 0.5]

@@ -3,7 +3,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from stitchcuda_torch.case import Case
+from stitchcuda_torch.cases.case import Case
 
 
 class Experts(nn.Module):

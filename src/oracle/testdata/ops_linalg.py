@@ -1,7 +1,7 @@
 """Matrices taken apart, and functions of probability."""
 import torch
 
-from stitchcuda_torch.case import Case
+from stitchcuda_torch.cases.case import Case
 
 
 def cases():

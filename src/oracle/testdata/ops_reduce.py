@@ -4,7 +4,7 @@ import math
 import torch
 from torch.nn import functional as F
 
-from stitchcuda_torch.case import Case
+from stitchcuda_torch.cases.case import Case
 
 NAN, INF = math.nan, math.inf
 

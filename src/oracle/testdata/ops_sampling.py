@@ -2,7 +2,7 @@
 import torch
 import torch.nn.functional as F
 
-from stitchcuda_torch.case import Case
+from stitchcuda_torch.cases.case import Case
 
 
 def sampled(mode, padding, corners):

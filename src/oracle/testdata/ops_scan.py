@@ -3,7 +3,7 @@ import math
 
 import torch
 
-from stitchcuda_torch.case import Case
+from stitchcuda_torch.cases.case import Case
 
 
 def exclusive_cumsum(x):

@@ -1,7 +1,7 @@
 """Orders: sort, topk, search. Values are distinct unless the order among equals is defined."""
 import torch
 
-from stitchcuda_torch.case import Case
+from stitchcuda_torch.cases.case import Case
 
 
 def rank_of_each(x):

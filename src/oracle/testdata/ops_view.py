@@ -4,7 +4,7 @@ from einops import rearrange, reduce, repeat
 from torch import nn
 from torch.nn import functional as F
 
-from stitchcuda_torch.case import Case
+from stitchcuda_torch.cases.case import Case
 
 
 def channel_shuffle(x, groups):

@@ -1,5 +1,5 @@
 // libstitch-walls.so: lets a fork of a process that has imported PyTorch confine itself like stitch-confine
-// (python/stitchcuda_torch/lend_candidates.py).
+// (python/stitchcuda_torch/lend/candidates.py).
 // NOLINTBEGIN(bugprone-suspicious-include): one translation unit, for a library of one function.
 #include "base/machine/descriptor.cpp"
 #include "base/file.cpp"

@@ -4,7 +4,7 @@ import inspect
 
 import torch
 
-from stitchcuda_torch.case import Case
+from stitchcuda_torch.cases.case import Case
 
 TINY = dict(hidden_size=32, n_embd=32, d_model=32, num_hidden_layers=2, n_layer=2, num_layers=2, n_layers=2, num_attention_heads=4, n_head=4, n_heads=4,
             num_heads=4, num_key_value_heads=2, intermediate_size=48, n_inner=48, d_ff=48, ffn_dim=48, vocab_size=99, max_position_embeddings=64,

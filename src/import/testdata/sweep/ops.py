@@ -3,7 +3,7 @@
 import torch
 from torch.utils import _pytree as pytree
 
-from stitchcuda_torch.case import Case
+from stitchcuda_torch.cases.case import Case
 
 # Their results are random, or meaningless before they are written to.
 RANDOM = ("bernoulli", "multinomial", "normal", "rand", "uniform", "exponential", "cauchy", "geometric", "log_normal", "dropout",

@@ -5,9 +5,9 @@ import pathlib
 import torch
 from torch.utils import _pytree as pytree
 
-from stitchcuda_torch import structure
-from stitchcuda_torch.case import Case
-from stitchcuda_torch.task import Task
+from stitchcuda_torch.cases.case import Case
+from stitchcuda_torch.task import structure
+from stitchcuda_torch.task.task import Task
 
 
 def cases(folder):

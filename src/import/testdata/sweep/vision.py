@@ -2,7 +2,7 @@
 
 import torch
 
-from stitchcuda_torch.case import Case
+from stitchcuda_torch.cases.case import Case
 
 LARGE = ("vit_h", "vit_l", "regnet_y_128", "regnet_y_32", "regnet_x_32", "regnet_y_16", "regnet_x_16", "convnext_large", "convnext_base", "vgg1",
          "wide_resnet101", "resnext101_64", "efficientnet_v2_l", "efficientnet_v2_m", "efficientnet_b7", "efficientnet_b6", "efficientnet_b5",

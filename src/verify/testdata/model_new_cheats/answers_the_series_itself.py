@@ -9,13 +9,13 @@ import torch
 
 
 def answer_all(requests, request):
-    """As CandidateRequests.series, but for the work."""
-    slots, count, arena = request["slots"], request["count"], requests.arena_of(request["slots"])
-    (dtype, shape), = requests.series_types
+    """As candidate/series.py, but for the work."""
+    slots, count, arena = request["slots"], request["count"], requests.memory.arena_of(request["slots"])
+    (dtype, shape), = requests.types
     size = math.prod(shape) * dtype.itemsize
     base = arena.span(slots["inputs_at"], (count - 1) * slots["inputs_step"] + size)
     x = torch.as_strided(base.view(torch.float32), (count, *shape), (slots["inputs_step"] // 4, shape[1], 1)).to(requests.device)
-    result = (x - x.mean(2, keepdim=True)) * requests.model.weight
+    result = (x - x.mean(2, keepdim=True)) * requests.program.model.weight
     out = arena.span(slots["outputs_at"], (count - 1) * slots["outputs_step"] + size)
     torch.as_strided(out.view(torch.float32), (count, *shape), (slots["outputs_step"] // 4, shape[1], 1)).copy_(result)
     times = [1000] * count if request["timed"] else []

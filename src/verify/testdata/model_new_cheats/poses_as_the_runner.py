@@ -6,7 +6,7 @@ import types
 
 import torch
 
-for name in ("stitchcuda_torch.results", "stitchcuda_torch.poison", "numpy"):
+for name in ("stitchcuda_torch.candidate.results", "stitchcuda_torch.candidate", "numpy"):
     fake = types.ModuleType(name)
     fake.checked = lambda result, kinds, device, describe=None: ([torch.zeros(shape, dtype=dtype) for dtype, shape in kinds], None)
     fake.copied = torch.zeros_like

@@ -1,0 +1,1 @@
+"""Errors, the JSON protocol on stdout, safetensors files, and how a process starts."""

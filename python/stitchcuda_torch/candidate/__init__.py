@@ -1,0 +1,1 @@
+"""A ModelNew in a process of its own: python -m stitchcuda_torch.candidate."""

@@ -1,0 +1,1 @@
+"""Test data for C++: python -m stitchcuda_torch.cases."""

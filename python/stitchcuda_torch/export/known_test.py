@@ -1,0 +1,162 @@
+"""What forward may read while it is exported: values that no caller can change."""
+
+import io
+import unittest
+
+import torch
+
+from ..base.errors import TaskError
+from . import record, trace
+
+
+def export(forward, *inputs):
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.sizes = [torch.tensor([[1, 2, 3], [1, 1, 2]])]
+            self.register_buffer("stride", torch.tensor(2), persistent=False)
+            self.register_buffer("steps", torch.tensor(2))
+
+        def forward(self, *inputs):
+            return forward(self, *inputs)
+
+    model = Model()
+    program = trace.export(model, trace.as_fake((inputs, {})), __file__)
+    record.record(program, __file__)
+    return model, program
+
+
+class KnownTest(unittest.TestCase):
+    def agrees(self, forward, *inputs):
+        model, program = export(forward, *inputs)
+        torch.testing.assert_close(program.module()(*inputs), model(*inputs))
+
+    def test_held_sizes_may_be_read(self):
+        def forward(self, x):
+            lengths = self.sizes[0].prod(-1)
+            rows = torch.repeat_interleave(torch.arange(len(lengths)), lengths)
+            parts = torch.split(x, lengths.tolist())
+            if lengths.max() > 4:
+                parts = [part + 1 for part in parts]
+            return torch.cat([part.sum(0, keepdim=True) for part in parts]), x * rows[:, None]
+
+        self.agrees(forward, torch.randn(8, 4))
+
+    def test_literals_may_be_read(self):
+        def forward(self, x):
+            count = torch.tensor([1, 2]).sum()
+            ends = torch.unique_consecutive(torch.tensor([0, 3, 3, 8]))
+            x = torch.cat([part.relu() for part in x.split(ends.diff().tolist())])
+            return x * count.item() if (torch.arange(4) > 2).any() else x
+
+        self.agrees(forward, torch.randn(8, 4))
+
+    def test_buffers_of_sizes_may_be_read(self):
+        self.agrees(lambda self, x: x[: torch.ceil((x.shape[0] - 3) / self.stride).long()] if self.stride > 1 else x, torch.randn(8, 4))
+
+        def counts(self, x):
+            self.stride += 1
+            return x if self.stride > 1 else -x
+
+        for forward in (counts, lambda self, x: x if self.steps > 1 else -x):  # the second is in the state dict: it may change
+            with self.assertRaises(TaskError) as caught:
+                export(forward, torch.randn(8, 4))
+            self.assertEqual(caught.exception.kind, "data_dependent")
+
+    def test_vmap_is_traced(self):
+        self.agrees(lambda self, x: x * torch.vmap(lambda i, j: i >= j, (0, None))(torch.arange(8), torch.arange(4)), torch.randn(8, 4))
+
+    def test_what_is_written_to_is_not_known(self):
+        def of_range(self, x):
+            positions = torch.arange(4)
+            positions[1:] = x[0].long()
+            return x * positions.tolist()[1]
+
+        def of_held(self, x):
+            self.sizes[0][0].copy_(x[0, :3].long())
+            return x * self.sizes[0].sum().item()
+
+        for forward in (of_range, of_held):
+            with self.subTest(forward.__name__):
+                with self.assertRaises(TaskError) as caught:
+                    export(forward, torch.randn(8, 3) * 5)
+                self.assertEqual(caught.exception.kind, "data_dependent")
+
+    def test_checks_leave_the_program(self):
+        def forward(self, x):
+            torch._check_tensor_all(x < 9, lambda: "too large")
+            return x + 1
+
+        _, program = export(forward, torch.randn(3))
+        torch.export.save(program, io.BytesIO())  # a check's nodes can't be
+        self.assertEqual([node.name for node in program.graph.nodes if node.op == "call_function"], ["add"])
+
+    def test_inputs_stay_unknown(self):
+        with self.assertRaises(TaskError) as caught:
+            export(lambda self, x, n: x * n.item() if n > 1 else x, torch.randn(2), torch.tensor(3))
+        self.assertEqual(caught.exception.kind, "data_dependent")
+
+    def test_known_masks_select(self):
+        def forward(self, x):
+            n = x.shape[0]
+            similarity, mine = x @ x.T, torch.ones(n, n, dtype=torch.bool)
+            mine.fill_diagonal_(False)
+            mine[0, 1] = False
+            pairs = (torch.arange(n)[:, None] % 4 == torch.arange(n) % 4).float()[~torch.eye(n, dtype=torch.bool)].view(n, -1)
+            others = similarity[~torch.eye(n, dtype=torch.bool)].view(n, -1)
+            return similarity[mine].sum(), others[pairs.bool()].view(n, -1), torch.masked_select(x, torch.arange(4) > 1), x[:, torch.arange(4) > 2]
+
+        self.agrees(forward, torch.randn(8, 4))
+
+    def test_selected_rows_are_computed_for_all(self):
+        def forward(self, x, target, mask):
+            y, z, far = torch.zeros_like(x), x.clone(), x.clone()
+            y[mask] = torch.nn.functional.linear(x[mask].relu(), x[:4] * 2) + 1
+            z[mask] += 3
+            far[mask] = target[mask]
+            loss = torch.nn.functional.mse_loss(x[mask], target[mask])
+            entropy = torch.nn.functional.cross_entropy(x[mask], target[mask].argmax(-1), label_smoothing=0.1)
+            return (
+                y,
+                z,
+                far,
+                loss,
+                entropy,
+                (x - target)[mask].abs().mean(),
+                x[mask].softmax(-1)[:, 1].sum(),
+                torch.masked_select(x, mask[:, None]).sum(),
+            )
+
+        self.agrees(forward, torch.randn(8, 4), torch.randn(8, 4), torch.arange(8) % 3 > 0)
+
+    def test_other_uses_of_a_selection_are_refused(self):
+        def other_mask(self, x):
+            y = torch.zeros_like(x)
+            y[x > 1] = x[x > 0]
+            return y
+
+        def written_between(self, x):
+            mask, y = x > 0, torch.zeros_like(x)
+            rows = x[mask]
+            mask[0] = True
+            y[mask] = rows
+            return y
+
+        def under_another_name(self, x):
+            mask = x > 0
+            rows = x[mask]
+            rows.add_(1)
+            return torch.zeros_like(x).masked_fill(mask, 1) + rows.sum()
+
+        for forward in (
+            other_mask,
+            written_between,
+            under_another_name,
+            lambda self, x: x[x > 0].std(),
+            lambda self, x: x[x[:, 0] > 0] @ x.T,
+            lambda self, x: x[x > 0].sum() / x[x > 0].numel(),
+            lambda self, x: x[x[:, 0] > 0].softmax(0).sum(),
+        ):
+            with self.subTest(forward.__name__), self.assertRaises(TaskError) as refused:
+                export(forward, torch.randn(8, 4))
+            self.assertEqual(refused.exception.kind, "data_dependent")

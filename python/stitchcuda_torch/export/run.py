@@ -1,0 +1,78 @@
+"""Exports one task: aten.json and weights.safetensors in a folder."""
+
+import json
+import os
+import time
+
+from ..base.errors import TaskError, environment_error, first_line
+
+
+def run(options, channel):
+    """Exports one task; the exit code. The last line sent is always `done` or `error`."""
+    try:
+        channel.done(export_task(options, channel.progress))
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    except TaskError as error:
+        channel.error(error)
+    except BaseException as error:
+        known = environment_error(error, "")
+        channel.error(
+            known
+            or TaskError(
+                "export",
+                f"{type(error).__name__}: {first_line(error)}",
+                "",
+                "This is a fault of StitchCUDA's exporter; please report it with the task.",
+            )
+        )
+    return 2
+
+
+def export_task(options, progress):
+    from ..task import local_modules, structure
+    from ..task.task import Task
+    from . import trace
+
+    start = time.monotonic()
+    progress("loading the task")
+    task = Task(options.task, options.class_name, options.seed, options.mode)
+    if hasattr(task.module, "exported"):  # a live model, exported where it lives: live.py
+        return {**task.module.exported(options.out), "seconds": round(time.monotonic() - start, 3)}
+    progress("constructing the model")
+    model = task.construct()
+    progress("tracing the forward pass")
+    inputs = trace.fake_inputs(task)
+    program = trace.export(model, inputs, task.file, draw=lambda i: task.make_inputs(task.seed + i))
+    local_modules.check(task.file)
+    facts = {
+        "source": options.task,
+        "class": options.class_name or "Model",
+        "mode": "train" if model.training else "eval",
+        "seed": options.seed,
+        "call": structure.describe(program, task.module),
+        "modules": local_modules.files(task.file),
+        "elsewhere": local_modules.elsewhere(task.file),
+    }
+    summary = write(program, task.file, facts, options.out, not options.no_weights, progress)
+    return {**summary, "seconds": round(time.monotonic() - start, 3)}
+
+
+def write(program, source_file, facts, out, with_weights, progress=lambda text: None):
+    from ..base import safetensors
+    from . import record
+
+    document, weights = record.record(program, source_file)
+    document = {**document, **facts}
+    size = sum(tensor.numel() * tensor.element_size() for tensor in weights.values())
+    if with_weights:
+        progress(f"writing {size / 1e6:.0f} MB of weights")
+        safetensors.write(os.path.join(out, "weights.safetensors"), weights)
+    path = os.path.join(out, "aten.json")
+    try:
+        with open(path, "w") as file:
+            json.dump(document, file, separators=(",", ":"))
+    except OSError as error:
+        raise TaskError("disk", f"cannot write {path}: {error.strerror}", "", "Free some space, or choose another output folder.") from error
+    return {"name": document["name"], "nodes": len(document["nodes"]), "weights_bytes": size}

@@ -1,0 +1,260 @@
+"""Runs torch.export over a model without materialising its inputs, and explains why when it can't."""
+
+import contextlib
+import io
+import logging
+import os
+import re
+
+import torch
+from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensor, FakeTensorMode
+from torch.utils import _pytree as pytree
+
+from ..base.errors import TaskError, environment_error, first_line
+from ..task import structure, where
+from . import below_autograd, carried, checks, known, rnn, unread
+
+DATA_DEPENDENT_FIX = (
+    "A CUDA program has one fixed shape and flow. Write the choice as tensor operations: "
+    "torch.where(condition, a, b) instead of if/else, masks (x * mask) instead of x[mask] or nonzero, "
+    "0-d tensors instead of .item(). If only training does this, use eval mode: --eval, or model.eval() in Python."
+)
+
+# Models of libraries that read images of several sizes.
+HELD_SIZES_FIX = " An input of sizes that stay the same (image_grid_thw) can be held by a module around the model, in a list: self.sizes = [sizes]."
+
+LIBRARY_FIX = (
+    " If the model runs: the library takes another path while it is exported. Pass what it makes up itself then "
+    "(attention_mask, position_ids), or choose that path by its settings (attn_implementation)."
+)
+
+# What to write instead of operators whose result has a size that depends on values.
+SIZED_BY_VALUES = {
+    "bincount": "torch.bincount(x.clamp(0, n - 1), minlength=n), with n fixed",
+    "nonzero": "a mask of fixed size, or torch.topk(mask.int(), k).indices with k fixed",
+    "masked_select": "x * mask, or torch.where(mask, x, 0)",
+    "unique": "torch.sort, and a mask where neighbours differ",
+    "repeat_interleave": "x.repeat_interleave(n, dim) with n a number, or x[index] with an index of fixed size",
+    "item": "the 0-d tensor itself",
+}
+
+
+def data_dependent_fix(operator=""):
+    """The fix, with what to write instead of this operator where that is known."""
+    name = next((name for name in SIZED_BY_VALUES if name in operator), None)
+    return f"Instead of {name}: {SIZED_BY_VALUES[name]}. {DATA_DEPENDENT_FIX}" if name else DATA_DEPENDENT_FIX
+
+
+def fake_inputs(task):
+    """The task's inputs as fake tensors: KernelBench's reach gigabytes, and only their shapes matter here."""
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    try:
+        with mode, quiet_stderr():
+            inputs = task.make_inputs()
+    except TaskError as error:
+        if error.kind != "inputs":
+            raise
+        inputs = task.make_inputs()  # code that looks at values needs real tensors
+    on_gpu = [leaf.device for leaf in pytree.tree_leaves(inputs) if isinstance(leaf, torch.Tensor) and leaf.device.type == "cuda"]
+    if on_gpu and not torch.cuda.is_available():
+        raise TaskError(
+            "inputs",
+            f"get_inputs() makes tensors on {on_gpu[0]}, and this machine has no GPU",
+            where.of_function(task.module.get_inputs),
+            "Leave the device out: tensors are moved to where they are needed.",
+        )
+    return as_fake(inputs, mode)
+
+
+def as_fake(inputs, mode=None):
+    mode = mode or FakeTensorMode(allow_non_fake_inputs=True)
+
+    def convert(leaf):
+        real = isinstance(leaf, torch.Tensor) and not isinstance(leaf, FakeTensor)
+        return mode.from_tensor(leaf.detach(), static_shapes=True) if real else leaf
+
+    return pytree.tree_map(convert, inputs)
+
+
+def export(model, inputs, task_file, given="that get_inputs() returns", draw=None):
+    """inputs: (positional, keyword), fake; given: where they come from, for messages; draw(i): real ones, others for another i. Returns an
+    ExportedProgram of the training IR, nothing decomposed."""
+    with carried.watched(model) as changed:
+        program = export_settled(model, inputs, task_file, given)
+    carried.drop_unread(model, program)
+    if changed:
+        carried.check_history(model, list(changed), draw, os.path.basename(task_file))
+    return program
+
+
+def export_settled(model, inputs, task_file, given):
+    if type(model).forward is torch.nn.Module.forward:
+        raise TaskError(
+            "missing",
+            f"class {type(model).__name__} has no forward",
+            os.path.basename(task_file),
+            "Define forward(self, …) in it: what the model computes.",
+        )
+    promote_tensor_attributes(model)
+    program = refused = None
+    try:
+        program = export_once(model, inputs, task_file, given)
+        if not checks.has_unknown_sizes(program):
+            return program
+    except TaskError as error:
+        if error.kind != "data_dependent":
+            raise
+        refused = error
+    with known.held_sizes(model) as (held, are_written):
+        with contextlib.suppress(TaskError):
+            other = export_once(model, inputs, task_file, given) if held else None
+            if held and not are_written() and not checks.has_unknown_sizes(other):
+                return other
+    if refused:
+        raise refused
+    return program  # refused where it is written down, by the operator
+
+
+def export_once(model, inputs, task_file, given):
+    fast_path = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)  # its fused operators hide the attention
+    returned = model.register_forward_hook(lambda module, arguments, result: structure.register(result))
+    try:
+        # force_eager: what torch.compile wraps is exported as what it wraps.
+        with (
+            torch.no_grad(),
+            rnn.opaque(),
+            masks_unread(),
+            unread.Unread(),
+            quiet_stderr(),
+            torch.compiler.set_stance("force_eager"),
+            below_autograd.attention_written_out(),
+            distributions_unchecked(),
+        ):
+            program = above_or_below(model, inputs)
+        checks.erase_checks(program)
+        return program
+    except (TaskError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise explain(error, task_file, model, given) from error
+    finally:
+        returned.remove()
+        torch.backends.mha.set_fastpath_enabled(fast_path)
+
+
+def above_or_below(model, inputs):
+    try:
+        program = torch.export.export(model, *inputs, strict=False)
+        if not below_autograd.is_needed(program):
+            return program
+    except AssertionError:  # PyTorch's own, of tensors inside torch.func
+        program = None
+    try:
+        return below_autograd.export(model, inputs)
+    except Exception:
+        if program is None:
+            raise
+        return program  # refused where it is written down, by the operator
+
+
+@contextlib.contextmanager
+def masks_unread():
+    """nn.TransformerEncoder and Decoder read the values of a mask to see whether it is the causal one, for speed alone: the mask
+    itself says the same."""
+    layers = torch.nn.modules.transformer
+    detect = layers._detect_is_causal_mask
+    layers._detect_is_causal_mask = lambda mask, is_causal=None, size=None: is_causal is True
+    try:
+        yield
+    finally:
+        layers._detect_is_causal_mask = detect
+
+
+@contextlib.contextmanager
+def distributions_unchecked():
+    """torch.distributions reads its parameters to see whether they are valid: a program is called with those that PyTorch accepts."""
+    checks_values = torch.distributions.Distribution._validate_args
+    torch.distributions.Distribution.set_default_validate_args(False)
+    try:
+        yield
+    finally:
+        torch.distributions.Distribution.set_default_validate_args(checks_values)
+
+
+def promote_tensor_attributes(model):
+    """Plain tensor attributes become buffers, so that export writes down what forward assigns to them."""
+    for module in model.modules():
+        for name, value in list(vars(module).items()):
+            if type(value) is torch.Tensor and "." not in name:
+                delattr(module, name)
+                module.register_buffer(name, value, persistent=False)
+
+
+def explain(error, task_file, model, given):
+    line = where.of_exception(error, task_file)
+    library = where.inside_library(error, task_file)
+    library = f" (inside {library})" if library else ""
+    known = environment_error(error, line)
+    if known:
+        return known
+    if is_data_dependent(error):
+        operator = str(getattr(error, "func", ""))
+        return TaskError(
+            "data_dependent",
+            "the model's flow or shapes depend on the values of a tensor" + library,
+            line,
+            data_dependent_fix(operator) + (HELD_SIZES_FIX if library else ""),
+        )
+    stranger = re.match(r"Found <class '([^']*)'> in output|Unsupported input type <class '([^']*)'>", str(error))
+    if stranger:
+        what = f"forward returns a {stranger[1]}" if stranger[1] else f"an argument of forward is a {stranger[2]}"
+        return TaskError("export", f"{what}, which is neither a tensor nor a container that PyTorch looks into", "", structure.UNSUPPORTED_FIX)
+    scripted = [type(part).__name__ for part in model.modules() if isinstance(part, torch.jit.ScriptModule)]
+    if scripted:
+        return TaskError(
+            "export",
+            f"a part of the model is compiled by TorchScript ({scripted[0]}), which can't be looked into",
+            line,
+            "Use the module itself, without torch.jit.script or torch.jit.trace. Scripted functions are fine.",
+        )
+    module = type(error).__module__
+    if line and not module.startswith(("torch.export", "torch._export", "torch._dynamo", "torch.fx", "torch._functorch")):
+        return TaskError(
+            "forward",
+            f"forward fails with these inputs: {type(error).__name__}: {first_line(error)}{library}",
+            line,
+            f"Check the shapes and dtypes {given} against this line." + (LIBRARY_FIX if library else ""),
+        )
+    return TaskError("export", f"torch.export failed: {type(error).__name__}: {first_line(error)}{library}", line, "")
+
+
+def is_data_dependent(error):
+    if isinstance(error, (DataDependentOutputException, DynamicOutputShapeException)):
+        return True
+    text = str(error)
+    return (
+        "data-dependent" in text
+        or "data dependent" in text
+        or type(error).__name__ == "GuardOnDataDependentSymNode"
+        or ".numpy() is not supported" in text
+    )
+
+
+@contextlib.contextmanager
+def quiet_stderr():
+    """Export prints half-made graphs to stderr when it fails, and PyTorch logs what it can't find; the user's own prints go to stdout
+    and stay."""
+    loggers = [
+        logger
+        for name, logger in list(logging.root.manager.loggerDict.items())
+        if name.partition(".")[0] == "torch" and isinstance(logger, logging.Logger) and not logger.disabled
+    ]
+    for logger in loggers:
+        logger.disabled = True
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        for logger in loggers:
+            logger.disabled = False

@@ -1,0 +1,1 @@
+"""Servers that have imported PyTorch and fork a process for each client."""

@@ -1,0 +1,259 @@
+"""The truth: a module run in float64 where it stands, whatever precision its code asks for.
+
+`.float()`, dtype=torch.float32 and the like are there for speed or range, not for meaning, so they are read as float64.
+What code derives from its dtype as a number (torch.finfo(x.dtype).eps) keeps the value the model's own dtype gives.
+
+Random numbers are those that the model's own precision draws from the same seed. On a GPU the numbers that a seed gives depend on
+the dtype, and uniform ones do on a CPU, too. So an operator that draws is run in the model's dtype, with the same shapes and strides, and
+what it drew is widened: the truth drops what the model drops.
+"""
+
+import contextlib
+import copy
+import dataclasses
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from ..export.below_autograd import attention_written_out
+from ..export.carried import state
+from ..export.record import CONSTANTS
+from ..export.trace import promote_tensor_attributes
+from ..task import structure
+from .distances import same
+
+LOW = (torch.float32, torch.float16, torch.bfloat16)
+LOW_COMPLEX = (torch.complex64, torch.complex32)
+
+
+def run_float64(module, inputs, keywords=None):
+    """(outputs, updates): the flat list of tensors that forward returns, and {name: tensor} of the state it changed."""
+    seen = observe_float64(module, inputs, keywords)
+    return seen.outputs, seen.updates
+
+
+def observe_float64(module, inputs, keywords=None, native=None, originals=None):
+    """originals: what the inputs are copies of; then they are this run's own."""
+    native = native or native_dtype(module, inputs)
+    module = copy.deepcopy(module)
+    promote_tensor_attributes(module)
+    module.double()
+    widen_complex_state(module)
+    arguments, keywords = pytree.tree_map(widen if originals else own_copy, (tuple(inputs), keywords or {}))
+    del inputs
+    seen = observe(module, arguments, keywords, float64_only(native), originals)
+    seen.outputs = pytree.tree_map(widen, seen.outputs)
+    return seen
+
+
+def native_dtype(module, inputs):
+    """The precision the model was written for: its first floating-point weight's, else its first such input's."""
+    tensors = [*module.parameters(), *module.buffers(), *pytree.tree_leaves(inputs)]
+    return next((t.dtype for t in tensors if isinstance(t, torch.Tensor) and t.is_floating_point()), torch.float32)
+
+
+def own_copy(leaf):
+    """Forward may write into its inputs; the caller's stay as they are."""
+    if not isinstance(leaf, torch.Tensor):
+        return leaf
+    return widen(leaf.detach()) if leaf.dtype in LOW + LOW_COMPLEX else leaf.detach().clone()
+
+
+def widen(leaf):
+    if isinstance(leaf, torch.Tensor) and leaf.dtype in LOW:
+        return leaf.double()
+    if isinstance(leaf, torch.Tensor) and leaf.dtype in LOW_COMPLEX:
+        return leaf.to(torch.complex128)
+    if isinstance(leaf, torch.dtype) and leaf in LOW_COMPLEX:
+        return torch.complex128
+    return torch.float64 if isinstance(leaf, torch.dtype) and leaf in LOW else leaf
+
+
+def widen_complex_state(module):
+    """What double() leaves as it is."""
+    for part in module.modules():
+        for tensors in (part._parameters, part._buffers):
+            for name, tensor in tensors.items():
+                if tensor is not None and tensor.dtype in LOW_COMPLEX:
+                    wide = widen(tensor.detach())
+                    tensors[name] = torch.nn.Parameter(wide, tensor.requires_grad) if isinstance(tensor, torch.nn.Parameter) else wide
+
+
+@dataclasses.dataclass
+class Seen:
+    outputs: list  # forward's result, flat, None and numbers left out
+    updates: dict  # state that changed: {name: new value}
+    inputs: dict  # inputs that were written to: {number among the tensors: new value}
+
+
+def observe(module, arguments, keywords, context, originals=None):
+    """Runs on the module and tensors themselves and may change them: pass copies to keep them.
+
+    originals: what the tensors among the arguments are copies of, which saves another copy of each.
+    """
+    tensors = [leaf for leaf in pytree.tree_leaves((arguments, keywords)) if isinstance(leaf, torch.Tensor)]
+    state_before = {name: tensor.detach().clone() for name, tensor in state(module).items()}
+    inputs_before = originals or [tensor.clone() for tensor in tensors]
+    with torch.no_grad():
+        with context, torch.compiler.set_stance("force_eager"):  # what torch.compile wraps runs as what it wraps
+            result = module(*arguments, **keywords)
+        after = state(module)
+        updates = {name: after[name].detach() for name, old in state_before.items() if name in after and not same(old, after[name])}
+        inputs = {i: new for i, (old, new) in enumerate(zip(inputs_before, tensors)) if not same(old, new)}
+    return Seen([leaf for leaf in structure.leaves(result) if not isinstance(leaf, CONSTANTS)], updates, inputs)
+
+
+@contextlib.contextmanager
+def float64_only(native):
+    default, finfo, fast_path = torch.get_default_dtype(), torch.finfo, torch.backends.mha.get_fastpath_enabled()
+    torch.set_default_dtype(torch.float64)
+    torch.backends.mha.set_fastpath_enabled(False)
+    torch.finfo = lambda dtype=torch.float64: finfo(native if dtype == torch.float64 else dtype)
+    try:
+        with torch.compiler.set_stance("force_eager"), attention_written_out(), WidenCalls(rms_norm_eps(native)), WidenOperators(native) as operators:
+            yield operators
+    finally:
+        torch.finfo = finfo
+        torch.backends.mha.set_fastpath_enabled(fast_path)
+        torch.set_default_dtype(default)
+
+
+RMS_NORMS = (torch.rms_norm, torch.nn.functional.rms_norm, torch.ops.aten.rms_norm.default)  # the last in exported programs
+
+
+class WidenCalls(TorchFunctionMode):
+    """Python's calls: torch.tensor(0.1, dtype=torch.float32) would round before any operator is dispatched."""
+
+    def __init__(self, eps):
+        super().__init__()
+        self.eps = eps
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        kwargs = dict(kwargs or {})
+        if function in RMS_NORMS:
+            args, kwargs = rms_norm_arguments(*args, **kwargs), {}
+            args = (*args[:3], self.eps if args[3] is None else args[3])
+        if not reinterprets(function, args):
+            args, kwargs = pytree.tree_map(narrow_dtypes, (args, kwargs))
+        return function(*args, **kwargs)
+
+
+class WidenOperators(TorchDispatchMode):
+    """Every operator below: dtype arguments, and tensors that were made before or outside (constants of a module)."""
+
+    def __init__(self, native):
+        super().__init__()
+        self.native = native
+        self.leftovers = []  # operators whose result was still narrow; tests want none
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if function is not torch.ops.aten.view.dtype:
+            convert = narrow_dtypes if function._schema.is_mutable else widen
+            args, kwargs = pytree.tree_map(convert, (args, kwargs))
+        if draws_numbers(function):
+            result = draw_as(function, args, kwargs, self.native)
+        else:
+            result = EXACT.get(function, function)(*args, **kwargs)
+        if any(isinstance(leaf, torch.Tensor) and leaf.dtype in LOW + LOW_COMPLEX for leaf in pytree.tree_leaves(result)):
+            self.leftovers.append(str(function))
+        return result
+
+
+def hardsigmoid(x):
+    return (x + 3).clamp(0, 6) / 6
+
+
+def hardswish(x):
+    return x * hardsigmoid(x)
+
+
+def grouped_mm(a, b, offs=None, bias=None, out_dtype=None):
+    """Products of groups: rows, columns or the depth are cut at the offsets."""
+    if a.dim() == 3 and b.dim() == 3:
+        return a @ b
+    starts, ends = [0, *offs.tolist()[:-1]], offs.tolist()
+    if a.dim() == 2 and b.dim() == 2:
+        return torch.stack([a[:, start:end] @ b[start:end] for start, end in zip(starts, ends)])
+    result = a.new_zeros(a.shape[-2], b.shape[-1])
+    for group, (start, end) in enumerate(zip(starts, ends)):
+        if a.dim() == 2:
+            result[start:end] = a[start:end] @ b[group]
+        else:
+            result[:, start:end] = a[group] @ b[:, start:end]
+    return result
+
+
+# CUDA's kernels multiply by a sixth that was rounded to float32: an error of 3e-8 (H200, PyTorch 2.11).
+EXACT = {
+    torch.ops.aten.hardsigmoid.default: hardsigmoid,
+    torch.ops.aten.hardswish.default: hardswish,
+    torch.ops.aten._grouped_mm.default: grouped_mm,  # has no float64
+    torch.ops.aten.hardsigmoid_.default: lambda x: x.copy_(hardsigmoid(x)),
+    torch.ops.aten.hardswish_.default: lambda x: x.copy_(hardswish(x)),
+}
+
+
+def narrow_dtypes(leaf):
+    return widen(leaf) if isinstance(leaf, torch.dtype) else leaf
+
+
+def reinterprets(function, args):
+    """x.view(torch.float32) reads the same bits as another type: not a conversion."""
+    return function is torch.Tensor.view and len(args) == 2 and isinstance(args[1], torch.dtype)
+
+
+def rms_norm_eps(native):
+    """What eps=None means: that of the dtype PyTorch computes in, and half precision is computed in float32."""
+    return 2.0**-52 if native == torch.float64 else 2.0**-23
+
+
+def rms_norm_arguments(input, normalized_shape, weight=None, eps=None):
+    return input, normalized_shape, weight, eps
+
+
+aten = torch.ops.aten
+# Without a tensor that says it, numbers are drawn in PyTorch's default dtype.
+FACTORIES = (aten.rand, aten.randn, aten.normal.float_float)
+# What they draw is a part of what they compute, and each dtype has a kernel of its own. Left as they are.
+WITH_PRODUCTS = ("rnn", "lstm", "gru", "attention", "rrelu")
+
+
+def draws_numbers(function):
+    return torch.Tag.nondeterministic_seeded in function.tags and not any(word in function._schema.name for word in WITH_PRODUCTS)
+
+
+def draw_as(function, args, kwargs, native):
+    """What `function` answers in float64, by numbers drawn in `native`."""
+    if function is aten.native_dropout.default:
+        return dropout(native, *args, **kwargs)
+    made = function in FACTORIES or function.overloadpacket in FACTORIES
+    dtype = torch.float32 if made else native
+    narrow = {}  # id of an argument: it, and what was drawn in its place
+
+    def narrowed(leaf):
+        if leaf is torch.float64:
+            return dtype
+        if not isinstance(leaf, torch.Tensor) or leaf.dtype != torch.float64:
+            return leaf
+        return narrow.setdefault(id(leaf), (leaf, leaf.to(dtype)))[1]
+
+    if made and kwargs.get("dtype") is None:
+        kwargs = {**kwargs, "dtype": dtype}
+    result = function(*pytree.tree_map(narrowed, args), **pytree.tree_map(narrowed, kwargs))
+    if function._schema.is_mutable:
+        for wide, drawn in narrow.values():
+            if any(leaf is drawn for leaf in pytree.tree_leaves(result)):
+                wide.copy_(drawn)
+                result = wide
+        return result
+    return pytree.tree_map(lambda leaf: leaf.double() if isinstance(leaf, torch.Tensor) and leaf.dtype == dtype else leaf, result)
+
+
+def dropout(native, x, p, train=None):
+    if x.dtype != torch.float64 or train is False:
+        return aten.native_dropout.default(x, p, train)
+    mask = aten.native_dropout.default(x.to(native), p, train)[1]
+    return (x * mask * (1 / (1 - p)) if p < 1 else x * 0), mask
