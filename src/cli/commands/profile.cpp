@@ -9,6 +9,7 @@
 #include "cli/choose_gpu.h"
 #include "cli/flags/model_options.h"
 #include "cli/output_place.h"
+#include "cli/pages/page.h"
 #include "cli/commands/optimize/plan_file.h"
 #include "cli/commands/profile_document.h"
 #include "cli/commands/profile_estimate.h"
@@ -92,19 +93,6 @@ void estimate_program(ProfileRun& run, const std::optional<plan::PlannedCall>& p
   }
 }
 
-// The text of the program's sources, by the names that regions give them.
-std::map<std::string, std::string> sources_of(const Package& package) {
-  constexpr uintmax_t most = 512 << 10;
-  std::map<std::string, std::string> out;
-  for (const fs::path& source : package.sources) {
-    std::error_code failed;
-    if (fs::file_size(source, failed) > most || failed) continue;
-    if (auto text = read_file(source))
-      out[source.lexically_relative(package.folder).generic_string()] = *text;
-  }
-  return out;
-}
-
 }  // namespace
 
 Result<int> run_profile(const ProfileCommand& command, Console& console) {
@@ -180,9 +168,9 @@ Result<int> run_profile(const ProfileCommand& command, Console& console) {
     document["trace"] = command.trace;
   }
   if (!command.html.empty()) {
-    const auto sources =
-        run.collected ? sources_of(run.collected->package) : std::map<std::string, std::string>();
-    STITCH_CHECK(write_output_file(command.html, profile_page(document, sources), overwrite));
+    Json whole = document;
+    if (run.collected) whole["sources"] = sources_of(run.collected->package);
+    STITCH_CHECK(write_output_file(command.html, page(View::profile, whole), overwrite));
     document["html"] = command.html;
   }
   warnings.add_to(document);

@@ -1,6 +1,7 @@
 #include "cli/commands/profile_document.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/terminal/table.h"
@@ -13,6 +14,36 @@ namespace {
 
 using profile::Summary;
 
+// Less than a twentieth of a region's time is nothing to work for.
+bool is_worth(double gain, double seconds) { return gain > 0.05 * seconds; }
+
+// What could be done, each suggestion once with the regions it is for; the largest gain first.
+Json suggestions_for(const Json& regions) {
+  constexpr size_t most_named = 3;
+  struct Group {
+    double gain = 0;
+    std::vector<std::string> names;
+  };
+  std::map<std::string, Group> groups;
+  for (const Json& region : regions) {
+    if (!region.contains("gain_seconds")) continue;
+    Group& group = groups[word(region["diagnosis"], "suggestion")];
+    group.gain += region["gain_seconds"].get<double>();
+    group.names.push_back(word(region, "name"));
+  }
+  std::vector<Json> out;
+  for (auto& [text, group] : groups) {
+    const size_t count = group.names.size();
+    if (count > most_named + 1) group.names.resize(most_named);
+    std::string names = join(group.names, ", ");
+    if (count > group.names.size()) names += format(" and {} more", count - group.names.size());
+    out.push_back({{"regions", std::move(names)}, {"text", text}, {"gain_seconds", group.gain}});
+  }
+  std::ranges::stable_sort(out, std::greater(),
+                           [](const Json& each) { return each.at("gain_seconds").get<double>(); });
+  return out;
+}
+
 // One side, with its sums and what the rules say of it.
 Json side_json(const profile::Timeline& timeline, const std::string& title,
                const profile::Diagnoses& diagnoses) {
@@ -23,6 +54,7 @@ Json side_json(const profile::Timeline& timeline, const std::string& title,
           {"note", timeline.note},
           {"summary", to_json(summarise(timeline))},
           {"diagnosis", to_json(diagnoses.whole)},
+          {"bottleneck", text(diagnoses.whole)},
           {"timeline", to_json(timeline)}};
 }
 
@@ -48,6 +80,8 @@ Json region_json(const ProfileRun& run, const ManifestRegion& region, const prof
               {"bytes", subject.work.bytes},
               {"flops", subject.work.flops},
               {"diagnosis", to_json(diagnosis)}};
+  if (is_worth(diagnosis.expected_gain_seconds, subject.seconds))
+    out["gain_seconds"] = diagnosis.expected_gain_seconds;
   return out;
 }
 
@@ -73,6 +107,7 @@ Json program_json(const ProfileRun& run) {
       entry = {{"name", region.name}, {"file", region.file}, {"technique", region.technique}};
     out["regions"].push_back(std::move(entry));
   }
+  out["suggestions"] = suggestions_for(out["regions"]);
   out["others"] = Json::array();  // kernels of no region
   for (const profile::Diagnosis& diagnosis : diagnoses.regions) {
     bool known = false;
@@ -150,51 +185,22 @@ void print_regions(std::string& out, const Json& side, const Terminal& terminal)
   for (size_t i = 0; i < std::min<size_t>(regions.size(), 15); ++i) {
     const Json& region = *regions[i];
     const Json& diagnosis = region.at("diagnosis");
-    const double seconds = region.at("seconds").get<double>(),
-                 gain = diagnosis.at("expected_gain_seconds").get<double>();
+    const double seconds = region.at("seconds").get<double>(), gain = region.value("gain_seconds", 0.0);
     const Json& lines = region.at("lines");
     table.add_row({printable(word(region, "name")), seconds > 0 ? seconds_text(seconds) : "–",
                    format("{:.0f} %", 100 * diagnosis.at("share").get<double>()),
                    word(diagnosis, "bottleneck"), std::to_string(region.at("launches").get<int>()),
-                   is_worth(gain, seconds) ? seconds_text(gain) : "",
+                   gain > 0 ? seconds_text(gain) : "",
                    lines.empty() ? "" : printable(lines[0].get<std::string>())});
   }
   if (!table.empty()) out += table.render(terminal, 2);
   if (regions.size() > 15) out += format("  … and {} more\n", regions.size() - 15);
-  for (const Suggestion& each : suggestions_of(side))
-    out += format("  {}: {}; up to {}\n", printable(each.regions), each.text, seconds_text(each.gain));
+  for (const Json& each : side.at("suggestions"))
+    out += format("  {}: {}; up to {}\n", printable(word(each, "regions")), word(each, "text"),
+                  seconds_text(each["gain_seconds"].get<double>()));
 }
 
 }  // namespace
-
-bool is_worth(double gain, double seconds) { return gain > 0.05 * seconds; }
-
-std::vector<Suggestion> suggestions_of(const Json& side) {
-  constexpr size_t most_named = 3;
-  struct Group {
-    double gain = 0;
-    std::vector<std::string> names;
-  };
-  std::map<std::string, Group> groups;
-  for (const Json& region : side.at("regions")) {
-    const Json diagnosis = region.value("diagnosis", Json::object());
-    const double gain = diagnosis.value("expected_gain_seconds", 0.0);
-    if (!is_worth(gain, region.value("seconds", 0.0))) continue;
-    Group& group = groups[word(diagnosis, "suggestion")];
-    group.gain += gain;
-    group.names.push_back(word(region, "name"));
-  }
-  std::vector<Suggestion> out;
-  for (auto& [text, group] : groups) {
-    const size_t count = group.names.size();
-    if (count > most_named + 1) group.names.resize(most_named);
-    std::string names = join(group.names, ", ");
-    if (count > group.names.size()) names += format(" and {} more", count - group.names.size());
-    out.push_back({std::move(names), text, group.gain});
-  }
-  std::ranges::stable_sort(out, std::greater(), &Suggestion::gain);
-  return out;
-}
 
 Json profile_json(const ProfileRun& run) {
   Json out = {{"model", run.model}, {"program", run.program}, {"device", run.device}, {"gpu", run.gpu.name}};
@@ -214,9 +220,8 @@ std::string profile_text(const Json& document, const Terminal& terminal) {
       print_regions(out, side, terminal);
     else
       print_kernels(out, side.at("summary"), terminal);
-    if (auto diagnosis = profile::diagnosis_from_json(side.at("diagnosis")))
-      out += "  " + styled("bottleneck", Style::bold, terminal) + ": " +
-             printable(profile::text(*diagnosis)) + "\n";
+    out += "  " + styled("bottleneck", Style::bold, terminal) + ": " + printable(word(side, "bottleneck")) +
+           "\n";
     if (std::string missing = word(side, "counters_missing"); !missing.empty())
       out += "  counters: " + printable(missing) + "\n";
   }

@@ -1,7 +1,6 @@
 // What `profile` found, as the one document that the table, the page and --json are made from.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 
@@ -26,18 +25,7 @@ struct ProfileRun {
 
 Json profile_json(const ProfileRun& run);
 
-// What could be done, each suggestion once with the regions it is for; the largest gain first.
-struct Suggestion {
-  std::string regions, text;
-  double gain = 0;  // seconds a call, of all of them
-};
-std::vector<Suggestion> suggestions_of(const Json& side);
-// Less than a twentieth of a region's time is nothing to work for.
-bool is_worth(double gain, double seconds);
-
 // For people: both sides, their kernels or regions, what limits them.
 std::string profile_text(const Json& document, const Terminal& terminal);
-// One self-contained page. `sources`: the program's files, by the names that regions give them.
-std::string profile_page(const Json& document, const std::map<std::string, std::string>& sources);
 
 }  // namespace stitch

@@ -16,8 +16,7 @@ Result<int> export_run(const RunsCommand& command, const store::RunStore& store,
   STITCH_TRY(agents::PastRun past, agents::read_history(store, run));
   const fs::path out = command.out.empty() ? fs::path("run-" + run.id) : fs::path(command.out);
   STITCH_TRY(OutputFolder folder, OutputFolder::create(out, overwrite_if(command.force)));
-  Json json = json_of(run);
-  json.update(to_json(past));
+  STITCH_TRY(Json json, run_document(store, run));
   json["options"] = parse_json(run.start.options) ? *parse_json(run.start.options) : Json();
   auto write = [&](const fs::path& path, const std::string& text) -> Result<void> {
     std::error_code ec;

@@ -7,7 +7,9 @@
 #include "base/terminal/table.h"
 #include "base/text.h"
 #include "base/terminal/wording.h"
+#include "cli/commands/optimize/optimize_summary.h"
 #include "cli/pages/run_conversation.h"
+#include "cli/pages/run_diff.h"
 
 namespace stitch {
 
@@ -54,6 +56,11 @@ std::string machine_of(const store::RunStart& start) {
 
 namespace {
 
+Result<Json> stored_document(const store::RunStore& store, const std::string& hash) {
+  STITCH_TRY(const std::string text, store.blob(hash));
+  return parse_json(text);
+}
+
 void show_steps(const agents::PastRun& past, bool measured, Console& console) {
   Table table({{.header = "step", .least = 14},
                {.header = "on top of", .optional = 3},
@@ -84,17 +91,52 @@ void show_steps(const agents::PastRun& past, bool measured, Console& console) {
 
 }  // namespace
 
-Result<int> show_run(const store::RunStore& store, const store::Run& run, Console& console) {
-  STITCH_TRY(agents::PastRun past, agents::read_history(store, run));
+namespace {
+
+Result<Json> shown(const store::RunStore& store, const store::Run& run, const agents::PastRun& past,
+                   const std::vector<Exchange>& conversation, Detail detail) {
   Json json = json_of(run);
   json.update(to_json(past));
   if (!past.verdict.empty()) {
-    STITCH_TRY(std::string text, store.blob(past.verdict));
-    STITCH_TRY(json["verdict"], parse_json(text));
+    STITCH_TRY(json["verdict"], stored_document(store, past.verdict));
+    if (std::string bottleneck = bottleneck_of(json["verdict"]); !bottleneck.empty())
+      json["bottleneck"] = std::move(bottleneck);
   }
+  json["conversation"] = to_json(conversation, detail);
+  return json;
+}
+
+}  // namespace
+
+Result<Json> run_document(const store::RunStore& store, const store::Run& run) {
+  STITCH_TRY(const agents::PastRun past, agents::read_history(store, run));
+  STITCH_TRY(const std::vector<Exchange> conversation, conversation_of(store, past));
+  STITCH_TRY(Json json, shown(store, run, past, conversation, Detail::messages));
+  for (size_t s = 0; s < past.steps.size(); ++s) {
+    // The last attempt of the step it stands on is the one that was kept.
+    Sources before;
+    if (const int base = past.steps[s].base; base >= 0)
+      if (const auto& attempts = past.steps[static_cast<size_t>(base)].attempts; !attempts.empty()) {
+        STITCH_TRY(before, sources_of(store, attempts.back()));
+      }
+    for (size_t a = 0; a < past.steps[s].attempts.size(); ++a) {
+      const agents::PastAttempt& attempt = past.steps[s].attempts[a];
+      Json& out = json["steps"][s]["attempts"][a];
+      STITCH_TRY(const Sources after, sources_of(store, attempt));
+      out["changes"] = diff_json(before, after);
+      if (!attempt.verdict.empty()) {
+        STITCH_TRY(out["verdict"], stored_document(store, attempt.verdict));
+      }
+    }
+  }
+  return json;
+}
+
+Result<int> show_run(const store::RunStore& store, const store::Run& run, Console& console) {
+  STITCH_TRY(agents::PastRun past, agents::read_history(store, run));
   STITCH_TRY(const std::vector<Exchange> all, conversation_of(store, past));
-  json["conversation"] = to_json(all);
   if (console.json) {
+    STITCH_TRY(const Json json, shown(store, run, past, all, Detail::figures));
     console.out << document_text(json);
     return 0;
   }

@@ -9,7 +9,8 @@
 #include "cli/commands/optimize/optimize_record.h"
 #include "cli/pages/run_diff.h"
 #include "cli/commands/run_export.h"
-#include "cli/pages/run_page.h"
+#include "cli/output_place.h"
+#include "cli/pages/page.h"
 #include "cli/commands/run_show.h"
 
 namespace stitch {
@@ -63,6 +64,19 @@ Result<int> resume(const RunsCommand& command, const store::Run& run, Console& c
   again.store = command.store;
   again.resume = run.id;
   return run_optimize(again, console);
+}
+
+Result<int> draw(const RunsCommand& command, const store::RunStore& store, const store::Run& run,
+                 Console& console) {
+  const std::string out = command.out.empty() ? format("run-{}.html", run.id) : command.out;
+  STITCH_CHECK(check_output_file(out, overwrite_if(command.force)));
+  STITCH_TRY(const Json document, run_document(store, run));
+  STITCH_CHECK(write_output_file(out, page(View::run, document), overwrite_if(command.force)));
+  if (console.json)
+    console.out << document_text({{"run", run.id}, {"page", out}});
+  else
+    console.out << format("{}: the run {}\n", out, run.id);
+  return 0;
 }
 
 Result<int> remove(store::RunStore& store, const store::Run& run, Console& console) {
@@ -127,7 +141,7 @@ Result<int> run_runs(const RunsCommand& command, Console& console) {
   if (command.action == "diff") return diff_runs(store, runs[0], runs[1], console);
   if (command.action == "resume") return resume(command, runs[0], console);
   if (command.action == "export") return export_run(command, store, runs[0], console);
-  if (command.action == "page") return write_run_page(command, store, runs[0], console);
+  if (command.action == "page") return draw(command, store, runs[0], console);
   return remove(store, runs[0], console);
 }
 

@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "cli/commands/optimize/optimize_record.h"
 #include "cli/run_cli.h"
-#include "cli/pages/run_page.h"
 #include "cli/testdata/sample_store.h"
 #include "store/database.h"
 #include "store/memory.h"
@@ -105,38 +104,32 @@ TEST_F(Runs, AreExportedWithEveryAttempt) {
   EXPECT_TRUE(parse_json(*read_file(fs::path(out) / "run.json")));
 }
 
-TEST_F(Runs, BecomeAPageThatEscapesEverything) {
-  const std::string out = scratch->path() / "run.html";
-  const Ran page = run({"runs", "page", id, "-o", out});
-  EXPECT_EQ(page.code, 0) << page.err;
-  const std::string text = *read_file(out);
-  EXPECT_EQ(text.find("<script"), std::string::npos);
-  EXPECT_EQ(text.find("<b>bold"), std::string::npos);
-  for (const char* expected :
-       {"&lt;script&gt;", "&lt;b&gt;bold", "Changes to the best program before it", "Not tried again"})
-    EXPECT_NE(text.find(expected), std::string::npos) << expected;
-}
-
 // Role by role, code as code, tokens and seconds; what an agent repeats in each request stands once.
-TEST_F(Runs, ShowWhatWasSaidAsAConversation) {
-  const std::string out = scratch->path() / "run.html";
-  ASSERT_EQ(run({"runs", "page", id, "-o", out}).code, 0);
-  const std::string page = *read_file(out);
-  for (const char* expected :
-       {"One thread an element.", "<pre class=\"code\">__global__ void fc1_relu() {\n}",
-        "That is &lt;b&gt;all", "900 tokens in, 64 out", "12.5 s", "calls <b>read_file</b>",
-        "x: f32[64], row-major", "no answer for 120 s"})
-    EXPECT_NE(page.find(expected), std::string::npos) << expected;
-  EXPECT_EQ(page.find("tool_calls"), std::string::npos);
-  size_t prompts = 0;
-  for (size_t at = 0; (at = page.find("Write fc1_relu. It", at)) != std::string::npos; ++at) ++prompts;
-  EXPECT_EQ(prompts, 2u);  // the Coder's, the Planner's
+TEST_F(Runs, KeepTheWholeConversationAndWhatEachAttemptChanged) {
+  const std::string out = scratch->path() / "exported";
+  ASSERT_EQ(run({"runs", "export", id, "-o", out}).code, 0);
+  Json whole = *parse_json(*read_file(fs::path(out) / "run.json"));
+  const Json& all = whole.at("conversation");
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].at("messages")[1].at("calls")[0].at("name"), "read_file");
+  ASSERT_EQ(all[1].at("messages").size(), 2u) << "the tool's result and the answer, not the prompt again";
+  EXPECT_EQ(all[1]["messages"][0].at("text"), "x: f32[64], row-major");
+  EXPECT_EQ(all[2].at("error"), "no answer for 120 s");
+  Json& repaired = whole["steps"][1]["attempts"][1];
+  EXPECT_EQ(repaired["changes"][0]["path"], "program.cu");
+  EXPECT_EQ(repaired["verdict"]["gates"][1]["summary"], "12 trials");
+  EXPECT_EQ(whole["steps"][3]["attempts"][0]["changes"][0]["lines"].back(), "+// fused");
+
   const std::string shown = run({"runs", "show", id}).out;
   for (const char* expected : {"coder", "812 in, 20 out", "calls read_file", "One thread an element.",
                                "2 lines of cuda", "no answer for 120 s"})
     EXPECT_NE(shown.find(expected), std::string::npos) << expected << "\n" << shown;
   const Json json = *parse_json(run({"runs", "show", id, "--json"}).out);
   EXPECT_EQ(json.at("conversation").at(1).at("output_tokens"), 64);
+  EXPECT_FALSE(json["conversation"][1].contains("messages")) << "a summary, for agents that ask";
+  const std::string page = scratch->path() / "run.html";
+  EXPECT_EQ(run({"runs", "page", id, "-o", page}).code, 0);
+  EXPECT_NE(read_file(page)->find("One thread an element."), std::string::npos);
 }
 
 TEST_F(Runs, AreRemoved) {

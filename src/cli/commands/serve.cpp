@@ -14,6 +14,7 @@
 #include "cli/choose_device.h"
 #include "cli/choose_gpu.h"
 #include "cli/flags/model_options.h"
+#include "cli/pages/page.h"
 #include "http/url.h"
 #include "serve/fleet/fan_out.h"
 #include "serve/fleet/worker.h"
@@ -70,6 +71,7 @@ Result<serve::Judging> judging_of(const ServeCommand& command) {
 Result<serve::ServiceOptions> service_options(const ServeCommand& command) {
   serve::ServiceOptions out;
   out.tasks = command.tasks;
+  out.page = [](const Json& status) { return page(View::service, status); };
   out.state = state_folder(command);
   STITCH_TRY(out.scorer.judging, judging_of(command));
   STITCH_TRY(out.scorer.gpu, choose_gpu(""));

@@ -35,13 +35,13 @@ Result<int> show_graph(const Graph& graph, const std::string& source, const Show
   }
   STITCH_TRY(GpuSpec gpu, choose_gpu(options.gpu));
   Report report = make_report(graph, source, gpu);
-  std::string page;
+  Json document = report_json(report);
+  std::string written;
   if (!options.html.empty()) {
-    page = report_page(report);
-    STITCH_CHECK(write_output_file(options.html, page, overwrite_if(options.force)));
+    written = page(View::show, document);
+    STITCH_CHECK(write_output_file(options.html, written, overwrite_if(options.force)));
   }
   if (console.json) {
-    Json document = report_json(report);
     if (options.text) document["text"] = print_graph(graph);
     if (!options.html.empty()) document["html"] = options.html;
     warnings.add_to(document);
@@ -49,7 +49,7 @@ Result<int> show_graph(const Graph& graph, const std::string& source, const Show
   } else if (!options.html.empty()) {
     console.out << format("{}: {}, {}; open it in any browser\n", options.html,
                           counted(std::ssize(graph.nodes), "node"),
-                          bytes_text(static_cast<double>(page.size())));
+                          bytes_text(static_cast<double>(written.size())));
   } else {
     console.out << report_text(report, console.out_terminal, options.ops);
   }

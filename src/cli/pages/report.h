@@ -1,7 +1,6 @@
-// Everything `show` reports about a graph, computed once for the tables, the JSON and the page.
+// Everything `show` reports about a graph, computed once for the tables, and for the JSON that the page is made of.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,14 +27,11 @@ struct Report {
   Floor floor;
   std::vector<OpKind> kinds;     // the heaviest first
   std::vector<size_t> heaviest;  // every node, the heaviest first
-  // What the page frames together, a node each; empty: by the modules they come from.
-  std::vector<std::string> frames;
-  std::shared_ptr<const Json> plan = nullptr;  // what plan's page shows besides; null: there is none
 };
 
 Report make_report(const Graph& graph, std::string source, const GpuSpec& gpu);
 
-// The words and numbers all three share.
+// The words and numbers both share.
 std::string_view bound_text(const Report& report, size_t node);  // "compute", "memory" or "free"
 std::string_view bound_text(const Floor& floor);  // of the whole: "compute", "memory" or "launch"
 double intensity(const Cost& cost);               // FLOP per byte; 0 if no bytes move

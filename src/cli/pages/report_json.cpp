@@ -8,7 +8,7 @@ namespace stitch {
 namespace {
 
 Json value_json(const Graph& graph, ValueId id) {
-  return {{"name", graph[id].name}, {"type", text(graph.type(id))}};
+  return {{"name", graph[id].name}, {"type", text(graph.type(id))}, {"role", name(graph[id].role)}};
 }
 
 Json values_json(const Graph& graph, const std::vector<ValueId>& ids) {
@@ -20,6 +20,7 @@ Json values_json(const Graph& graph, const std::vector<ValueId>& ids) {
 
 Json kind_json(const OpKind& kind) {
   return {{"op", info(kind.op).name},
+          {"doc", info(kind.op).doc},
           {"count", kind.count},
           {"flops", kind.cost.flops},
           {"bytes", kind.cost.bytes},
@@ -70,6 +71,7 @@ Json report_json(const Report& report) {
                 {"bandwidth", report.gpu.bandwidth},
                 {"tensor_fp16", report.gpu.tensor_fp16},
                 {"fp32", report.gpu.fp32},
+                {"source", name(report.gpu.source)},
                 {"measured", report.gpu.measured()}}},
               {"floor",
                {{"seconds", floor.seconds()},

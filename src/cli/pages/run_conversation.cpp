@@ -7,14 +7,11 @@
 #include "base/terminal/table.h"
 #include "base/text.h"
 #include "base/terminal/wording.h"
-#include "cli/pages/html.h"
 #include "llm/answers/fences.h"
 
 namespace stitch {
 
 namespace {
-
-constexpr size_t most_shown = 20000;  // bytes of one message on a page
 
 Said said_of(const Json& message, std::string role) {
   Said out{.role = std::move(role), .text = word(message, "text"), .reasoning = word(message, "reasoning")};
@@ -69,51 +66,13 @@ std::string figures(const Exchange& each) {
                 each.finish == "stop" || each.finish.empty() ? "" : " · ended by " + each.finish);
 }
 
-// Other people's text, line by line.
-std::string in_lines(std::string_view text) {
-  std::vector<std::string> lines = split(text, '\n');
-  for (std::string& line : lines) {
-    for (size_t tab; (tab = line.find('\t')) != std::string::npos;) line.replace(tab, 1, "  ");
-    line = printable(line);
-  }
-  return join(lines, "\n");
-}
-
-std::string shown(const std::string& text) {
-  if (text.size() <= most_shown) return text;
-  return text.substr(0, most_shown) +
-         format("\n… ({} bytes in all: stitchcuda runs export has them)", text.size());
-}
-
-std::string html_of(const std::string& markdown) {
-  std::string out;
-  for (const llm::Passage& each : llm::passages_in(shown(markdown)))
-    out += each.code ? format("<pre class=\"code\">{}</pre>\n", escaped(in_lines(each.fence.text)))
-                     : format("<p class=\"words\">{}</p>\n", escaped(in_lines(trim(each.fence.text))));
+Json to_json(const Said& said) {
+  Json out = {{"role", said.role}, {"text", said.text}};
+  if (!said.reasoning.empty()) out["reasoning"] = said.reasoning;
+  if (said.failed) out["failed"] = true;
+  for (const auto& [name, arguments] : said.calls)
+    out["calls"].push_back({{"name", name}, {"arguments", arguments}});
   return out;
-}
-
-std::string html_of(const Said& said, bool open) {
-  std::string body;
-  if (!said.reasoning.empty())
-    body +=
-        format("<details><summary class=\"soft\">reasoning</summary>{}</details>\n", html_of(said.reasoning));
-  body += html_of(said.text);
-  for (const auto& [name, arguments] : said.calls) {
-    body += format("<p class=\"words\">calls <b>{}</b></p>\n", escaped(printable(name)));
-    // Texts of a call (a source that is written) as they are, not as JSON spells them.
-    auto parsed = parse_json(arguments);
-    if (!parsed || !parsed->is_object()) {
-      body += format("<pre class=\"code\">{}</pre>\n", escaped(in_lines(shown(arguments))));
-      continue;
-    }
-    for (const auto& [key, value] : parsed->items())
-      body += format("<p class=\"words soft\">{}</p><pre class=\"code\">{}</pre>\n", escaped(printable(key)),
-                     escaped(in_lines(shown(value.is_string() ? value.get<std::string>() : value.dump()))));
-  }
-  return format("<details class=\"said {0}\"{1}><summary>{0}{2}</summary>\n{3}</details>\n",
-                escaped(printable(said.role)), open ? " open" : "", said.failed ? ": the call failed" : "",
-                body);
 }
 
 }  // namespace
@@ -135,7 +94,7 @@ Result<std::vector<Exchange>> conversation_of(const store::RunStore& store, cons
   return out;
 }
 
-Json to_json(const std::vector<Exchange>& all) {
+Json to_json(const std::vector<Exchange>& all, Detail detail) {
   Json out = Json::array();
   for (const Exchange& each : all) {
     Json one = {{"agent", each.agent}, {"model", each.model}, {"seconds", each.seconds}};
@@ -143,6 +102,11 @@ Json to_json(const std::vector<Exchange>& all) {
       one.update({{"input_tokens", each.input}, {"output_tokens", each.output}, {"finish", each.finish}});
     else
       one["error"] = each.error;
+    if (each.estimated) one["estimated"] = true;
+    if (detail == Detail::messages) {
+      one["messages"] = Json::array();
+      for (const Said& said : each.said) one["messages"].push_back(to_json(said));
+    }
     out.push_back(std::move(one));
   }
   return out;
@@ -173,20 +137,6 @@ std::string conversation_table(const std::vector<Exchange>& all, const Terminal&
                    {printable(answer), each.error.empty() ? Style::plain : Style::warning}});
   }
   return table.render(terminal);
-}
-
-std::string conversation_html(const std::vector<Exchange>& all) {
-  std::string out;
-  int number = 0;
-  for (const Exchange& each : all) {
-    out +=
-        format("<section class=\"exchange\"><h3>{}. {} <span class=\"soft\">{} · {}</span></h3>\n", ++number,
-               escaped(printable(each.agent)), escaped(printable(each.model)), escaped(figures(each)));
-    for (const Said& said : each.said) out += html_of(said, said.role == "assistant");
-    if (!each.error.empty()) out += format("<p class=\"words bad\">{}</p>\n", escaped(printable(each.error)));
-    out += "</section>\n";
-  }
-  return out;
 }
 
 std::string conversation_markdown(const std::vector<Exchange>& all) {

@@ -1,5 +1,4 @@
-// What was said to the language models of a run and what they answered, for people: in a terminal, on a page,
-// as Markdown.
+// What was said to the language models of a run and what they answered: in a terminal, as JSON, as Markdown.
 #pragma once
 
 #include "agents/record/run_history.h"
@@ -28,10 +27,10 @@ struct Exchange {
 // In order. A line that is no exchange (another version's) is an error.
 Result<std::vector<Exchange>> conversation_of(const store::RunStore& store, const agents::PastRun& run);
 
-// Who was asked, and what it took; not what was said.
-Json to_json(const std::vector<Exchange>& all);
+enum class Detail : uint8_t { figures, messages };
+// Who was asked, and what it took; with every message if asked for.
+Json to_json(const std::vector<Exchange>& all, Detail detail);
 std::string conversation_table(const std::vector<Exchange>& all, const Terminal& terminal);
-std::string conversation_html(const std::vector<Exchange>& all);
 std::string conversation_markdown(const std::vector<Exchange>& all);
 
 }  // namespace stitch

@@ -99,20 +99,15 @@ void print(const Side& a, const Side& b, Console& console) {
 }
 
 Json compared(const Side& a, const Side& b) {
-  Json json = {
-      {"runs", {json_of(a.run), json_of(b.run)}}, {"steps", Json::array()}, {"sources", Json::array()}};
+  Json json = {{"runs", {json_of(a.run), json_of(b.run)}},
+               {"steps", Json::array()},
+               {"sources", diff_json(a.sources, b.sources)}};
   for (const std::string& name : steps_of(a, b)) {
     Json one = {{"step", name}};
     for (const Side* side : {&a, &b})
       if (const agents::PastStep* step = step_named(side->past, name))
         one[side->run.id] = step->entry ? *step->entry : Json{{"outcome", "killed"}};
     json["steps"].push_back(std::move(one));
-  }
-  for (const auto& [path, lines] : diff_sources(a.sources, b.sources)) {
-    Json one = {{"path", path}, {"lines", Json::array()}};
-    for (const DiffLine& line : lines)
-      one["lines"].push_back(std::string(1, static_cast<char>(line.kind)) + line.text);
-    json["sources"].push_back(std::move(one));
   }
   return json;
 }
@@ -130,6 +125,17 @@ std::map<std::string, std::vector<DiffLine>> diff_sources(const Sources& before,
     for (const auto& [path, ignored] : *sources)
       if (!out.contains(path) && text(before, path) != text(after, path))
         out[path] = line_diff(text(before, path), text(after, path));
+  return out;
+}
+
+Json diff_json(const Sources& before, const Sources& after) {
+  Json out = Json::array();
+  for (const auto& [path, lines] : diff_sources(before, after)) {
+    Json one = {{"path", path}, {"lines", Json::array()}};
+    for (const DiffLine& line : lines)
+      one["lines"].push_back(std::string(1, static_cast<char>(line.kind)) + line.text);
+    out.push_back(std::move(one));
+  }
   return out;
 }
 

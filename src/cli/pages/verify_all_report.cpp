@@ -2,7 +2,6 @@
 
 #include "base/terminal/table.h"
 #include "base/text.h"
-#include "cli/pages/html.h"
 #include "cli/commands/judge/verify_all.h"
 
 namespace stitch {
@@ -61,53 +60,22 @@ std::string counted(const Json& table) {
   return join(parts, ", ");
 }
 
-std::string notes_on(const Json& summary) {
-  const Json& run = summary.at("run");
-  std::string out =
-      "pass@k: the chance that one of k samples passes every gate, estimated without bias from all samples, "
-      "mean over tasks. fast_p: the share of samples that pass and are more than p times as fast as "
-      "PyTorch's best baseline, mean over tasks. Candidates that were not judged, for a fault of this "
-      "machine, count in no share; the next run judges them again.";
-  if (!run["timed"].get<bool>()) out += " Nothing was timed, so fast_p has no meaning.";
-  if (const auto left = run["not_reached"].get<int64_t>(); left > 0)
-    out += format(" {} candidates are still to do: run the same command again.", left);
-  return out;
-}
-
-std::string result_of(const Json& record) {
-  const std::string judgement = word(record, "judgement");
-  return judgement == "failed" ? word(record, "kind") : judgement;
-}
-
-std::string_view look_of(const Json& record) {
-  const std::string judgement = word(record, "judgement");
-  return judgement == "passed" ? "good" : judgement == "failed" ? "bad" : "warning";
-}
-
-std::vector<HtmlCell> task_cells_of(const Json& row) {
-  std::vector<HtmlCell> out = {{word(row, "task"), "text"},
-                               {format("{}/{}", row["passed"].dump(), row["candidates"].dump()), "n"}};
-  for (const char* kind : failure_kinds) out.push_back({row[kind].dump(), "n"});
-  out.push_back({row.contains("best_seconds") ? seconds_text(row["best_seconds"].get<double>()) : "–", "n"});
-  out.push_back({times_cell(row, "best_speedup"), "n"});
-  out.push_back({word(row, "best_author"), "text"});
-  return out;
-}
-
-std::vector<HtmlCell> candidate_cells(const Json& record) {
-  const Json speedups = record.value("speedups", Json::object());
-  return {
-      {word(record, "task"), "text"},
-      {word(record, "author"), "text"},
-      {word(record, "sample"), "text"},
-      {result_of(record), look_of(record), word(record, "verdict")},
-      {word(record, "gate"), "text"},
-      {record.contains("seconds_a_call") ? seconds_text(record["seconds_a_call"].get<double>()) : "–", "n"},
-      {times_cell(speedups, "best"), "n"},
-      {word(record, "reason"), "long"}};
-}
-
 }  // namespace
+
+std::vector<std::string> notes_on_judged(const Json& summary) {
+  const Json& run = summary.at("run");
+  std::vector<std::string> out = {
+      "pass@k: the chance that one of k samples passes every gate, estimated without bias from all samples, "
+      "mean over tasks.",
+      "fast_p: the share of samples that pass and are more than p times as fast as PyTorch's best baseline, "
+      "mean over tasks.",
+      "Candidates that were not judged, for a fault of this machine, count in no share; the next run judges "
+      "them again."};
+  if (!run["timed"].get<bool>()) out[1] = "Nothing was timed.";
+  if (const auto left = run["not_reached"].get<int64_t>(); left > 0)
+    out.push_back(format("{} candidates are still to do: run the same command again.", left));
+  return out;
+}
 
 std::string verify_all_text(const Json& summary, const Terminal& terminal) {
   const AuthorTable layout = author_table_of(summary);
@@ -138,44 +106,7 @@ std::string verify_all_text(const Json& summary, const Terminal& terminal) {
   }
   if (const Json& why = summary["all"]["not_judged_for"]; !why.empty())
     out += format("Not judged because of errors on this machine: {}\n", printable(counted(why)));
-  return out + notes_on(summary) + '\n';
-}
-
-std::string verify_all_page(const Json& summary) {
-  const Json &all = summary.at("all"), &run = summary.at("run");
-  const AuthorTable layout = author_table_of(summary);
-  std::vector<std::vector<HtmlCell>> authors, hacks, tasks, candidates;
-  for (const Json& row : summary.at("authors")) {
-    std::vector<HtmlCell> cells;
-    for (std::string& cell : author_cells(row, layout))
-      cells.push_back({std::move(cell), cells.empty() ? "text" : "n"});
-    authors.push_back(std::move(cells));
-    for (const auto& [label, count] : row["hacks"].items())
-      hacks.push_back({{word(row, "author"), "text"}, {label, "text"}, {count.dump(), "n"}});
-  }
-  for (const Json& row : summary.at("tasks")) tasks.push_back(task_cells_of(row));
-  for (const Json& record : summary.at("candidates")) candidates.push_back(candidate_cells(record));
-  std::string body = html_facts({{format("{}/{}", all["passed"].dump(), all["candidates"].dump()), "passed"},
-                                 {std::to_string(summary["authors"].size()), "authors"},
-                                 {std::to_string(summary["tasks"].size()), "tasks"},
-                                 {all["hack"].dump(), "hacks"},
-                                 {all["not judged"].dump(), "not judged"},
-                                 {word(run, "numerics"), "numerics class"},
-                                 {word(run, "version"), "stitchcuda, " + word(run, "date")}}) +
-                     format("<p class=\"note\">{}</p>", escaped(notes_on(summary))) + "<h2>Authors</h2>" +
-                     html_table(author_header(layout), authors);
-  if (!hacks.empty()) body += "<h2>Hacks</h2>" + html_table({"author", "hack", "candidates"}, hacks);
-  std::vector<std::string> header = {"task", "passed"};
-  for (const char* kind : failure_kinds) header.emplace_back(kind);
-  header.insert(header.end(), {"best time", "speedup", "by"});
-  body += "<h2>Tasks</h2>" + html_table(header, tasks) +
-          "<h2>Candidates</h2><p class=\"note\">The result links to the whole verdict, with each gate's "
-          "evidence.</p>" +
-          html_table({"task", "author", "sample", "result", "gate", "per call", "speedup", "reason"},
-                     candidates) +
-          "<h2>Run settings</h2><pre class=\"mono\">" +
-          escaped(run.dump(2, ' ', false, Json::error_handler_t::replace)) + "</pre>";
-  return html_page("stitchcuda verify --all", body);
+  return out + join(notes_on_judged(summary), " ") + '\n';
 }
 
 }  // namespace stitch

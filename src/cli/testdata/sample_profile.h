@@ -55,20 +55,18 @@ inline Json profiled(bool measured) {
          .technique = "implicit GEMM on tensor cores, fp16 operands, batch norm and ReLU in the epilogue"});
   run.collected->timeline =
       profile::make_timeline(profile::Side::program, "H200", profiled_call(40, 3'000, 500, measured));
-  for (const runner::Activity& one : run.collected->timeline.activities)
+  int region = 0;
+  for (auto& one : run.collected->timeline.activities) one.region = region++;
+  for (const auto& one : run.collected->timeline.activities)
     run.collected->metrics[one.name] = profile::metrics_of_launch(one, nullptr, run.gpu);
   run.collected->missing =
       "no permission to read the GPU's performance counters: ==ERROR== ERR_NVGPUCTRPERM - The user does not "
       "have "
       "permission to access NVIDIA GPU Performance Counters";
   run.notes = {"a note about <b>nothing</b>"};
-  return profile_json(run);
-}
-
-inline std::map<std::string, std::string> profiled_sources() {
-  std::map<std::string, std::string> out;
-  for (int i = 0; i < 5; ++i)
-    out[format("regions/layer{}_conv.cu", i)] =
+  Json out = profile_json(run);
+  for (int i = 0; measured && i < 5; ++i)
+    out["sources"][format("regions/layer{}_conv.cu", i)] =
         "__global__ void f(const float* x, float* y) {\n  y[threadIdx.x] = x[threadIdx.x] < 0 ? 0 : "
         "x[threadIdx.x];  // (N, H, W, C), a comment that goes on and on beyond what a narrow window can "
         "show\n}\n";

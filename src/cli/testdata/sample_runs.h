@@ -7,7 +7,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/pages/optimize_page.h"
+#include "cli/commands/optimize/bench.h"
+#include "cli/commands/optimize/optimize_summary.h"
 
 namespace stitch::samples {
 
@@ -92,22 +93,22 @@ inline Json optimized(bool measured) {
   return run;
 }
 
-// The program's sources, and the model's lines in the run.
-inline ReportSources report_sources(Json& run) {
-  ReportSources out;
+// As the page gets it: with the program's sources, and the model's lines.
+inline Json reported(Json run) {
   std::string kernel =
       "// relu_1 (8, 16, 10, 10) = max_pool2d (8, 6, 14, 14) * conv2_weight (16, 6, 5, 5), then bias, relu\n";
   for (int i = 0; i < 60; ++i) kernel += format("  sums[{0}] = fmaf(left[{0}], right[{0}], sums[{0}]);\n", i);
-  out.text["regions/conv1_conv.cu"] = kernel;
+  run["sources"] = {{"regions/conv1_conv.cu", kernel}};
   for (Json& region : run["regions"]) {
-    out.file[word(region, "name")] = "regions/conv1_conv.cu";
+    region["file"] = "regions/conv1_conv.cu";
     region["lines"] = {
         "/models/vision/resnet.py:268, in _forward_impl: x = "
         "self.maxpool(self.relu(self.bn1(self.conv1(x))))",
-        "/models/vision/resnet.py:92, in forward: out = self.relu(out)"};
+        "/models/vision/resnet.py:92, in forward: out = self.relu(out) if a < b else out"};
     region["error_share"] = 0.27;
   }
-  return out;
+  add_summary(run);
+  return run;
 }
 
 // All of KernelBench as docs/results has it, and two that fail.
@@ -146,6 +147,8 @@ inline Result<Json> bench_summary(const fs::path& results) {
       {"version", "0.1.0"},    {"date", "2026-11-16T09:41:00Z"},
       {"numerics", "default"}, {"device", "cuda"},
       {"gpu", "H200"},         {"known_baselines", "/data/kernelbench/h200_baselines_2026-11-15.jsonl"}};
+  out["tasks"][0]["report"] = "programs/level1/a/report.html";
+  out["notes"] = notes_on_bench(out);
   return out;
 }
 

@@ -11,7 +11,6 @@
 #include "serve/reward/forms.h"
 #include "serve/reward/journal.h"
 #include "serve/reward/local_judges.h"
-#include "serve/reward/page.h"
 #include "serve/reward/statistics.h"
 #include "serve/reward/task_shelf.h"
 #include "verify/not_judged.h"
@@ -209,8 +208,8 @@ class HttpService final : public RewardService {
                    .content_type = "text/plain; version=0.0.4; charset=utf-8"});
     if (get && request.path == "/status") return send(json_response(status()));
     if (get && request.path == "/tasks") return send(json_response({{"tasks", shelf_->names()}}));
-    if (get && request.path == "/") {
-      http::Response page{.body = service_page(status()), .content_type = "text/html; charset=utf-8"};
+    if (get && request.path == "/" && options_.page) {
+      http::Response page{.body = options_.page(status()), .content_type = "text/html; charset=utf-8"};
       page.headers = {{"Content-Security-Policy",
                        "default-src 'none'; style-src 'unsafe-inline'; "
                        "script-src 'unsafe-inline'; connect-src 'self'; img-src data:"},

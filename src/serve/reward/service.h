@@ -20,7 +20,8 @@ struct ServiceOptions {
   double lease_seconds = 60;          // of a remote worker that is silent
   std::string token;                  // empty: not required
   http::ServerOptions http;
-  std::function<void(std::string_view)> on_notice;  // workers that were lost; from any thread
+  std::function<std::string(const Json& status)> page;  // at /; null: none
+  std::function<void(std::string_view)> on_notice;      // workers that were lost; from any thread
 };
 
 class RewardService {

@@ -12,6 +12,7 @@
 #include "cli/commands/judge/honesty.h"
 #include "cli/flags/model_options.h"
 #include "cli/output_place.h"
+#include "cli/pages/page.h"
 #include "rubric/evidence.h"
 #include "verify/clock/clock.h"
 #include "verify/many/judge_all.h"
@@ -117,8 +118,9 @@ Result<int> run_verify_all(const VerifyCommand& command, Console& console) {
   summary["run"] = about(command, options.verify, *judged, candidates.size(), seconds);
   summary["results"] = options.out.string();
   warnings.add_to(summary);
+  summary["notes"] = notes_on_judged(summary);
   STITCH_CHECK(write_file(options.out / "summary.json", document_text(summary)));
-  STITCH_CHECK(write_file(options.out / "index.html", verify_all_page(summary)));
+  STITCH_CHECK(write_file(options.out / "index.html", page(View::verify_all, summary)));
   if (console.json)
     console.out << document_text(summary);
   else

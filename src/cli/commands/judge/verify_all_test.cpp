@@ -87,10 +87,6 @@ TEST(VerifyAll, ShowsFiguresOfEachAuthorAndNothingThatAnAuthorWrote) {
        {"pass@1", "fast_2", "100.0 %", "2.50x", "Hacks of bob: forged time (1)", "no_gpu (1)"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
-  const std::string page = verify_all_page(summary);
-  EXPECT_EQ(page.find("<script>"), std::string::npos);
-  EXPECT_EQ(page.find("<b>\n"), std::string::npos);
-  EXPECT_NE(page.find("forged time"), std::string::npos);
 }
 
 }  // namespace

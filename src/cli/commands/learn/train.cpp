@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "cli/choose_device.h"
 #include "cli/choose_gpu.h"
-#include "cli/pages/train_page.h"
+#include "cli/pages/page.h"
 #include "cli/commands/learn/train_problems.h"
 #include "learn/coder/collect.h"
 #include "learn/coder/table.h"
@@ -181,15 +181,16 @@ Result<int> run_train(const TrainCommand& command, Console& console) {
                             command.train.epochs);
     return 1;
   }
-  const std::string weights = (out / "coder.safetensors").string(), page = (out / "index.html").string();
+  const std::string weights = (out / "coder.safetensors").string(), drawn = (out / "index.html").string();
   const Json &trained = (*result)["trained"], &compared = (*result)["compared"];
   document["trained"] = trained;
   document["held_out"] = compared["held-out"];
   for (const auto& [set, own] : problems.evaluation)
     if (compared.contains(set)) document["evaluated"][set] = compared[set];
   document["weights"] = weights;
+  document["curve"] = curve;
   STITCH_CHECK(write_file(out / "training.json", document_text(document)));
-  STITCH_CHECK(write_file(page, train_page(document, curve)));
+  STITCH_CHECK(write_file(drawn, page(View::train, document)));
   if (console.json) {
     console.out << document_text(document);
     return 0;
@@ -205,7 +206,7 @@ Result<int> run_train(const TrainCommand& command, Console& console) {
         "time{}.\n",
         regions, gain, gain < 1 ? "" : "; no gain, so the built-in choices are kept");
   console.out << format("{} epochs of {} networks. Weights: {}\nCurve: {}\n", command.train.epochs,
-                        command.train.members, printable(weights), printable(page));
+                        command.train.members, printable(weights), printable(drawn));
   return 0;
 }
 

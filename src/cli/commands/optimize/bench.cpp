@@ -21,6 +21,7 @@
 #include "cli/commands/optimize/optimize_record.h"
 #include "cli/flags/model_options.h"
 #include "cli/output_place.h"
+#include "cli/pages/page.h"
 #include "import/import_all.h"
 #include "learn/coder/propose.h"
 #include "reference/numerics.h"
@@ -204,7 +205,7 @@ Result<std::unique_ptr<serve::FanOut>> start_workers(const BenchCommand& command
   return out;
 }
 
-constexpr const char* pages[] = {"summary.json", "index.html"};
+constexpr const char* written[] = {"summary.json", "index.html"};
 
 // A run goes on in its folder, beside whatever else is there: nothing is removed. Another folder with
 // something in it, or edited pages, need --force.
@@ -327,10 +328,11 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   Warnings warnings(console);
   warn_of_training(run->records, warnings);
   warnings.add_to(summary);
+  summary["notes"] = notes_on_bench(summary);
   const std::string text = document_text(summary);
   STITCH_CHECK(write_file(options.out / "summary.json", text));
-  STITCH_CHECK(write_file(options.out / "index.html", bench_page(summary)));
-  for (const char* page : pages) STITCH_CHECK(add_to_record(options.out, page));
+  STITCH_CHECK(write_file(options.out / "index.html", page(View::bench, summary)));
+  for (const char* file : written) STITCH_CHECK(add_to_record(options.out, file));
   if (console.json)
     console.out << text;
   else

@@ -38,7 +38,8 @@ struct BenchCommand {
 Result<int> run_bench(const BenchCommand& command, Console& console);
 
 // `summary`: summary.json.
-std::string bench_page(const Json& summary);
+// What a reader needs to know of the figures, a sentence each: "notes" of summary.json.
+std::vector<std::string> notes_on_bench(const Json& summary);
 std::string bench_text(const Json& summary, const Terminal& terminal);
 
 }  // namespace stitch

@@ -14,14 +14,14 @@
 #include "cli/choose_gpu.h"
 #include "cli/commands/judge/baselines.h"
 #include "cli/commands/judge/honesty.h"
+#include "cli/flags/model_options.h"
+#include "cli/pages/page.h"
 #include "cli/commands/optimize/optimize_record.h"
 #include "cli/commands/optimize/optimize_summary.h"
 #include "cli/commands/optimize/optimize_view.h"
 #include "cli/commands/optimize/plan_file.h"
 #include "cli/commands/runs.h"
-#include "cli/flags/model_options.h"
 #include "cli/output_place.h"
-#include "cli/pages/optimize_page.h"
 #include "learn/coder/propose.h"
 #include "program/package.h"
 
@@ -76,14 +76,19 @@ std::string llm_account_text(const Json& llm) {
 }
 
 // The page with the program's sources beside the model's lines; where it is written.
-Result<std::string> write_page(const OptimizeCommand& command, const Published& published, const Json& run) {
-  const auto package = load_package(published.folder);
-  const std::string page = optimize_page(run, package ? package_sources(*package) : ReportSources());
+Result<std::string> write_page(const OptimizeCommand& command, const Published& published, Json run) {
+  if (auto package = load_package(published.folder)) {
+    run["sources"] = sources_of(*package);
+    for (Json& region : run["regions"])
+      for (const ManifestRegion& own : package->manifest.regions)
+        if (own.name == word(region, "name")) region["file"] = own.file;
+  }
+  const std::string text = page(View::optimize, run);
   if (!command.html.empty()) {
-    STITCH_CHECK(write_output_file(command.html, page, overwrite_if(command.force)));
+    STITCH_CHECK(write_output_file(command.html, text, overwrite_if(command.force)));
     return command.html;
   }
-  STITCH_CHECK(write_file(published.folder / "report.html", page));
+  STITCH_CHECK(write_file(published.folder / "report.html", text));
   STITCH_CHECK(add_to_record(published.folder, "report.html"));
   return (fs::path(place_of(published, command.out)) / "report.html").string();
 }
@@ -185,6 +190,7 @@ Json optimize_document(const OptimizeCommand& command, const agents::OptimizeOpt
   if (!optimized.verdict.library.empty()) json["library"] = optimized.verdict.library.string();
   if (Json cut_off = cut_off_json(optimized, command.budget); !cut_off.is_null())
     json["cut_off"] = std::move(cut_off);
+  add_summary(json);
   return json;
 }
 

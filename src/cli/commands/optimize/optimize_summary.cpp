@@ -5,13 +5,21 @@
 
 #include "base/terminal/wording.h"
 #include "base/text.h"
-#include "cli/pages/optimize_page.h"
+#include "profile/rules.h"
 
 namespace stitch {
 
 namespace {
 
 constexpr size_t most_regions = 5;
+
+// A gate's evidence; null: there is none.
+const Json* evidence_of(const Json& verdict, std::string_view gate) {
+  if (auto gates = verdict.find("gates"); gates != verdict.end())
+    for (const Json& one : *gates)
+      if (word(one, "gate") == gate && one.contains("evidence")) return &one["evidence"];
+  return nullptr;
+}
 
 bool passed(const Json& run) { return word(run.at("verdict"), "verdict") == "passed"; }
 
@@ -53,6 +61,9 @@ std::string headline(const Json& run) {
   return out + ".";
 }
 
+namespace {
+
+// Seconds on the device by region, as the profile gate measured them; empty on the emulated GPU.
 std::map<std::string, double> measured_regions(const Json& run) {
   std::map<std::string, double> out;
   const Json* profile = evidence_of(run.at("verdict"), "profile");
@@ -76,6 +87,7 @@ std::map<std::string, double> measured_regions(const Json& run) {
   return out;
 }
 
+// A line for each of the regions that take most of the time, and for each step that was given up.
 std::vector<std::string> why_slower(const Json& run) {
   std::vector<std::string> out;
   const double own = run.value("seconds_a_call", 0.0);
@@ -100,6 +112,29 @@ std::vector<std::string> why_slower(const Json& run) {
     if (!step.value("kept", false) && !word(step, "reason").empty())
       out.push_back(format("step not kept: {}: {}", word(step, "step"), word(step, "reason")));
   return out;
+}
+
+}  // namespace
+
+std::string bottleneck_of(const Json& verdict) {
+  const Json* profile = evidence_of(verdict, "profile");
+  if (!profile || !profile->contains("diagnosis")) return "";
+  auto diagnosis = profile::diagnosis_from_json((*profile)["diagnosis"]);
+  return diagnosis ? profile::text(*diagnosis) : "";
+}
+
+void add_summary(Json& run) {
+  const Standing now = standing_of(run);
+  run["headline"] = headline(run);
+  run["pytorch"] = {{"seconds", now.baselines}, {"best", now.best_name}};
+  if (now.slower()) run["slower_because"] = why_slower(run);
+  if (std::string bottleneck = bottleneck_of(run["verdict"]); !bottleneck.empty())
+    run["bottleneck"] = std::move(bottleneck);
+  const std::map<std::string, double> measured = measured_regions(run);
+  if (run.contains("regions"))
+    for (Json& region : run["regions"])
+      if (auto found = measured.find(word(region, "name")); found != measured.end())
+        region["measured_seconds"] = found->second;
 }
 
 std::vector<std::string> next_steps(const Json& run, const SummaryPlaces& places) {

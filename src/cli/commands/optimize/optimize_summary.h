@@ -26,10 +26,12 @@ Standing standing_of(const Json& run);
 // "308 us per call: 1.21x as fast as the best PyTorch (compile-graph, 370 us)."
 std::string headline(const Json& run);
 
-// Seconds on the device by region, as the profile gate measured them; empty on the emulated GPU.
-std::map<std::string, double> measured_regions(const Json& run);
-// A line for each of the regions that take most of the time, and for each step that was given up.
-std::vector<std::string> why_slower(const Json& run);
+// Adds what a reader wants to know first: "headline", "pytorch" (seconds by baseline, the best of them),
+// "slower_because" where that is so, "bottleneck", and each region's "measured_seconds".
+void add_summary(Json& run);
+
+// What the profile gate says limits the call, as a sentence; empty: nothing was measured.
+std::string bottleneck_of(const Json& verdict);
 
 struct SummaryPlaces {
   std::string model, program, report;

@@ -1,17 +1,16 @@
 #include "cli/commands/optimize/plan.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/text.h"
 #include "cli/choose_gpu.h"
 #include "cli/commands/optimize/plan_file.h"
 #include "cli/flags/model_options.h"
 #include "cli/load_model.h"
 #include "cli/output_place.h"
 #include "cli/pages/page.h"
+#include "cli/pages/report.h"
 #include "code/catalogue.h"
 #include "code/write_program.h"
 #include "learn/coder/propose.h"
@@ -41,41 +40,12 @@ Result<plan::GivenPlan> plan_for(const PlanCommand& command, const Graph& graph,
   return plan::GivenPlan{std::move(context), std::move(plan)};
 }
 
-// What the page shows of a plan: its steps, and each region's technique with its shares of time and error.
-// Errors are there where they were measured.
-Json page_of_plan(const plan::Context& context, const plan::Plan& plan) {
-  const Json document = plan::to_json(context, plan);
-  const double whole = plan::estimate(context, plan);
-  Json out = {{"class", document["class"]},  {"gpu", context.gpu.name}, {"text", seconds_text(whole)},
-              {"one_graph", plan.one_graph}, {"steps", Json::array()},  {"regions", Json::array()}};
-  const plan::PyTorchEstimate pytorch = plan::estimate_pytorch(context.graph, context.gpu, plan.numerics);
-  out["pytorch"] = format("PyTorch {} in a CUDA graph, {} eager", seconds_text(pytorch.eager_graph),
-                          seconds_text(pytorch.eager));
-  double gains = 0, times = 0;
-  for (const plan::Step& step : plan.steps) gains += std::max(step.predicted_gain, 0.0);
-  for (const plan::Region& region : plan.regions) times += plan::estimate(context, plan, region).seconds();
-  for (const plan::Step& step : plan.steps)
-    out["steps"].push_back({{"title", step.title},
-                            {"why", step.why},
-                            {"regions", step.regions.size()},
-                            {"gain", gain_text(step.predicted_gain, whole)},
-                            {"share", gains > 0 ? std::max(step.predicted_gain, 0.0) / gains : 0}});
-  for (size_t i = 0; i < plan.regions.size(); ++i) {
-    const plan::Region& region = plan.regions[i];
-    const double seconds = plan::estimate(context, plan, region).seconds();
-    Json one = {
-        {"name", region.name},
-        {"technique", region.technique->name()},
-        {"idea", region.technique->idea()},
-        {"arithmetic", plan::name(region.offer.arithmetic)},
-        {"node", document["regions"][i]["nodes"].empty() ? Json("") : document["regions"][i]["nodes"].back()},
-        {"seconds", seconds},
-        {"text", seconds_text(seconds)},
-        {"share", times > 0 ? seconds / times : 0}};
-    if (document["regions"][i].contains("error_share"))
-      one["error_share"] = document["regions"][i]["error_share"];
-    out["regions"].push_back(std::move(one));
-  }
+// What the page shows: the graph as `show` has it, the plan, and what its techniques do.
+Json page_document(const PlanCommand& command, const plan::Context& context, const plan::Plan& plan) {
+  Json out = report_json(make_report(context.graph, command.model, context.gpu));
+  out["plan"] = plan::to_json(context, plan);
+  for (const plan::Region& region : plan.regions)
+    out["techniques"][std::string(region.technique->name())] = region.technique->idea();
   return out;
 }
 
@@ -109,15 +79,9 @@ Result<int> run_plan(const PlanCommand& command, Console& console) {
   if (!command.out.empty())
     STITCH_CHECK(write_output_file(command.out, document_text(plan::to_json(context, plan)),
                                    overwrite_if(command.force)));
-  if (!command.html.empty()) {
-    Report report = make_report(graph, command.model, gpu);
-    report.frames.resize(graph.nodes.size());
-    for (const plan::Region& region : plan.regions)
-      for (int32_t node : region.nodes)
-        report.frames[static_cast<size_t>(node)] = format("{} · {}", region.name, region.technique->name());
-    report.plan = std::make_shared<const Json>(page_of_plan(context, plan));
-    STITCH_CHECK(write_output_file(command.html, report_page(report), overwrite_if(command.force)));
-  }
+  if (!command.html.empty())
+    STITCH_CHECK(write_output_file(command.html, page(View::plan, page_document(command, context, plan)),
+                                   overwrite_if(command.force)));
   if (console.json) {
     Json document = plan::to_json(context, plan);
     warnings.add_to(document);

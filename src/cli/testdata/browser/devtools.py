@@ -33,10 +33,11 @@ class Browser:
                                                 (os.POSIX_SPAWN_DUP2, commands, 3), (os.POSIX_SPAWN_DUP2, answers, 4)])
         os.close(commands)
         os.close(answers)
-        self.pending, self.last_id, self.session = b"", 0, None
+        self.pending, self.last_id, self.session, self.messages = b"", 0, None, []
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        self.call("Page.enable")
+        for domain in ("Page", "Runtime", "Log"):
+            self.call(f"{domain}.enable")
 
     def close(self):
         os.kill(self.pid, signal.SIGKILL)  # its other processes end with it
@@ -52,6 +53,21 @@ class Browser:
         line, _, self.pending = self.pending.partition(b"\0")
         return json.loads(line)
 
+    def note(self, message):
+        parameters = message.get("params", {})
+        if message.get("method") == "Runtime.exceptionThrown":
+            details = parameters["exceptionDetails"]
+            self.messages.append(details.get("exception", {}).get("description", details["text"]).splitlines()[0])
+        elif message.get("method") == "Log.entryAdded" and parameters["entry"]["level"] == "error":
+            self.messages.append(parameters["entry"]["text"])
+        elif message.get("method") == "Runtime.consoleAPICalled" and parameters["type"] in ("error", "warning"):
+            self.messages.append(" ".join(str(one.get("value", "")) for one in parameters["args"]))
+
+    def errors(self):
+        """What the console has shown since it was asked."""
+        out, self.messages = self.messages, []
+        return sorted(set(out))
+
     def call(self, method, wait_for=None, **parameters):
         """Waits for the answer, and for the event if one is named."""
         self.last_id += 1
@@ -62,6 +78,7 @@ class Browser:
         answer = None
         while answer is None or wait_for:
             message = self.message()
+            self.note(message)
             if message.get("id") == self.last_id:
                 answer = message
                 if "error" in answer:

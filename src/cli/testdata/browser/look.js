@@ -1,8 +1,8 @@
 // Put into a page by look.py: what a reader would find wrong with it, as strings.
 // In #surface, which can be panned and zoomed, text may leave the view; everywhere else it has to be seen whole.
+var short = text => JSON.stringify(text.trim().replace(/\s+/g, ' ').slice(0, 40));
 window.look = () => {
   const findings = new Set();
-  const short = text => JSON.stringify(text.trim().replace(/\s+/g, ' ').slice(0, 40));
   const surface = document.getElementById('surface');
 
   // checkVisibility() takes SVG text below a group that is not displayed for visible.
@@ -71,7 +71,13 @@ window.look = () => {
     if (box.scrollWidth > box.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(box).overflowX))
       findings.add(`has to be scrolled sideways: ${box.tagName} ${box.className} with ${short(box.textContent)}`);
 
-  // Contrast as WCAG has it: 4.5 for text.
+  window.seen = visible;
+  return [...findings, ...lookAtContrast()];
+};
+
+// Contrast as WCAG has it: 4.5 for text. Of what look() saw, in the colours of now.
+window.lookAtContrast = () => {
+  const findings = new Set();
   const colour = text => {
     const numbers = (text.match(/-?[\d.]+(e-?\d+)?/g) || []).map(Number);
     const scale = text.startsWith('color(') ? 255 : 1;
@@ -85,7 +91,7 @@ window.look = () => {
   };
   const luminance = rgb => rgb.map(value => value / 255).map(value => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4)
       .reduce((sum, value, i) => sum + value * [0.2126, 0.7152, 0.0722][i], 0);
-  for (const line of visible) {
+  for (const line of window.seen) {
     const inBox = line.parent.closest('.box');
     if (line.parent.namespaceURI.endsWith('svg') && !inBox) continue;
     const below = inBox ? colour(getComputedStyle(inBox.querySelector('rect')).fill).rgb : ground(line.parent);
@@ -99,7 +105,7 @@ window.look = () => {
 };
 
 // What reacts to a click has to be reached by the keyboard, and to show that it was.
-const looks = element => [element, element.firstElementChild].filter(Boolean).map(one => {
+var looks = element => [element, element.firstElementChild].filter(Boolean).map(one => {
   const style = getComputedStyle(one);
   return [style.outline, style.boxShadow, style.borderColor, style.backgroundColor, style.stroke, style.strokeWidth].join('|');
 }).join('|');
