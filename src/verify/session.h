@@ -99,7 +99,7 @@ struct Session {
   std::vector<Trial> trials;                 // asked so far, with the task's own weights
   std::vector<Trial> others;                 // asked too: reparameterised weights, harsh kinds of inputs
   bool weak = false;                         // the end-to-end check proves little
-  std::shared_ptr<Adequacy> adequacy;        // what the trials so far tell apart; null: nobody asks
+  std::shared_ptr<Adequacy> adequacy;        // what the trials so far tell apart; null: not measured
   std::vector<bool> proved;                  // of outputs: whether a trial could have shown a mistake
   std::string unproven;       // what could be handed in without computing, whatever was asked; empty: nothing
   bool deterministic = true;  // equal runs gave equal bytes

@@ -62,8 +62,8 @@ struct Verdict {
   std::shared_ptr<const Json> header;  // program, task, device, class, trust, versions, seed
   std::vector<GateReport> gates;
   std::vector<std::string> notes;  // what a reader should know although nothing failed: a weak task
-  // Mutants of the graph that the trials tell from the truth (adequacy/told_apart.h); null where nobody
-  // asked.
+  // Mutants of the graph that the trials tell from the truth (adequacy/told_apart.h); null where it was
+  // not measured.
   std::shared_ptr<const Json> adequacy;
   std::shared_ptr<const Json> timing;  // null where nothing was timed
   fs::path library;                    // that was judged, in the build cache

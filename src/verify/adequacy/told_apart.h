@@ -44,7 +44,7 @@ class Adequacy {
 
   // Which of those that are left this trial tells from the truth: by what its numbers allow, or, of several
   // trials, by direction: honest rounding moves outputs hardly at all towards the mutant's. `own`: the
-  // program's outputs, which may be nearer to a mutant's; none: nobody is asked.
+  // program's outputs, which may be nearer to a mutant's; none: no program is asked.
   Result<void> take(const Session& session, const Trial& trial, const Tensors& own, bool directions = true);
   // The same of a region alone, whose results may be off by `judging`.
   Result<void> take_region(const oracle::Known& known, std::vector<int32_t> nodes,
