@@ -241,7 +241,7 @@ double change_of(const TensorBytes& now, const TensorBytes& before) {
 // from call to call moves it away.
 Result<void> does_not_drift(Session& session, Attempt& attempt, const Kept& first) {
   constexpr int most_calls = 300;
-  constexpr std::chrono::milliseconds most_time{300};
+  constexpr std::chrono::milliseconds most_time{600};
   constexpr double least_drift = 3e-6, least_ratio = 10;  // relative; to the scatter of two calls
   if (session.python || session.options.quick || session.large() || session.trials[0].held) return {};
   const auto begin = std::chrono::steady_clock::now();
