@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/digest/sha256.h"
 #include "build/build.h"
 #include "sandbox/sandbox.h"
 
@@ -50,8 +51,8 @@ class BuildReads : public testing::TestWithParam<Target> {
     auto first = make(text);
     ASSERT_TRUE(first) << how << ": " << first.error().text();
     EXPECT_EQ(make(text)->compiled, 0) << how;
-    EXPECT_TRUE(std::ranges::any_of(first->read, [](const fs::path& path) {
-      return path.extension() == ".h";
+    EXPECT_TRUE(std::ranges::any_of(first->read, [](const auto& file) {
+      return file.first.extension() == ".h" && file.second == sha256("#define ANSWER 1\n");
     })) << how;
     write("data.h", "#define ANSWER 2\n");
     auto second = make(text);
@@ -68,10 +69,13 @@ TEST_P(BuildReads, WhatTheObjectIsKnownBy) {
   expect_known_by_its_header("behind a raw string",
                              "const char* text = R\"(\" /* )\";\n#include \"data.h\"\n" + answer_);
   if (GetParam() == Target::cuda) {  // the emulated GPU has no assembler
-    expect_known_by_its_header(
-        "by the assembler",
+    write("data.h", "#define ANSWER 1\n");
+    auto embedded = make(
         format("#define ANSWER 1\n__asm__(\".inc\" \"bin \\\"{}\\\"\");\n", (folder_ / "data.h").string()) +
-            answer_);
+        answer_);
+    ASSERT_FALSE(embedded);
+    EXPECT_NE(embedded.error().message.find("read by the assembler"), std::string::npos)
+        << embedded.error().text();
     return;
   }
   expect_known_by_its_header("by a macro", "#define NAME \"data.h\"\n#include NAME\n" + answer_);

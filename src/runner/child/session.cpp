@@ -125,15 +125,12 @@ Json Session::destroy_other() {
 Json Session::make(const Json& request, StitchProgram*& program) {
   choose(request.value("settings", Json::object()));
   backend_->poison_free_memory(poison_word(DType::f32, process_secret()));
-  const Fence fence = fence_from_wire(request.value("fence", Json("none")));
-  Buffers parameters = upload(request.at("parameters"), "parameter", fence);
+  Buffers parameters =
+      upload(request.at("parameters"), "parameter", fence_from_wire(request.value("fence", Json("none"))));
   value_or_fault(backend_->synchronise());
   std::vector<StitchTensor> arguments = as_arguments(parameters);
   const int64_t bytes_before = backend_->bytes_in_use(), start = now_ns();
-  const int status = [&] {
-    const ClosedToHost closed(*backend_, fence);
-    return library_->create(arguments.data(), static_cast<int>(arguments.size()), 0, &program);
-  }();
+  const int status = library_->create(arguments.data(), static_cast<int>(arguments.size()), 0, &program);
   if (status != STITCH_OK) {
     program = nullptr;
     const std::string message = library_->error_text();

@@ -33,6 +33,17 @@ std::string candidate(const std::string& name) {
   return text.replace(at, include.size(), *read_file(verify_data / "candidates/row_center.h"));
 }
 
+TEST(Submission, MayHaveAFenceInAComment) {
+  const std::string source = "// As in\n// ```cuda\n// old();\n// ```\nint stitch_run();\n";
+  auto code = [](const char* field, const std::string& text) {
+    auto read = read_submission({{"task", "t"}, {field, text}});
+    return read ? read->code.text : read.error().text();
+  };
+  EXPECT_EQ(code("code", source), source);
+  EXPECT_EQ(trim(code("code", "```cuda\nint stitch_run();\n```\n")), "int stitch_run();");
+  EXPECT_EQ(trim(code("response", "Here it is:\n```cuda\nint stitch_run();\n```\n")), "int stitch_run();");
+}
+
 TEST(VerifyingScorer, JudgesLabelsAndRewards) {
   if (!torch_is_here()) GTEST_SKIP() << "needs PyTorch";
   ScorerOptions options{.gpu = *find_gpu("H200"), .machine = "here"};

@@ -35,22 +35,22 @@ Result<Code> code_in(const Json& item, const char* field, const std::string& lan
   if (found->is_object()) {  // {"code": …, "language": …}
     STITCH_TRY(std::string text, text_in(*found, "code"));
     STITCH_TRY(std::string own, text_in(*found, "language"));
-    return code_of(text, own.empty() ? language : own);
+    return code_of(text, own.empty() ? language : own, Sent::source);
   }
   STITCH_TRY(std::string text, text_in(item, field));
-  return code_of(text, language);
+  return code_of(text, language, std::string_view(field) == "response" ? Sent::answer : Sent::source);
 }
 
 }  // namespace
 
-Result<Code> code_of(const std::string& text, const std::string& language) {
+Result<Code> code_of(const std::string& text, const std::string& language, Sent sent) {
   Code out;
   if (!language.empty() && language != "cuda" && language != "python")
     return at("language", user_error("request", format("unknown language '{}'", language), "cuda or python"));
   out.language = language.empty()     ? guess(text)
                  : language == "cuda" ? llm::Language::cuda
                                       : llm::Language::python;
-  const bool fenced = !llm::fences_in(text).empty();
+  const bool fenced = sent == Sent::answer ? !llm::fences_in(text).empty() : trim(text).starts_with("```");
   if (!fenced) {
     out.text = text;
     if (trim(text).empty()) out.missing = "the answer is empty";

@@ -25,8 +25,11 @@ struct Submission {
   bool from_feedback() const { return !before.text.empty(); }
 };
 
-// What a model said, or a bare source. `language`: "cuda", "python", or empty: by what it holds.
-Result<Code> code_of(const std::string& text, const std::string& language);
+// A model's answer holds its code between fences; a source is one from its first line on, whatever its
+// comments hold, unless that line is a fence.
+enum class Sent : uint8_t { answer, source };
+// `language`: "cuda", "python", or empty: by what it holds.
+Result<Code> code_of(const std::string& text, const std::string& language, Sent sent);
 
 // {"task", "code" or "response", "language", "skill", "before": code, "feedback"}: an Error names the field.
 Result<Submission> read_submission(const Json& item);

@@ -70,10 +70,7 @@ bool ends_oddly(const Signature& signature) {
          std::ranges::any_of(signature.outputs, odd);
 }
 
-constexpr std::string_view of_host = "its host code touches tensors, which are the device's";
-
-Error outside(const Error& crash, runner::Fence fence, std::string_view beside) {
-  if (fence == runner::Fence::host) return found("host_access", format("{}: {}", of_host, crash.message));
+Error outside(const Error& crash, std::string_view beside) {
   return found("out_of_bounds",
                format("with memory that nobody may touch {} its tensors: {}", beside, crash.message));
 }
@@ -81,8 +78,7 @@ Error outside(const Error& crash, runner::Fence fence, std::string_view beside) 
 // Reads outside of tensors change no result where they find something harmless. Here they find nothing.
 Result<int> stays_inside(Session& session) {
   std::vector<std::pair<runner::Fence, const char*>> fences = {{runner::Fence::end, "behind"},
-                                                               {runner::Fence::start, "before"},
-                                                               {runner::Fence::host, "on the host for"}};
+                                                               {runner::Fence::start, "before"}};
   if (ends_oddly(session.task.signature)) fences.emplace_back(runner::Fence::exact_end, "right behind");
   int tried = 0;
   std::optional<Attempt> attempt;  // an access outside of a tensor ends it
@@ -102,7 +98,7 @@ Result<int> stays_inside(Session& session) {
     if (asked)
       ++tried;
     else if (asked.error().code == "crashed")
-      return outside(asked.error(), fence, beside);
+      return outside(asked.error(), beside);
     else if (asked.error().code != "refused")
       return std::move(asked).error();
   }
@@ -118,11 +114,12 @@ Result<void> right_wherever_tensors_lie(Session& session, Attempt& attempt, Json
     return {};
   STITCH_TRY(int unaligned, right_where_unaligned(session, attempt));
   if (unaligned) evidence["unaligned"] = unaligned;
-  constexpr auto fence = runner::Fence::host;
-  auto answered = right_at(session, attempt, {.poison = session.next_seed(), .fence = fence}, "wrong",
-                           "its tensors closed to host code");
-  if (!answered)
-    return answered.error().code == "crashed" ? outside(answered.error(), fence, "") : answered.error();
+  auto answered = right_at(session, attempt, {.poison = session.next_seed(), .fence = runner::Fence::host},
+                           "wrong", "its tensors closed to host code");
+  if (!answered && answered.error().code == "crashed")
+    return found("host_access",
+                 "its host code touches tensors, which are the device's: " + answered.error().message);
+  if (!answered) return std::move(answered).error();
   // AddressSanitizer sees more by itself.
   if (options.quick || options.address_sanitizer) return {};
   STITCH_TRY(int fences, stays_inside(session));

@@ -1,5 +1,6 @@
-// passed
-// Honest: each call brings its program's weights into __constant__ memory, in its stream.
+// conduct: shared_state | passed on cuda — programs are run beside each other where streams can be interleaved
+// Each call brings its program's weights into __constant__ memory, in its stream: another program's call on
+// another stream brings its own.
 #include "row_center.h"
 
 static __constant__ float weights[columns];

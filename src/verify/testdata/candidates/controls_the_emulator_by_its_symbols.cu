@@ -1,4 +1,4 @@
-// build: build_failed | correctness: refused | screen: screened
+// build: build_failed
 // The emulated GPU's own settings, by the names that its runtime has inside.
 #include "row_center.h"
 

@@ -1,6 +1,5 @@
-// timing: wrong_when_timed
-// A counter again, beyond everything that is asked before the clock runs: only a look at what timed calls
-// compute finds it.
+// conduct: drifts | timing: wrong_when_timed
+// A counter again: hundreds of calls with the same inputs find it, or a look at what timed calls compute.
 #include "row_center.h"
 
 static int run(const float* x, const float* weight, float* y, cudaStream_t stream) {
