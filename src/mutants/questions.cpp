@@ -44,7 +44,7 @@ Json questions_about(const fs::path& task, const BenchOptions& options) {
     record.update(*evidence);
   else
     record["error"] = evidence.error().message;
-  record["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  record["whole_seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return record;
 }
 

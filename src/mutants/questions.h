@@ -7,7 +7,7 @@
 
 namespace stitch::mutants {
 
-// A record: {task, mutants, told_apart, by_direction, not_asked, unproven, trials, seconds}, or {task,
+// A record: {task, mutants, told_apart, by_direction, not_asked, unproven, trials, seconds, …}, or {task,
 // error}.
 Json questions_about(const fs::path& task, const BenchOptions& options);
 // A line a task, the sum, then what is unproven by name.

@@ -111,7 +111,7 @@ std::vector<AttributeValue> other_values(const Node& node, const std::string& na
       for (int64_t by : {1, -1}) out.push_back(std::get<int64_t>(value) + by);
       break;
     case AttributeKind::number:
-      if (node.op == Op::full && !is_floating(node.attributes.dtype("dtype")))
+      if (node.attributes.find("dtype") && !is_floating(node.attributes.dtype("dtype")))
         out.push_back(std::get<double>(value) + 1);
       else
         for (double other : other_numbers(name, std::get<double>(value))) out.push_back(other);

@@ -67,6 +67,11 @@ std::vector<ValueId> outputs_of(const Graph& graph) {
   return out;
 }
 
+double work_of(const Graph& graph, const Node& node) {
+  const Cost costs = cost(graph, node);
+  return costs.flops + 4 * costs.bytes;
+}
+
 // Of one run of everything that depends on a mutant.
 double work_of(const Graph& graph, const GraphMutant& mutant) {
   std::vector<bool> changed(graph.values.size());
@@ -80,8 +85,7 @@ double work_of(const Graph& graph, const GraphMutant& mutant) {
         });
     if (!reads) continue;
     for (ValueId id : node.results) changed[index_of(id)] = true;
-    const Cost costs = cost(graph, node);
-    sum += costs.flops + 4 * costs.bytes;
+    sum += work_of(graph, node);
   }
   return sum;
 }
@@ -234,6 +238,7 @@ Adequacy::Adequacy(const Graph& graph, double work) : graph_(graph), left_work_(
   std::iota(order.begin(), order.end(), size_t{0});
   std::mt19937_64 random(states_.size());
   for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+  for (const Node& node : graph.nodes) graph_work_ += work_of(graph, node);
   double planned = 0;
   for (size_t i : order) {
     planned += states_[i].work;
@@ -243,7 +248,13 @@ Adequacy::Adequacy(const Graph& graph, double work) : graph_(graph), left_work_(
 
 Result<void> Adequacy::take(const Session& session, const Trial& trial, const Tensors& own, bool directions) {
   constexpr int64_t most_bytes = int64_t{1} << 30;
-  if (left() == 0 || left_work_ <= 0 || trial.held || recorded_bytes_ > most_bytes) return {};
+  if (left() == 0) return {};
+  // Recorded once, and once more as an honest program may round.
+  if (trial.held || recorded_bytes_ > most_bytes || left_work_ < 2 * graph_work_) {
+    for (State& state : states_) state.left_out = true;
+    return {};
+  }
+  left_work_ -= 2 * graph_work_;
   const Taking taking{seconds_};
   STITCH_TRY(Tensors parameters, session.reference.parameters(trial.question.weights));
   STITCH_TRY(Known known, oracle_values(session.task, parameters, trial.inputs));
@@ -255,15 +266,28 @@ Result<void> Adequacy::take(const Session& session, const Trial& trial, const Te
   if (calm && directions) {
     STITCH_TRY(honest, honest_outputs(session, trial, known));
   }
-  for (State& state : states_)
-    if (is_left(state) && left_work_ > 0) STITCH_CHECK(ask(session, trial, *recorded, state, honest, own));
+  // The first trial tells most of them apart; those behind it are to have their share, too.
+  constexpr double of_first = 0.5, of_others = 0.125;
+  const double least = left_work_ * (1 - (trials_++ ? of_others : of_first));
+  const size_t begin = begin_;
+  for (size_t i = 0; i < states_.size(); ++i) {
+    State& state = states_[(begin + i) % states_.size()];
+    if (!is_left(state)) continue;
+    if (left_work_ < least) {
+      state.left_out = true;
+      continue;
+    }
+    STITCH_CHECK(ask(session, trial, *recorded, state, honest, own));
+    if (left_work_ < least) begin_ = begin + i + 1;
+  }
   return {};
 }
 
 Result<void> Adequacy::ask(const Session& session, const Trial& trial, const Recorded& recorded, State& state,
                            const std::vector<std::vector<double>>& honest, const Tensors& own) {
-  left_work_ -= state.work;
   auto changed = recorded.changed_by(state.mutant, first_);
+  // Where it is the truth there was nothing to carry on.
+  if (!changed || !changed->empty()) left_work_ -= state.work;
   if (!changed) {  // it can't go on: an index out of range
     state.fate = Fate::by_budget;
     return {};
@@ -356,8 +380,9 @@ Json Adequacy::evidence() const {
   int within_budget = 0;
   for (const State& state : states_) {
     const bool by_direction = is_told_by_direction(state);
-    ++counts[by_direction ? Fate::by_direction : state.fate];
-    if (by_direction || !is_left(state)) continue;
+    const bool left_out = is_left(state) && !by_direction && state.left_out;
+    ++counts[by_direction ? Fate::by_direction : left_out ? Fate::not_asked : state.fate];
+    if (by_direction || left_out || !is_left(state)) continue;
     within_budget += state.differed;
     const std::string why =
         state.differed ? format("it moves outputs by at most {:.2g} of what the class allows", state.closest)

@@ -54,7 +54,7 @@ class Adequacy {
   std::string nearer_to_a_mutant() const;
 
   size_t left() const;
-  bool is_exhausted() const { return left_work_ <= 0; }
+  bool is_exhausted() const { return left_work_ < 2 * graph_work_; }
   Json evidence() const;
 
  private:
@@ -63,6 +63,7 @@ class Adequacy {
     GraphMutant mutant;
     double work = 0;  // a run of what depends on it
     Fate fate = Fate::asked;
+    bool left_out = false;      // of some trial, for lack of work
     bool differed = false;      // in some trial
     double closest = 0;         // to being told apart: the largest error over its budget
     int directions = 0;         // trials that could tell it by direction
@@ -77,6 +78,9 @@ class Adequacy {
 
   const Graph& graph_;
   double left_work_;
+  double graph_work_ = 0;  // of one run of all nodes
+  int trials_ = 0;
+  size_t begin_ = 0;            // with which mutant the next trial begins
   double seconds_ = 0;          // that were spent on it
   int64_t recorded_bytes_ = 0;  // of all values, in float64
   std::vector<State> states_;
