@@ -203,7 +203,7 @@ def main():
             try:
                 rows.append(measure(name, chosen.compile and name + "+compile" not in failed))
                 print(f"{name} measured after {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
-            except Exception as error:  # noqa: BLE001: one model's trouble is not the others'
+            except Exception as error:  # one model's trouble is not the others'
                 failed[name] = f"{type(error).__name__}: {error}"[:200]
     if chosen.json:
         with open(chosen.json, "w") as file:

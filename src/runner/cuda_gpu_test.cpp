@@ -146,7 +146,7 @@ TEST_F(OnGpu, MovesLargeTensors) {
   EXPECT_EQ(bench.floats(*offset)[(int64_t{1} << 28) - 2], 15);
 }
 
-// What the reference does in Python (device_arena.py): memory of the GPU that has a descriptor.
+// What the reference does in Python (device/arena.py): memory of the GPU that has a descriptor.
 class SharedMemory {
  public:
   explicit SharedMemory(size_t bytes) {

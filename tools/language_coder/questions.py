@@ -83,7 +83,7 @@ def from_feedback(entries, judges, seed, profiler=None):
         for i, verdict in zip(slow, profiled.result() if profiled else ()):
             verdicts[i] = verdict or verdicts[i]
     out, lines = [], []
-    for question, (entry, kind, program), verdict in zip(asked, made, verdicts):
+    for question, (entry, _, program), verdict in zip(asked, made, verdicts):
         lines.append(examine.examined(question, program, True, verdict))
         if verdict is None or not verdict["counted"]:
             continue
