@@ -4,8 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/text.h"
 #include "base/machine/time_account.h"
+#include "base/text.h"
 #include "serve/fleet/desk.h"
 #include "serve/reward/door.h"
 #include "serve/reward/forms.h"

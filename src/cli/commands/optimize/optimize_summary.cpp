@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/text.h"
 #include "base/terminal/wording.h"
+#include "base/text.h"
 #include "profile/rules.h"
 
 namespace stitch {
