@@ -46,7 +46,7 @@ TEST(Profile, OfAProgramAlone) {
   EXPECT_NE(ran.out.find("add_one"), std::string::npos) << ran.out;
   auto text = read_file(page);
   ASSERT_TRUE(text);
-  EXPECT_NE(text->find("id=\"timeline\""), std::string::npos);
+  EXPECT_NE(text->find("<body class=\"profile\">"), std::string::npos);
   auto events = parse_json(*read_file(trace));
   ASSERT_TRUE(events);
   EXPECT_GE(events->at("traceEvents").size(), 20u);

@@ -4,9 +4,9 @@
 
 #include "agents/record/run_history.h"
 #include "base/terminal/wording.h"
+#include "cli/commands/run_show.h"
 #include "cli/output_place.h"
 #include "cli/pages/run_conversation.h"
-#include "cli/commands/run_show.h"
 
 namespace stitch {
 

@@ -9,8 +9,9 @@ namespace stitch {
 
 Result<int> show_run(const store::RunStore& store, const store::Run& run, Console& console);
 
-// Everything about a run: what `runs show --json` prints, and each attempt's verdict and its changes to the best
-// program before it, and what was said to LLMs. `runs page` draws it, `runs export` writes it as run.json.
+// Everything about a run: what `runs show --json` prints, and each attempt's verdict and its changes to the
+// best program before it, and what was said to LLMs. `runs page` draws it, `runs export` writes it as
+// run.json.
 Result<Json> run_document(const store::RunStore& store, const store::Run& run);
 
 // What every command says of a run, in the same words.

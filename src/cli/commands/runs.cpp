@@ -7,11 +7,11 @@
 #include "base/text.h"
 #include "cli/commands/optimize/optimize.h"
 #include "cli/commands/optimize/optimize_record.h"
-#include "cli/pages/run_diff.h"
 #include "cli/commands/run_export.h"
+#include "cli/commands/run_show.h"
 #include "cli/output_place.h"
 #include "cli/pages/page.h"
-#include "cli/commands/run_show.h"
+#include "cli/pages/run_diff.h"
 
 namespace stitch {
 

@@ -4,25 +4,25 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/digest/sha256.h"
 #include "base/machine/interrupt.h"
 #include "base/machine/parallel.h"
 #include "base/terminal/progress.h"
-#include "base/digest/sha256.h"
-#include "base/text.h"
 #include "base/terminal/wording.h"
-#include "cli/commands/judge/baselines.h"
+#include "base/text.h"
 #include "cli/choose_device.h"
 #include "cli/choose_gpu.h"
+#include "cli/commands/judge/baselines.h"
 #include "cli/flags/model_options.h"
 #include "cli/pages/page.h"
 #include "http/url.h"
+#include "reference/torch_lender.h"
 #include "serve/fleet/fan_out.h"
 #include "serve/fleet/worker.h"
 #include "serve/reward/service.h"
 #include "serve/reward/task_shelf.h"
 #include "serve/token.h"
 #include "store/run_store.h"
-#include "reference/torch_lender.h"
 
 namespace stitch {
 

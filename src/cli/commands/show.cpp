@@ -3,11 +3,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "base/text.h"
 #include "base/terminal/wording.h"
+#include "base/text.h"
 #include "cli/choose_gpu.h"
-#include "cli/load_model.h"
 #include "cli/flags/model_options.h"
+#include "cli/load_model.h"
 #include "cli/output_place.h"
 #include "cli/pages/page.h"
 #include "cli/pages/report.h"

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/terminal/table.h"
-#include "base/text.h"
 #include "base/terminal/wording.h"
+#include "base/text.h"
 #include "cli/commands/optimize/bench.h"
 
 namespace stitch {
@@ -152,8 +152,7 @@ std::vector<std::string> notes_on_bench(const Json& summary) {
     say("Speedups are over PyTorch's fastest baseline (best), or over the one named. fast_p: the share of "
         "tasks that pass and are more than p times as fast as the best baseline.");
   if (all.contains("share_of_floor")) say("% of limit: the theoretical limit over the program's time.");
-  if (all.contains("share_of_memory"))
-    say("Memory vs PyTorch: the program's peak memory over PyTorch's.");
+  if (all.contains("share_of_memory")) say("Memory vs PyTorch: the program's peak memory over PyTorch's.");
   return out;
 }
 

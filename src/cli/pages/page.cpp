@@ -10,7 +10,8 @@ namespace stitch {
 
 // Made from files/ by cmake/embed.cmake.
 extern const std::string_view embedded_viewer_html, embedded_base_css, embedded_text_css, embedded_graph_css,
-    embedded_kit_js, embedded_layout_js, embedded_graph_js, embedded_profile_js, embedded_report_js, embedded_many_js;
+    embedded_kit_js, embedded_layout_js, embedded_graph_js, embedded_profile_js, embedded_report_js,
+    embedded_many_js;
 
 namespace {
 
@@ -52,8 +53,8 @@ std::string page(View view, const Json& document) {
   fill("{{css}}", {embedded_base_css, embedded_text_css, embedded_graph_css});
   fill("{{view}}", {name(view)});
   fill("{{document}}", {inside_script(document)});
-  fill("{{js}}", {embedded_kit_js, embedded_layout_js, embedded_graph_js, embedded_profile_js, embedded_report_js,
-                  embedded_many_js});
+  fill("{{js}}", {embedded_kit_js, embedded_layout_js, embedded_graph_js, embedded_profile_js,
+                  embedded_report_js, embedded_many_js});
   return out.append(rest);
 }
 

@@ -40,8 +40,7 @@ TEST(Page, NeedsNothingFromOutside) {
 TEST(Page, ThirteenHundredNodesAreQuickAndSmall) {
   const Graph graph = samples::transformer(96);
   const std::clock_t start = std::clock();
-  const std::string text =
-      page(View::show, report_json(make_report(graph, "model.py", *find_gpu("H200"))));
+  const std::string text = page(View::show, report_json(make_report(graph, "model.py", *find_gpu("H200"))));
   EXPECT_LT(std::clock() - start, 5 * CLOCKS_PER_SEC);
   EXPECT_LT(text.size(), 3'000'000u);
 }

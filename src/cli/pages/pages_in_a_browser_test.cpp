@@ -1,7 +1,7 @@
-// Every page the tool makes, opened in Chromium: text that overlaps or is cut off, in narrow and wide windows,
-// light and dark; contrast; what no key reaches; errors of the console. testdata/browser/look.js has what is
-// looked for, viewer_test.js what each page must say. To look at them:
-// STITCH_PAGE_OUT=/tmp/pages cli_test --gtest_filter='PagesInABrowser.*'
+// Every page the tool makes, opened in Chromium: text that overlaps or is cut off, in narrow and wide
+// windows, light and dark; contrast; what no key reaches; errors of the console. testdata/browser/look.js has
+// what is looked for, viewer_test.js what each page must say. To look at them: STITCH_PAGE_OUT=/tmp/pages
+// cli_test --gtest_filter='PagesInABrowser.*'
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -39,7 +39,8 @@ class PagesInABrowser : public testing::Test {
     EXPECT_TRUE(write_file(pages.back(), text));
   }
   void show(const std::string& name, const Graph& graph) {
-    write(name, page(View::show, report_json(make_report(graph, "KernelBench/level3/model.py", *find_gpu("H200")))));
+    write(name, page(View::show,
+                     report_json(make_report(graph, "KernelBench/level3/model.py", *find_gpu("H200")))));
   }
   void plan(const std::string& name, const Graph& graph) {
     const fs::path model = scratch->path() / "graph.txt", file = scratch->path() / "planned.html";
@@ -78,7 +79,8 @@ class PagesInABrowser : public testing::Test {
     for (const fs::path& one : pages) command.words.push_back(one);
     if (!kept.empty()) command.words.insert(command.words.end(), {"--screenshots", kept});
     std::string findings;
-    auto finished = stitch::run(command, [&](std::string_view line) { findings += std::string(line) + '\n'; });
+    auto finished =
+        stitch::run(command, [&](std::string_view line) { findings += std::string(line) + '\n'; });
     if (!finished) return {-1, finished.error().text()};
     return {finished->exit_code, findings + finished->error_tail};
   }

@@ -1,4 +1,5 @@
-// Everything `show` reports about a graph, computed once for the tables, and for the JSON that the page is made of.
+// Everything `show` reports about a graph, computed once for the tables, and for the JSON that the page is
+// made of.
 #pragma once
 
 #include <string>

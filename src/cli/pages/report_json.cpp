@@ -19,14 +19,9 @@ Json values_json(const Graph& graph, const std::vector<ValueId>& ids) {
 }
 
 Json kind_json(const OpKind& kind) {
-  return {{"op", info(kind.op).name},
-          {"doc", info(kind.op).doc},
-          {"count", kind.count},
-          {"flops", kind.cost.flops},
-          {"bytes", kind.cost.bytes},
-          {"intensity", intensity(kind.cost)},
-          {"floor_seconds", kind.seconds},
-          {"share", kind.share}};
+  return {{"op", info(kind.op).name},      {"doc", info(kind.op).doc}, {"count", kind.count},
+          {"flops", kind.cost.flops},      {"bytes", kind.cost.bytes}, {"intensity", intensity(kind.cost)},
+          {"floor_seconds", kind.seconds}, {"share", kind.share}};
 }
 
 Json node_json(const Report& report, size_t n) {

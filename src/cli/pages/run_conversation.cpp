@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/terminal/table.h"
-#include "base/text.h"
 #include "base/terminal/wording.h"
+#include "base/text.h"
 #include "llm/answers/fences.h"
 
 namespace stitch {

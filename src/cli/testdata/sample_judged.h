@@ -51,16 +51,16 @@ inline Json judged_candidates(bool timed) {
 
 inline Json training() {
   Json document = {{"gpu", "H200"},
-                         {"reward", "run"},
-                         {"tasks", 300},
-                         {"trained", {{"epochs", 40}, {"validation", 0.93}}},
-                         {"held_out",
-                          {{"time_over_built_in",
-                            {{{"who", "the compact Coder"}, {"geomean", 0.94}, {"low", 0.91}, {"high", 0.97}},
-                             {{"who", "the best of everything that was measured"},
-                              {"geomean", 0.8},
-                              {"low", 0.7},
-                              {"high", 0.9}}}}}}};
+                   {"reward", "run"},
+                   {"tasks", 300},
+                   {"trained", {{"epochs", 40}, {"validation", 0.93}}},
+                   {"held_out",
+                    {{"time_over_built_in",
+                      {{{"who", "the compact Coder"}, {"geomean", 0.94}, {"low", 0.91}, {"high", 0.97}},
+                       {{"who", "the best of everything that was measured"},
+                        {"geomean", 0.8},
+                        {"low", 0.7},
+                        {"high", 0.9}}}}}}};
   for (int epoch = 1; epoch <= 40; ++epoch)
     document["curve"].push_back({{"epoch", epoch}, {"loss", 2.0 / epoch}, {"validation", 1 - 0.002 * epoch}});
   return document;

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/machine/interrupt.h"
 #include "base/json.h"
+#include "base/machine/interrupt.h"
 #include "base/machine/machine_memory.h"
 #include "base/machine/parallel.h"
 #include "base/terminal/progress.h"

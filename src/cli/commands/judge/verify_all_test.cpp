@@ -6,8 +6,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "cli/run_cli.h"
 #include "cli/commands/judge/verify_all.h"
+#include "cli/run_cli.h"
 #include "gpu/gpu_detect.h"
 #include "verify/many/score.h"
 

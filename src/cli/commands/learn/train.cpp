@@ -5,15 +5,15 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "base/machine/interrupt.h"
 #include "base/json.h"
+#include "base/machine/interrupt.h"
 #include "base/terminal/progress.h"
 #include "base/terminal/table.h"
 #include "base/text.h"
 #include "cli/choose_device.h"
 #include "cli/choose_gpu.h"
-#include "cli/pages/page.h"
 #include "cli/commands/learn/train_problems.h"
+#include "cli/pages/page.h"
 #include "learn/coder/collect.h"
 #include "learn/coder/table.h"
 

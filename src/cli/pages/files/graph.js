@@ -43,8 +43,12 @@ const floorPart = ({floor, gpu}) => {
   const longest = Math.max(1e-12, ...parts.map(part => part.seconds));
   return make('section', {id: 'floor'}, make('h2', {}, `Theoretical limit on ${gpu.name}`),
       make('div', {class: 'big'}, seconds(floor.seconds), make('small', {}, `${floor.bound} bound`)),
-      make('div', {class: 'bars'}, parts.map(part => bar(part.name, part.seconds / longest, part.name === floor.bound ? 'bound' : '', seconds(part.seconds)))),
-      make('p', {}, `memory or compute, whichever takes longer, and one launch · ${si(gpu.bandwidth, 'B/s')} (${gpu.source}) · numerics class ${floor.numerics}`));
+      make('div', {class: 'bars'},
+          parts.map(
+              part => bar(part.name, part.seconds / longest, part.name === floor.bound ? 'bound' : '', seconds(part.seconds)))),
+      make('p', {},
+          `memory or compute, whichever takes longer, and one launch · ${si(gpu.bandwidth, 'B/s')} (${
+              gpu.source}) · numerics class ${floor.numerics}`));
 };
 
 const totalsPart = ({totals, ops}) => make('dl', {id: 'facts'}, [
@@ -61,22 +65,30 @@ const planPart = ({plan, techniques = {}}, choose) => {
   const gains = plan.steps.reduce((sum, step) => sum + Math.max(step.predicted_gain_seconds, 0), 0) || 1;
   const busy = plan.regions.reduce((sum, region) => sum + region.estimated_seconds, 0) || 1;
   const errors = plan.regions.some(region => region.error_share !== undefined);
+  const stepPart = step => {
+    const saved = gain(step.predicted_gain_seconds, whole), part = Math.max(step.predicted_gain_seconds, 0) / gains;
+    return make('li', {},
+        make('p', {}, make('b', {}, step.title), make('span', {}, saved && `${saved} saved, `, counted(step.regions.length, 'region'))),
+        make('i', {style: `--part: ${100 * part}%`}), make('p', {class: 'why'}, step.why));
+  };
+  const regionCells = region => {
+    const last = region.nodes[region.nodes.length - 1], by = region.arithmetic.replace('_', ' ');
+    const name = make('div', {title: techniques[region.technique]},
+        make('button', {type: 'button', class: 'plain', onclick: () => choose(last)}, region.name),
+        make('span', {class: 'soft'}, region.technique, by !== 'by class' && ', ' + by));
+    return [{text: name, sort: region.name}, figure(region.estimated_seconds), figure(region.estimated_seconds / busy, share),
+        figure(region.error_share, share)];
+  };
   return make('section', {id: 'plan'}, make('h2', {}, 'Plan'),
       make('div', {class: 'big'}, make('b', {}, seconds(whole)), make('small', {},
-          `estimated for ${plan.gpu}, class ${plan.class}, ${counted(plan.regions.length, 'region')}${plan.one_graph ? ', one CUDA graph' : ''}` +
-          (pytorch ? `; PyTorch ${seconds(pytorch['eager-graph'])} in a CUDA graph, ${seconds(pytorch.eager)} eager` : ''))),
-      make('h3', {}, 'Steps'),
-      make('ol', {id: 'steps'}, plan.steps.map(step => make('li', {},
-          make('p', {}, make('b', {}, step.title), make('span', {}, [gain(step.predicted_gain_seconds, whole) && gain(step.predicted_gain_seconds, whole) + ' saved',
-              counted(step.regions.length, 'region')].filter(Boolean).join(', '))),
-          make('i', {style: `--part: ${100 * Math.max(step.predicted_gain_seconds, 0) / gains}%`}), make('p', {class: 'why'}, step.why)))),
-      make('h3', {}, 'Regions'),
-      table([{name: 'region, technique', look: 'text'}, ...['estimate', '% of time', '% of error'].map(name => ({name, look: 'n'}))], plan.regions.map(region => [
-          {text: make('div', {title: techniques[region.technique]}, make('button', {type: 'button', class: 'plain', onclick: () => choose(region.nodes[region.nodes.length - 1])}, region.name),
-              make('span', {class: 'soft'}, region.technique + (region.arithmetic === 'by_class' || region.arithmetic === 'by class' ? '' : ', ' + region.arithmetic))), sort: region.name},
-          figure(region.estimated_seconds), figure(region.estimated_seconds / busy, share), figure(region.error_share, share)]), {compact: true, id: 'regions'}),
-      note('A region is what one kernel or library call computes. Bars: a step\'s share of the predicted gain. ', errors
-          ? '% of error: what a region\'s rounding adds to the error of the outputs.' : 'Shares of the error are measured by optimize, not by plan.'));
+          `estimated for ${plan.gpu}, class ${plan.class}, ${counted(plan.regions.length, 'region')}`, plan.one_graph && ', one CUDA graph',
+          pytorch && `; PyTorch ${seconds(pytorch['eager-graph'])} in a CUDA graph, ${seconds(pytorch.eager)} eager`)),
+      make('h3', {}, 'Steps'), make('ol', {id: 'steps'}, plan.steps.map(stepPart)),
+      make('h3', {}, 'Regions'), table([words('region, technique'), ...['estimate', '% of time', '% of error'].map(number)],
+          plan.regions.map(regionCells), {compact: true, id: 'regions'}),
+      note('A region is what one kernel or library call computes. Bars: a step\'s share of the predicted gain. ',
+          errors ? '% of error: what a region\'s rounding adds to the error of the outputs.'
+              : 'Shares of the error are measured by optimize, not by plan.'));
 };
 
 const graphView = report => {
@@ -90,21 +102,27 @@ const graphView = report => {
   // From afar the names of the frames are drawn alone, with the largest font that fits.
   const afar = frames.map(frame => {
     const short = frame.group.split('.').slice(-2).join('.');
-    return {text: draw('text', {x: frame.x + frame.width / 2, y: frame.y + frame.height / 2}, short), size: frame.width / short.length * 1.5};
+    return {
+      text: draw('text', {x: frame.x + frame.width / 2, y: frame.y + frame.height / 2}, short),
+      size: frame.width / short.length * 1.5
+    };
   });
   const boxOf = (item, i) => {
     const {width, height} = item, pill = item.kind !== 'node', free = !pill && !item.share;
     const look = pill ? item.kind : free ? 'free' : 'h' + Math.round(9 * Math.sqrt(Math.min(1, item.share / most)));
     const text = (look, x, y, words, anchor) => draw('text', {class: look, x, y, 'text-anchor': anchor}, words);
     const label = cut(pill ? item.name : item.op, 14), right = width - (pill ? 13 : 10);
-    const inside = pill || free ? [
-      text('op', pill ? 14 : 11, height / 2 + 4.2, label),
-      text('type', right, height / 2 + 4, cut(pill ? item.type : item.type.replace(/^\w+/, ''), Math.floor((width - 32 - 7.4 * label.length) / 6.4)), 'end'),
-    ] : [
-      text('op', 11, 19, cut(item.op, Math.floor((width - 27 - 6.6 * share(item.share).length) / 7.4))),
-      text('share', right, 19, share(item.share), 'end'),
-      text('type', 11, 35.5, cut(item.type, 24)),
-    ];
+    const inside = pill || free ?
+        [
+          text('op', pill ? 14 : 11, height / 2 + 4.2, label),
+          text('type', right, height / 2 + 4,
+              cut(pill ? item.type : item.type.replace(/^\w+/, ''), Math.floor((width - 32 - 7.4 * label.length) / 6.4)), 'end'),
+        ] :
+        [
+          text('op', 11, 19, cut(item.op, Math.floor((width - 27 - 6.6 * share(item.share).length) / 7.4))),
+          text('share', right, 19, share(item.share), 'end'),
+          text('type', 11, 35.5, cut(item.type, 24)),
+        ];
     item.search = [item.name, item.op, item.module, item.where, item.type].join('\n').toLowerCase();
     return item.element = draw('g', {class: `box ${look}`, transform: `translate(${item.x.toFixed(1)} ${item.y.toFixed(1)})`,
         tabindex: i ? -1 : 0, role: 'button', 'aria-label': `${item.op} ${item.name}`, 'data-i': i},
@@ -112,10 +130,21 @@ const graphView = report => {
   };
   const marked = draw('g', {id: 'marked'});
   const svg = draw('svg', {id: 'picture', width: wholeWidth, height: wholeHeight},
-      draw('defs', {}, draw('marker', {id: 'tip', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 7, markerHeight: 7,
-          markerUnits: 'userSpaceOnUse', orient: 'auto-start-reverse'}, draw('path', {d: 'M0 .8L7 4L0 7.2z'}))),
-      draw('g', {id: 'frames'}, frames.map(({x, y, width, height, group}) =>
-          [draw('rect', {x, y, width, height, rx: 12}), draw('text', {x: x + 10, y: y + 13.5}, cut(group, Math.floor((width - 20) / 5.6)))])),
+      draw('defs', {},
+          draw('marker', {
+            id: 'tip',
+            viewBox: '0 0 8 8',
+            refX: 7,
+            refY: 4,
+            markerWidth: 7,
+            markerHeight: 7,
+            markerUnits: 'userSpaceOnUse',
+            orient: 'auto-start-reverse'
+          },
+              draw('path', {d: 'M0 .8L7 4L0 7.2z'}))),
+      draw('g', {id: 'frames'},
+          frames.map(({x, y, width, height, group}) => [draw('rect', {x, y, width, height, rx: 12}),
+                         draw('text', {x: x + 10, y: y + 13.5}, cut(group, Math.floor((width - 20) / 5.6)))])),
       draw('g', {id: 'lines'}, lines.map(line => draw('path', {d: line.path, class: line.far ? 'far' : null}))),
       draw('g', {id: 'boxes'}, items.map(boxOf)), marked, draw('g', {id: 'names'}, afar.map(name => name.text)));
 
@@ -139,7 +168,8 @@ const graphView = report => {
   };
   const middle = factor => { const {width, height} = surface.getBoundingClientRect(); zoomAt(width / 2, height / 2, factor); };
   const fit = () => {
-    const {width, height} = surface.getBoundingClientRect(), room = height - 48 - legend.offsetHeight;  // which stands below the first column
+    const {width, height} = surface.getBoundingClientRect(),
+                  room = height - 48 - legend.offsetHeight;  // which stands below the first column
     const k = Math.min(1.15, (width - 48) / wholeWidth, room / wholeHeight);
     view = {x: (width - wholeWidth * k) / 2, y: Math.max(24, (room + 48 - wholeHeight * k) / 2), k};
     apply();
@@ -191,12 +221,17 @@ const graphView = report => {
   surface.addEventListener('pointercancel', release);
 
   // ---- hover and choice
-  const tip = make('div', {id: 'tip-card', hidden: ''}), stage = make('section', {id: 'stage', 'aria-label': 'The graph'}, surface, legend,
-      make('div', {class: 'zoom'}, make('button', {title: 'Zoom in (+)', onclick: () => middle(1.35)}, '+'),
-          make('button', {title: 'Zoom out (−)', onclick: () => middle(1 / 1.35)}, '−'), make('button', {title: 'Fit (f)', onclick: fit}, 'fit')), tip);
+  const plain = (text, onclick, title) => make('button', {type: 'button', class: 'plain', onclick, title}, text);
+  const tip = make('div', {id: 'tip-card', hidden: ''}),
+        stage = make('section', {id: 'stage', 'aria-label': 'The graph'}, surface, legend,
+            make('div', {class: 'zoom'}, make('button', {title: 'Zoom in (+)', onclick: () => middle(1.35)}, '+'),
+                make('button', {title: 'Zoom out (−)', onclick: () => middle(1 / 1.35)}, '−'),
+                make('button', {title: 'Fit (f)', onclick: fit}, 'fit')),
+            tip);
   const detail = make('section', {id: 'detail', hidden: ''});
   const boxAt = event => { const box = event.target.closest('.box'); return box ? +box.dataset.i : -1; };
-  const mark = i => marked.replaceChildren(...lines.filter(line => line.from === i || line.to === i).map(line => draw('path', {d: line.path})));
+  const mark = i =>
+      marked.replaceChildren(...lines.filter(line => line.from === i || line.to === i).map(line => draw('path', {d: line.path})));
   const intensity = value => value ? value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0) : '';
   let chosen = -1;
   surface.addEventListener('pointerover', event => {
@@ -207,9 +242,15 @@ const graphView = report => {
     const item = items[i];
     tip.replaceChildren(make('h3', {}, item.name), make('p', {class: 'mono'}, `${item.op}  ${item.type}`),
         ...[item.attributes && make('p', {class: 'mono'}, item.attributes),
-            item.floor_seconds && make('p', {class: 'numbers'}, [item.flops && si(item.flops) + ' FLOP', item.bytes && bytes(item.bytes),
-                item.flops && intensity(item.intensity) + ' FLOP/B', `${seconds(item.floor_seconds)}, ${item.bound} bound`].filter(Boolean).join(' · ')),
-            item.where && make('p', {}, item.where)].filter(Boolean));
+            item.floor_seconds &&
+                make('p', {class: 'numbers'},
+                    [
+                      item.flops && si(item.flops) + ' FLOP', item.bytes && bytes(item.bytes),
+                      item.flops && intensity(item.intensity) + ' FLOP/B', `${seconds(item.floor_seconds)}, ${item.bound} bound`
+                    ].filter(Boolean)
+                        .join(' · ')),
+            item.where && make('p', {}, item.where)]
+            .filter(Boolean));
   });
   surface.addEventListener('pointermove', event => {
     if (tip.hidden) return;
@@ -238,7 +279,8 @@ const graphView = report => {
     event.target.setAttribute('tabindex', 0);
     mark(i);
     const box = event.target.getBoundingClientRect(), room = surface.getBoundingClientRect();
-    if (!(box.left >= room.left && box.top >= room.top && box.right <= room.right && box.bottom <= room.bottom) && !pointers.size) centre(i);
+    if (!(box.left >= room.left && box.top >= room.top && box.right <= room.right && box.bottom <= room.bottom) && !pointers.size)
+      centre(i);
   });
   const docs = new Map(report.ops.map(op => [op.op, op.doc]));
   const choose = (i, move) => {
@@ -250,31 +292,43 @@ const graphView = report => {
     const item = items[i];
     item.element.classList.add('chosen');
     if (move) centre(i);
-    const values = (title, all) => all && all.length ? [make('h4', {}, title), ...all.map(({name, type, role}) => make('div', {class: 'value'},
-        make('span', {title: name}, makers.has(name) && makers.get(name) !== i
-            ? make('button', {class: 'plain', onclick: () => choose(makers.get(name), true)}, name) : name),
-        make('code', {}, role === 'parameter' || role === 'buffer' || role === 'constant' ? `${role} ${type}` : type)))] : [];
-    detail.replaceChildren(make('button', {class: 'close', title: 'Close (Esc)', onclick: () => choose(-1)}, '×'), make('h3', {}, item.name),
-        make('p', {class: 'doc'}, docs.has(item.op) ? `${item.op}: ${docs.get(item.op)}` : item.op),
-        ...[item.share && make('div', {class: 'figures'}, [['limit', seconds(item.floor_seconds)], ['share', share(item.share)], ['bound by', item.bound],
-                ['FLOPs', si(item.flops)], ['bytes', bytes(item.bytes)], ['FLOP/B', intensity(item.intensity) || '0']]
-                .map(([label, value]) => make('div', {}, make('b', {}, value), label))),
-            item.attributes && [make('h4', {}, 'attributes'), make('code', {}, item.attributes)],
-            values('operands', item.operands), values('results', item.results || [item]),
-            (item.where || item.module) && [make('h4', {}, 'where'), make('p', {class: 'where'}, item.where), make('p', {class: 'where mono'}, item.module)]]
-            .flat(2).filter(Boolean));
+    const leads = name => makers.has(name) && makers.get(name) !== i;
+    const valuePart = ({name, type, role}) => make('div', {class: 'value'},
+        make('span', {title: name}, leads(name) ? plain(name, () => choose(makers.get(name), true)) : name),
+        make('code', {}, ['parameter', 'buffer', 'constant'].includes(role) && role + ' ', type));
+    const part = (title, ...content) => content.some(Boolean) ? [make('h4', {}, title), ...content] : [];
+    const figures = [['limit', seconds], ['share', share], ['bound by', String], ['FLOPs', si], ['bytes', bytes], ['FLOP/B', intensity]];
+    const keys = ['floor_seconds', 'share', 'bound', 'flops', 'bytes', 'intensity'];
+    const figurePart = ([label, words], n) => make('div', {}, make('b', {}, words(item[keys[n]]) || '0'), label);
+    detail.replaceChildren(make('button', {class: 'close', title: 'Close (Esc)', onclick: () => choose(-1)}, '×'),
+        make('h3', {}, item.name), make('p', {class: 'doc'}, docs.has(item.op) ? `${item.op}: ${docs.get(item.op)}` : item.op), ...[
+          item.share && make('div', {class: 'figures'}, figures.map(figurePart)),
+          part('attributes', item.attributes && make('code', {}, item.attributes)),
+          part('operands', ...(item.operands || []).map(valuePart)),
+          part('results', ...(item.results || [item]).map(valuePart)),
+          part('where', item.where && make('p', {class: 'where'}, item.where),
+              item.module && make('p', {class: 'where mono'}, item.module)),
+        ].flat().filter(Boolean));
     detail.scrollIntoView({block: 'nearest'});
   };
 
   // ---- search
-  const search = make('input', {id: 'search', type: 'search', placeholder: 'Find a node, op, module or line', autocomplete: 'off', spellcheck: 'false', 'aria-label': 'Find nodes'});
+  const search = make('input', {
+    id: 'search',
+    type: 'search',
+    placeholder: 'Find a node, op, module or line',
+    autocomplete: 'off',
+    spellcheck: 'false',
+    'aria-label': 'Find nodes'
+  });
   const found = make('span', {id: 'found'});
   let hits = [], hit = -1;
   const find = () => {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     svg.classList.toggle('searching', words.length > 0);
     hits = items.map((_, i) => i).filter(i => {
-      const matches = words.length > 0 && words.every(word => word.startsWith('op:') ? items[i].op === word.slice(3) : items[i].search.includes(word));
+      const matches = words.length > 0 &&
+          words.every(word => word.startsWith('op:') ? items[i].op === word.slice(3) : items[i].search.includes(word));
       items[i].element.classList.toggle('hit', matches);
       return matches;
     });
@@ -298,22 +352,38 @@ const graphView = report => {
   });
 
   // ---- beside it
-  const plain = (text, onclick, title) => make('button', {type: 'button', class: 'plain', onclick, title}, text);
-  const aside = make('aside', {}, detail, report.plan && planPart(report, name => makers.has(name) && choose(makers.get(name), true)),
-      floorPart(report), make('section', {}, totalsPart(report)),
-      make('section', {}, section('By op', table(['op', ...['count', 'FLOPs', 'bytes'].map(name => ({name, look: 'n'})),
-          {name: 'FLOP/B', look: 'n', title: 'FLOP per byte'}, {name: 'share', look: 'n'}],
-          report.ops.map(op => [{text: plain(op.op, () => lookFor(search.value === 'op:' + op.op ? '' : 'op:' + op.op), op.doc), sort: op.op},
-              {text: op.count, sort: op.count}, figure(op.flops, si), figure(op.bytes, bytes), figure(op.intensity, intensity), figure(op.share, share)]), {compact: true, id: 'ops'}))),
-      make('section', {}, section('Heaviest nodes', table(['node', {name: 'module', look: 'text'}, {name: 'share', look: 'n'}],
-          items.map((item, i) => ({item, i})).filter(({item}) => item.share).sort((a, b) => b.item.share - a.item.share).slice(0, 12).map(({item, i}) =>
-              [{text: plain(item.name, () => choose(i, true), item.where), sort: item.name}, item.module || item.op, figure(item.share, share)]), {compact: true}))),
-      make('footer', {}, 'The theoretical limit is a time that no program for this graph can beat, from memory bandwidth and peak arithmetic. Shares compare each node on its own.'));
+  const aside = make('aside', {}, detail,
+      report.plan && planPart(report, name => makers.has(name) && choose(makers.get(name), true)), floorPart(report),
+      make('section', {}, totalsPart(report)),
+      make('section', {},
+          section('By op',
+              table(['op', ...['count', 'FLOPs', 'bytes'].map(number), number('FLOP/B', 'FLOP per byte'), number('share')],
+                  report.ops.map(op => [{
+                    text: plain(op.op, () => lookFor(search.value === 'op:' + op.op ? '' : 'op:' + op.op), op.doc),
+                    sort: op.op
+                  },
+                                     {text: op.count, sort: op.count}, figure(op.flops, si), figure(op.bytes, bytes),
+                                     figure(op.intensity, intensity), figure(op.share, share)]),
+                  {compact: true, id: 'ops'}))),
+      make('section', {},
+          section('Heaviest nodes',
+              table(['node', words('module'), number('share')],
+                  items.map((item, i) => ({item, i}))
+                      .filter(({item}) => item.share)
+                      .sort((a, b) => b.item.share - a.item.share)
+                      .slice(0, 12)
+                      .map(({item, i}) => [{text: plain(item.name, () => choose(i, true), item.where), sort: item.name},
+                               item.module || item.op, figure(item.share, share)]),
+                  {compact: true}))),
+      make('footer', {},
+          'The theoretical limit is a time that no program for this graph can beat, from memory bandwidth and peak arithmetic. Shares compare each node on its own.'));
   const name = report.name || '(no name)';
   document.title = `${printable(name)} · StitchCUDA`;
   document.body.classList.add('graph');
-  document.body.replaceChildren(byId('document'), make('header', {}, make('div', {class: 'title'}, make('h1', {id: 'name'}, name), make('p', {id: 'source'}, report.source)),
-      make('div', {class: 'search'}, search, found, make('kbd', {}, '/'))), make('main', {}, stage, aside));
+  document.body.replaceChildren(byId('document'),
+      make('header', {}, make('div', {class: 'title'}, make('h1', {id: 'name'}, name), make('p', {id: 'source'}, report.source)),
+          make('div', {class: 'search'}, search, found, make('kbd', {}, '/'))),
+      make('main', {}, stage, aside));
   open();
   // A link may name a node: page.html#conv2d, or ask for the whole: page.html#fit
   const named = decodeURIComponent(location.hash.slice(1));

@@ -52,9 +52,14 @@ const facts = all => make('div', {class: 'facts'}, all.filter(([value]) => value
 const figure = (value, words = seconds) => ({text: value ? words(value) : '', sort: value || null});
 const cellOf = cell => cell && typeof cell === 'object' && !(cell instanceof Node) ? cell : {text: cell};
 const isEmpty = cell => !cell.text && cell.text !== 0;
-const sortKey = cell => cell.sort !== undefined ? cell.sort : isEmpty(cell) ? null : cell.text instanceof Node ? cell.text.textContent : String(cell.text);
+const sortKey = cell => {
+  if (cell.sort !== undefined) return cell.sort;
+  return isEmpty(cell) ? null : cell.text instanceof Node ? cell.text.textContent : String(cell.text);
+};
 
-// Columns are names, or {name, look, title}: look n is a number (to the right), text a name that may wrap, long a sentence.
+// Columns: a number stands to the right, words are a name that may wrap; a plain name is for what is short.
+const number = (name, title) => ({name, look: 'n', title}), words = name => ({name, look: 'text'}),
+      sentence = name => ({name, look: 'long'});
 // A row is its cells, or {cells, attributes, last}: `last` stays below. Columns in which no row has anything are left out.
 // `most`: so many rows at first, the rest by a button. `compact`: stays a table where the window is narrow.
 // `fixed`: as it stands, without buttons to sort it by.
@@ -69,8 +74,12 @@ const table = (columns, rows, {most = Infinity, compact = false, fixed = false, 
       const {text, look = columns[i].look || ''} = row.cells[i] || {};
       return make('td', {class: look, 'data-column': columns[i].name}, text);
     })));
-  const heads = shown.map(i => make('th', {class: columns[i].look === 'n' ? 'n' : '', title: columns[i].title, 'aria-sort': 'none'},
-      fixed ? columns[i].name : make('button', {type: 'button', class: 'plain', onclick: () => sort(i, sorted === i ? !up : columns[i].look !== 'n')}, columns[i].name)));
+  const heads = shown.map(
+      i => make('th', {class: columns[i].look === 'n' ? 'n' : '', title: columns[i].title, 'aria-sort': 'none'},
+          fixed ?
+              columns[i].name :
+              make('button', {type: 'button', class: 'plain', onclick: () => sort(i, sorted === i ? !up : columns[i].look !== 'n')},
+                  columns[i].name)));
   let sorted = -1, up = true, all = rows.length <= most + 3;
   const compare = (a, b) => {
     if (!!a.last !== !!b.last) return !!a.last - !!b.last;
@@ -91,21 +100,26 @@ const table = (columns, rows, {most = Infinity, compact = false, fixed = false, 
   };
   const more = !all && make('button', {type: 'button', class: 'show-all', onclick: () => { all = true; more.remove(); arrange(); }},
       `Show all ${rows.length}`);
-  const out = make('div', {class: compact ? 'scroll' : 'scroll cards', id}, make('table', {}, make('thead', {}, make('tr', {}, heads)), body), more);
+  const out = make('div', {class: compact ? 'scroll' : 'scroll cards', id},
+      make('table', {}, make('thead', {}, make('tr', {}, heads)), body), more);
   arrange();
   return Object.assign(out, {rows, sort, columns, shown});
 };
 
-const bar = (name, length, look, text) => [make('span', {}, name), make('i', {class: look, style: `--part: ${(100 * length).toFixed(1)}%`}), make('b', {}, text)];
+const bar = (name, length, look, text) => [make('span', {}, name),
+    make('i', {class: look, style: `--part: ${(100 * length).toFixed(1)}%`}), make('b', {}, text)];
 
 // A line of a difference begins with + or -, with a space where it is the same, with @ where lines were left out.
 const mostLines = 400;
-const difference = lines => make('pre', {class: 'diff'}, lines.slice(0, mostLines).map(line =>
-    make({'+': 'ins', '-': 'del'}[line[0]] || 'span', {class: line[0] === '@' ? 'gap' : ''}, line + '\n')),
-    lines.length > mostLines && make('span', {class: 'gap'}, `@${lines.length - mostLines} more lines: stitchcuda runs export has them\n`));
+const difference = lines => make('pre', {class: 'diff'},
+    lines.slice(0, mostLines)
+        .map(line => make({'+': 'ins', '-': 'del'}[line[0]] || 'span', {class: line[0] === '@' ? 'gap' : ''}, line + '\n')),
+    lines.length > mostLines &&
+        make('span', {class: 'gap'}, `@${lines.length - mostLines} more lines: stitchcuda runs export has them\n`));
 
 // CUDA in colours: comments, strings, preprocessor, keywords. What they mean is told by the words themselves.
-const cudaWords = /(\/\/.*|\/\*[^]*?\*\/)|("(?:\\.|[^"\\\n])*")|(^[ \t]*#.*)|\b((?:__\w+__|auto|bool|break|case|char|const|constexpr|continue|default|do|double|else|enum|extern|float|for|half|if|inline|int|int64_t|long|namespace|return|short|size_t|sizeof|static|struct|switch|template|typename|uint32_t|unsigned|using|void|volatile|while)(?![\w]))/gm;
+const cudaWords =
+    /(\/\/.*|\/\*[^]*?\*\/)|("(?:\\.|[^"\\\n])*")|(^[ \t]*#.*)|\b((?:__\w+__|auto|bool|break|case|char|const|constexpr|continue|default|do|double|else|enum|extern|float|for|half|if|inline|int|int64_t|long|namespace|return|short|size_t|sizeof|static|struct|switch|template|typename|uint32_t|unsigned|using|void|volatile|while)(?![\w]))/gm;
 const code = text => {
   const out = make('pre', {class: 'code', tabindex: 0});
   let at = 0;
@@ -139,13 +153,16 @@ const plot = (lines, axis, {from = Infinity, to = -Infinity} = {}) => {
     const y = value => height - bottom - (value - low) / (high - low || 1) * (height - top - bottom);
     out.setAttribute('viewBox', `0 0 ${width} ${height}`);
     out.replaceChildren(
-        ...ticks(low, high).flatMap(value => [draw('path', {class: 'grid', d: `M${left} ${y(value)}H${width - right}`}),
-                                              draw('text', {x: left - 6, y: y(value) + 4, 'text-anchor': 'end'}, round(value))]),
-        ...ticks(first, last).filter(Number.isInteger).map(value =>
-            draw('text', {x: x(value), y: height - bottom + 16, 'text-anchor': x(value) > width - 40 ? 'end' : 'middle'}, round(value))),
+        ...ticks(low, high).map(value => draw('path', {class: 'grid', d: `M${left} ${y(value)}H${width - right}`})),
+        ...ticks(low, high).map(value => draw('text', {x: left - 6, y: y(value) + 4, 'text-anchor': 'end'}, round(value))),
+        ...ticks(first, last).filter(Number.isInteger).map(value => draw('text',
+            {x: x(value), y: height - bottom + 16, 'text-anchor': x(value) > width - 40 ? 'end' : 'middle'}, round(value))),
         draw('text', {x: (left + width - right) / 2, y: height - 4, 'text-anchor': 'middle'}, axis),
-        ...lines.map(line => draw('path', {class: line.class, d: line.points.map((point, i) =>
-            `${i ? 'L' : 'M'}${x(point[0]).toFixed(1)} ${y(point[1]).toFixed(1)}`).join('') + (line.points.length === 1 ? `H${left}` : '')})));
+        ...lines.map(line => draw('path', {
+          class: line.class,
+          d: line.points.map((point, i) => `${i ? 'L' : 'M'}${x(point[0]).toFixed(1)} ${y(point[1]).toFixed(1)}`).join('') +
+              (line.points.length === 1 ? `H${left}` : '')
+        })));
   };
   new ResizeObserver(show).observe(out);
   return out;

@@ -89,7 +89,8 @@ const layOut = (items, arrows, leastFramed = 3) => {
   const tops = [0];
   for (const row of rows) tops.push(tops[tops.length - 1] + rowHeight(row) + rowGap);
   const height = tops[rows.length], widest = Math.max(...rows.map(row => sum(row, slot => slot.width + boxGap)));
-  const wanted = Math.min(Math.max(1, Math.round(Math.sqrt(wantedRatio * height / (widest + columnGap)))), Math.max(1, Math.floor(height / lowestColumn)));
+  const wanted = Math.min(Math.max(1, Math.round(Math.sqrt(wantedRatio * height / (widest + columnGap)))),
+      Math.max(1, Math.floor(height / lowestColumn)));
   const columns = [];
   let first = 0;
   for (let left = wanted; left > 1; --left) {
@@ -178,14 +179,16 @@ const layOut = (items, arrows, leastFramed = 3) => {
     for (const row of column.rows) for (const slot of row) slot.column = column;
     if (c + 1 < columns.length)
       for (const slot of [...rows[column.last]].reverse())
-        for (const below of slot.down) column.lanes.set(slot, (column.lanes.get(slot) || new Map()).set(below, column.turns = (column.turns || 0) + 1));
+        for (const below of slot.down)
+          column.lanes.set(slot, (column.lanes.get(slot) || new Map()).set(below, column.turns = (column.turns || 0) + 1));
   });
   const lanes = column => laneGap * (column.turns || 0);
   const top = frameTitle + 16 + Math.max(...columns.map(lanes));
   let left = framePadding, lowest = 0;
   for (const column of columns) {
     let y = top;
-    const all = column.rows.flat(), low = Math.min(...all.map(slot => slot.x - slot.width / 2)), high = Math.max(...all.map(slot => slot.x + slot.width / 2));
+    const all = column.rows.flat(), low = Math.min(...all.map(slot => slot.x - slot.width / 2)),
+          high = Math.max(...all.map(slot => slot.x + slot.width / 2));
     for (const row of column.rows) {
       const tall = rowHeight(row);
       for (const slot of row) {
@@ -207,7 +210,8 @@ const layOut = (items, arrows, leastFramed = 3) => {
   // Down to the lane, right into the gutter, up along it, right, and down into the next column.
   const aroundTheCorner = (from, to) => {
     const r = 8, lane = laneGap * (from.column.lanes.get(from).get(to) - 1);
-    const turn = from.column.bottom + framePadding + 8 + lane, over = from.column.right + columnGap / 2 + lane, enter = top - frameTitle - 8 - lane;
+    const turn = from.column.bottom + framePadding + 8 + lane, over = from.column.right + columnGap / 2 + lane,
+          enter = top - frameTitle - 8 - lane;
     const side = to.x >= over ? r : -r;
     return svg('L', from.x, Math.max(turn - r, from.bottom)) + svg('Q', from.x, turn, from.x + r, turn) + svg('L', over - r, turn) +
         svg('Q', over, turn, over, turn - r) + svg('L', over, enter + r) + svg('Q', over, enter, over + side, enter) +
@@ -237,7 +241,12 @@ const layOut = (items, arrows, leastFramed = 3) => {
     groups.set(key, [...groups.get(key) || [], item]);
     sizes.set(item.group, (sizes.get(item.group) || 0) + 1);
   });
-  const around = item => ({x: item.x - framePadding, y: item.y - frameTitle, width: item.width + 2 * framePadding, height: item.height + frameTitle + framePadding});
+  const around = item => ({
+    x: item.x - framePadding,
+    y: item.y - frameTitle,
+    width: item.width + 2 * framePadding,
+    height: item.height + frameTitle + framePadding
+  });
   const both = (a, b) => {
     const x = Math.min(a.x, b.x), y = Math.min(a.y, b.y);
     return {x, y, width: Math.max(a.x + a.width, b.x + b.width) - x, height: Math.max(a.y + a.height, b.y + b.height) - y};
