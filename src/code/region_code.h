@@ -36,6 +36,12 @@ struct RegionRequest {
   std::string own_name(const Place& place) const;
 };
 
+// A value as it is stored; null: as the caller has it.
+Place stored_place(const Graph& graph, ValueId value, std::string pointer, const plan::Storage* storage);
+// A request outside of a program: values as the plan stores them, or all row-major in their own dtype.
+RegionRequest request_alone(const plan::Context& context, const plan::Region& region,
+                            const plan::Plan* plan = nullptr);
+
 // An object with the program's lifetime: a cuBLASLt product, a cuDNN recurrence.
 struct Member {
   std::string type, name;  // "stitch::Matmul", "fc1"
@@ -98,6 +104,9 @@ struct RegionCode {
   double moved_bytes = 0;
   int kernels = 0;
 };
+
+// What is packed when a program is created must exist by then.
+Result<void> check_packed(const RegionRequest& request, const RegionCode& code, const plan::Plan& plan);
 
 // Adds the setting OWNER.WHAT. Its value is the plan's choice WHAT if that is among `values`, else
 // `otherwise`. Returns its C name.

@@ -172,20 +172,18 @@ RegionCode LibraryProduct::finish(std::string_view idea) {
                              16 / size_of(result_type));
   std::string form = format("{}, {}, {}, {}", product, partials, from_pitch, quads);
   if (enlarged > 1) form += format(", {}", enlarged);
-  body +=
-      format("  return stitch::finish_product<{}>(\"{}\", {}, {}, {}, stream);\n", form, request.name, from,
-             contraction.out.place->pointer, epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
+  body += format("  return stitch::finish_product<{}>(\"{}\", {}, {}, {}, stream);\n", form, request.name,
+                 from, contraction.out.place->pointer, epilogue.construct);
   return finish_own(idea);
 }
 
 RegionCode LibraryProduct::finish_own(std::string_view idea) {
   for (const Place* place : epilogue.places) signature.read(*place);
   signature.write(*contraction.out.place);
-  std::string own = epilogue.empty() ? "" : epilogue.definition + "\n";
+  std::string own = epilogue.text();
   bool indexed = (definitions + body).find(product) != std::string::npos;
   if (indexed) own = product_struct(contraction, product) + "\n" + own;
-  code.source = format("// {}{}{}\n// {}\n", describe(contraction), epilogue.summary.empty() ? "" : ", then ",
-                       epilogue.summary, idea);
+  code.source = format("// {}{}\n// {}\n", describe(contraction), epilogue.then(), idea);
   code.source += own + definitions + format("{} {{\n{}}}\n", signature.head(), body);
   code.declaration += signature.declaration();
   code.arguments = signature.arguments();

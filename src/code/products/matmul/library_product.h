@@ -2,8 +2,8 @@
 // result written in place or finished by a separate pass.
 #pragma once
 
-#include "code/products/matmul/contraction.h"
 #include "code/products/epilogue.h"
+#include "code/products/matmul/contraction.h"
 #include "code/products/signature.h"
 
 namespace stitch::code {
