@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/graph.h"
@@ -47,6 +48,7 @@ struct Member {
   std::string type, name;  // "stitch::Matmul", "fc1"
   std::string create;  // statements that run once, after weights are in place; `return` a status on failure
   std::vector<std::string> weights;  // weight pointers that `create` takes: these weights must not move
+  bool is_settled = false;           // at the end of create (Cudnn::settle), which builds engines in parallel
 };
 
 // A function of the region's source, called once when the program is created.
@@ -86,13 +88,16 @@ struct Setting {
   int64_t value = 0;            // one of them
 };
 
+// The argument that a region's scratch memory is passed as.
+inline constexpr std::string_view workspace_argument = "workspace";
+
 struct RegionCode {
   std::string includes;     // of the region's file, besides its own header
   std::string declaration;  // StitchStatus enqueue_NAME(const float* x, …, cudaStream_t stream);
   std::string source;       // kernels and the definition of enqueue_NAME
   bool verbatim = false;    // user-written source: its lines are kept unchanged
-  // What enqueue_NAME is called with, in order: C names of places, packed memory, members, settings,
-  // "workspace".
+  // What enqueue_NAME is called with, in order: C names of places, packed memory, members, settings, the
+  // workspace.
   std::vector<std::string> arguments;
   int64_t workspace_bytes = 0;
   std::vector<Member> members;

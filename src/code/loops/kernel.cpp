@@ -362,7 +362,7 @@ RegionCode assemble(const RegionRequest& request, const std::string& idea, const
   code.workspace_bytes = workspace.bytes();
   if (workspace.bytes() > 0) {
     own.parameters.push_back({"void* workspace", format("{} bytes", workspace.bytes())});
-    code.arguments.push_back("workspace");
+    code.arguments.emplace_back(workspace_argument);
     const Block cut = pieces(workspace, "workspace", body);
     own.body.insert(own.body.begin(), cut.begin(), cut.end());
   }

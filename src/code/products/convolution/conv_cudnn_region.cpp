@@ -307,7 +307,8 @@ class Writer {
                      name, request_.cudnn, join(graph_->steps, ",\n       "), join(graph_->operands, ", "));
     else
       spec += format("  STITCH_OK_OR_RETURN({}.create({}, spec));\n}}", name, request_.cudnn);
-    code_.members.push_back({member_type(), name, spec, kept});
+    code_.members.push_back(
+        {member_type(), name, spec, kept, form_ == CudnnForm::as_pytorch || graph_.has_value()});
     signature_.member(code_.members.back());
   }
 

@@ -211,6 +211,20 @@ Result<void> accepts_library_product(const Graph& graph, const plan::Region& reg
   return {};
 }
 
+Result<void> accepts_f32_product(const Graph& graph, const plan::Region& region) {
+  STITCH_CHECK(accepts_library_product(graph, region));
+  for (int32_t node : region.nodes)
+    for (ValueId result : graph.nodes[static_cast<size_t>(node)].results)
+      if (graph.type(result).dtype != DType::f32) return not_for(region, "multiplies f32");
+  return {};
+}
+
+Result<void> reads_f32(const plan::Context&, const plan::Plan& plan, const plan::Region& region) {
+  for (ValueId id : region.reads)
+    if (plan.storage[index_of(id)].dtype != DType::f32) return not_for(region, "reads f32 only");
+  return {};
+}
+
 Result<LibraryProduct> library_product(const RegionRequest& request, DType operand, bool turns, bool adds) {
   LibraryProduct made(request);
   STITCH_TRY(made.parts, parts_of(request.graph, request.region, matrix_products));

@@ -32,11 +32,7 @@ int64_t segment_of(const LibraryProduct& made) {
 }
 
 Result<void> accepts_matmul_long(const plan::Context& context, const plan::Region& region) {
-  const Graph& graph = context.graph;
-  STITCH_CHECK(accepts_library_product(graph, region));
-  for (int32_t node : region.nodes)
-    for (ValueId result : graph.nodes[static_cast<size_t>(node)].results)
-      if (graph.type(result).dtype != DType::f32) return not_for(region, "multiplies f32");
+  STITCH_CHECK(accepts_f32_product(context.graph, region));
   const RegionRequest request = request_alone(context, region);
   STITCH_TRY(LibraryProduct made, library_product(request, DType::f32, false));
   if (made.depth() < shortest_long_sum)
@@ -45,13 +41,6 @@ Result<void> accepts_matmul_long(const plan::Context& context, const plan::Regio
     return not_for(region, "reads the left side along the depth");
   if (long_shared_bytes > context.gpu.shared_per_block)
     return not_for(region, format("needs more shared memory than a block of {} has", context.gpu.name));
-  return {};
-}
-
-Result<void> accepts_storage_matmul_long(const plan::Context&, const plan::Plan& plan,
-                                         const plan::Region& region) {
-  for (ValueId id : region.reads)
-    if (plan.storage[index_of(id)].dtype != DType::f32) return not_for(region, "reads f32 only");
   return {};
 }
 
@@ -122,7 +111,7 @@ constinit const ProductTechnique matmul_long{{
     .knobs = [](const plan::Context&, const plan::Region&) -> std::vector<plan::Knob> {
       return {{"segments", "parts of the depth (split-K), one block each", {8, 16, 32, 64, 128}}};
     },
-    .accepts_storage = accepts_storage_matmul_long,
+    .accepts_storage = reads_f32,
 }};
 
 }  // namespace stitch::code

@@ -240,27 +240,11 @@ class ProductWriter {
   std::string factors_;
 };
 
-Result<void> accepts_matmul_split_half(const plan::Context& context, const plan::Region& region) {
-  const Graph& graph = context.graph;
-  STITCH_CHECK(accepts_library_product(graph, region));
-  for (int32_t node : region.nodes)
-    for (ValueId result : graph.nodes[static_cast<size_t>(node)].results)
-      if (graph.type(result).dtype != DType::f32) return not_for(region, "splits f32 only");
-  return {};
-}
-
 bool suits_matmul_split_half(const plan::Context& context, const plan::Region& region, const plan::Offer&) {
   if (context.numerics != Numerics::strict && context.numerics != Numerics::standard) return false;
   const std::optional<ProductSize> size = product_size(context.graph, region);
   if (!size || (size->left_is_weight && size->right_is_weight)) return false;
   return split_seconds(context.gpu, *size) <= 0.9 * fp32_seconds(context.gpu, *size);
-}
-
-Result<void> accepts_storage_matmul_split_half(const plan::Context&, const plan::Plan& plan,
-                                               const plan::Region& region) {
-  for (ValueId id : region.reads)
-    if (plan.storage[index_of(id)].dtype != DType::f32) return not_for(region, "reads f32 only");
-  return {};
 }
 
 std::vector<plan::Knob> knobs_matmul_split_half(const plan::Context& context, const plan::Region&) {
@@ -413,7 +397,8 @@ constinit const ProductTechnique matmul_split_half{{
     .idea = "FP32 products on fp16 tensor cores, operands split in two",
     .kind = plan::Kind::product,
     .entry = plan::Entry::approximate,
-    .accepts = accepts_matmul_split_half,
+    .accepts = [](const plan::Context& context,
+                  const plan::Region& region) { return accepts_f32_product(context.graph, region); },
     .write = write_matmul_split_half,
     // Measured on an H200: 0.81 of the bandwidth if operands dominate, 0.70 if the result does.
     .rate = [](const plan::Context& context, const plan::Region&) -> plan::Rate {
@@ -421,7 +406,7 @@ constinit const ProductTechnique matmul_split_half{{
     },
     .suits = suits_matmul_split_half,
     .knobs = knobs_matmul_split_half,
-    .accepts_storage = accepts_storage_matmul_split_half,
+    .accepts_storage = reads_f32,
     .truncated_sums = truncated_sums_matmul_split_half,
     .leaner = leaner_matmul_split_half,
     .scratch_bytes = scratch_bytes_matmul_split_half,

@@ -80,11 +80,7 @@ bool is_tame(const Graph& graph, ValueId side) {
 }
 
 Result<void> accepts_matmul_split_int8(const plan::Context& context, const plan::Region& region) {
-  const Graph& graph = context.graph;
-  STITCH_CHECK(accepts_library_product(graph, region));
-  for (int32_t node : region.nodes)
-    for (ValueId result : graph.nodes[static_cast<size_t>(node)].results)
-      if (graph.type(result).dtype != DType::f32) return not_for(region, "splits f32 only");
+  STITCH_CHECK(accepts_f32_product(context.graph, region));
   const RegionRequest request = request_alone(context, region);
   STITCH_TRY(LibraryProduct made, library_product(request, DType::f32, false));
   if (made.depth() < shallowest || made.depth() > deepest)
@@ -112,13 +108,6 @@ bool suits_matmul_split_int8(const plan::Context& context, const plan::Region& r
   const double own = int8_seconds(context.gpu, *size);
   return own >= worth_it && own <= 0.9 * split_seconds(context.gpu, *size) &&
          own <= 0.9 * fp32_seconds(context.gpu, *size);
-}
-
-Result<void> accepts_storage_matmul_split_int8(const plan::Context&, const plan::Plan& plan,
-                                               const plan::Region& region) {
-  for (ValueId id : region.reads)
-    if (plan.storage[index_of(id)].dtype != DType::f32) return not_for(region, "reads f32 only");
-  return {};
 }
 
 std::optional<plan::TruncatedSums> truncated_sums_matmul_split_int8(const plan::Context& context,
@@ -262,7 +251,7 @@ constinit const ProductTechnique matmul_split_int8{{
                {128, 256, 512, 1024, 2048, 4096}},
               proposal_knob()};
     },
-    .accepts_storage = accepts_storage_matmul_split_int8,
+    .accepts_storage = reads_f32,
     .truncated_sums = truncated_sums_matmul_split_int8,
     // Computed for depth 4096: 1.8e-6 to 2.9e-6 with uniform weights, as layers are initialised, and 2.8e-6
     // to 3.9e-6 with normal ones.
