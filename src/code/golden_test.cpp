@@ -44,7 +44,7 @@ Result<std::string> written(Asked& asked) {
   plan::Region& region = asked.region;
   STITCH_CHECK(region.technique->accepts(context, region));
   region.offer = region.technique->offers(context, region).at(0);
-  STITCH_TRY(RegionCode code, technique_of(region).write(loops::plain_request(context, region)));
+  STITCH_TRY(RegionCode code, technique_of(region).write(request_alone(context, region)));
   EXPECT_FALSE(code.declaration.empty());
   std::string out = code.includes + "\n" + code.source;
   if (!code.members.empty()) out += "\n// When the program is created:\n";

@@ -1,5 +1,5 @@
 // The Planner knows techniques by their interface and GPUs by GpuSpec: no technique's name in plan/, and no
-// GPU's multiprocessor count in plan/ or code/.
+// GPU's multiprocessor count, or a multiple of it, in plan/, code/ or the headers that programs include.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -51,12 +51,15 @@ TEST(Planner, KnowsGpusByTheirSpecAlone) {
   std::set<std::string> counts;
   // Powers of two and small numbers mean something else most of the time.
   for (const GpuSpec& gpu : all_gpus())
-    if (gpu.sms > 100 && !std::has_single_bit(static_cast<unsigned>(gpu.sms)))
-      counts.insert(std::to_string(gpu.sms));
+    for (const int waves : {1, 6, 8})
+      if (gpu.sms > 100 && !std::has_single_bit(static_cast<unsigned>(gpu.sms)))
+        counts.insert(std::to_string(waves * gpu.sms));
   ASSERT_GT(counts.size(), 3u);
   const std::string any = "\\b(" + join(std::vector<std::string>(counts.begin(), counts.end()), "|") + ")\\b";
   EXPECT_EQ(lines_with("plan", any), std::vector<std::string>());
   EXPECT_EQ(lines_with("code", any), std::vector<std::string>());
+  EXPECT_EQ(lines_with("program/include/stitch/kernels", any), std::vector<std::string>());
+  EXPECT_EQ(lines_with("program/include/stitch/runtime", any), std::vector<std::string>());
 }
 
 }  // namespace

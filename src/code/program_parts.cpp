@@ -12,18 +12,6 @@ namespace stitch::code {
 
 namespace {
 
-// Strides of a value stored with its dimensions in `order`.
-std::vector<int64_t> stored_strides(const Shape& shape, const std::vector<int64_t>& order) {
-  if (order.empty()) return contiguous_strides(shape);
-  std::vector<int64_t> strides(shape.size());
-  int64_t step = 1;
-  for (size_t i = order.size(); i-- > 0;) {
-    strides[static_cast<size_t>(order[i])] = step;
-    step *= std::max<int64_t>(shape[static_cast<size_t>(order[i])], 1);
-  }
-  return strides;
-}
-
 class Gatherer {
  public:
   Gatherer(const plan::Context& context, const plan::Plan& plan)
@@ -79,11 +67,7 @@ class Gatherer {
     Resident resident{.home = home,
                       .index = index,
                       .name = names_.unique(result == result_names_.end() ? value.name : result->second)};
-    bool callers = home != Home::scratch;
-    resident.place = {
-        id, resident.name, callers ? value.type.dtype : storage.dtype, value.type.shape,
-        callers ? (value.type.strides.empty() ? contiguous_strides(value.type.shape) : value.type.strides)
-                : stored_strides(value.type.shape, storage.order)};
+    resident.place = stored_place(graph_, id, resident.name, home == Home::scratch ? &storage : nullptr);
     resident.bytes = value.type.elements() * size_of(resident.place.dtype);
     parts_.residents.emplace(id, std::move(resident));
   }
@@ -194,49 +178,14 @@ class Gatherer {
     return true;
   }
 
-  // Inputs of packing at create must exist by then.
-  Result<void> check_packed(const RegionRequest& request, const RegionCode& code) const {
-    for (const Packed& packed : code.packed)
-      for (const Place& place : request.reads) {
-        if (!packed.fill || std::ranges::count(packed.fill->arguments, place.pointer) == 0) continue;
-        for (size_t r = 0; r < plan_.regions.size(); ++r)
-          if (std::ranges::count(plan_.regions[r].writes, place.value) > 0 && parts_.constant[r]) return {};
-        return at(request.name, user_error("technique", format("{} packs '{}', which is not a constant",
-                                                               request.region.technique->name(),
-                                                               graph_[place.value].name)));
-      }
-    return {};
-  }
-
   Result<void> write_region(size_t r) {
     const plan::Region& region = plan_.regions[r];
     const Technique& technique = technique_of(region);
     RegionRequest request = request_of(r);
     if (sources_may_miss_ && technique.takes_source() && !region.source) return add(r, request, {});
     STITCH_CHECK(technique.accepts(context_, region));
-    auto written = write_as(technique, r, request);
-    if (written || technique.takes_source()) return written;
-    // A step has many regions: one that can't be generated falls back to another technique.
-    for (const plan::Technique* each : catalogue().all()) {
-      if (each == &technique || each->takes_source() || each->kind() != technique.kind()) continue;
-      plan::Region changed = region;
-      changed.technique = each;
-      changed.choices.clear();
-      if (!each->accepts(context_, changed)) continue;
-      changed.offer = each->offers(context_, changed).front();
-      if (!each->accepts_storage(context_, plan_, changed)) continue;
-      const RegionRequest other{context_,        changed,        request.name,   request.reads,
-                                request.weights, request.writes, request.cublas, request.cudnn};
-      if (!write_as(technique_of(changed), r, other)) continue;
-      parts_.taken_over.emplace(r, each);
-      return {};
-    }
-    return written;
-  }
-
-  Result<void> write_as(const Technique& technique, size_t r, RegionRequest request) {
     STITCH_TRY(RegionCode code, technique.write(request));
-    STITCH_CHECK(check_packed(request, code));
+    STITCH_CHECK(check_packed(request, code, plan_));
     while (!takes_names(code)) {
       request.name = parts_.region_names[r] = names_.unique(request.region.name);
       STITCH_TRY(code, technique.write(request));

@@ -39,8 +39,6 @@ struct ProgramParts {
   std::map<ValueId, Resident> residents;
   std::vector<RegionCode> regions;  // in the plan's order
   std::vector<std::string> region_names;
-  std::map<size_t, const plan::Technique*>
-      taken_over;                 // regions whose planned technique couldn't generate code
   std::vector<size_t> source_of;  // the region whose source and functions each region uses, usually its own
   std::vector<std::set<DType>> dtypes;  // used in a region's source
   std::vector<bool> constant;           // regions that run once, when the program is created
@@ -52,10 +50,6 @@ struct ProgramParts {
   // Outputs that no region writes in place: out[index] is copied from a value at the end.
   std::vector<std::pair<ValueId, int>> copies;
 
-  const plan::Technique& technique(size_t region) const {
-    auto found = taken_over.find(region);
-    return found == taken_over.end() ? *plan.regions[region].technique : *found->second;
-  }
   const std::string& source_name(size_t region) const { return region_names[source_of[region]]; }
   bool uses(std::string_view library) const;
   bool has_settings() const;

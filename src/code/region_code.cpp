@@ -1,8 +1,10 @@
 #include "code/region_code.h"
 
 #include <algorithm>
+#include <set>
 
 #include "code/names.h"
+#include "plan/technique.h"
 
 namespace stitch::code {
 
@@ -24,6 +26,55 @@ std::string without_common_words(const std::string& name, const std::string& oth
 }
 
 }  // namespace
+
+Place stored_place(const Graph& graph, ValueId value, std::string pointer, const plan::Storage* storage) {
+  const TensorType& type = graph.type(value);
+  const std::vector<int64_t>* order = storage && !storage->order.empty() ? &storage->order : nullptr;
+  Place out{value, std::move(pointer), storage ? storage->dtype : type.dtype, type.shape,
+            storage || type.strides.empty() ? contiguous_strides(type.shape) : type.strides};
+  int64_t step = 1;
+  for (size_t i = order ? order->size() : 0; i-- > 0;) {
+    const auto dim = static_cast<size_t>((*order)[i]);
+    out.strides[dim] = step;
+    step *= std::max<int64_t>(type.shape[dim], 1);
+  }
+  return out;
+}
+
+RegionRequest request_alone(const plan::Context& context, const plan::Region& region,
+                            const plan::Plan* plan) {
+  const Graph& graph = context.graph;
+  RegionRequest request{context, region, region.name.empty() ? "region" : region.name, {}, {}, {}};
+  Names names;
+  std::set<ValueId> placed;
+  auto place = [&](ValueId id) {
+    placed.insert(id);
+    const plan::Storage own = plan ? plan->storage[index_of(id)] : plan::Storage{graph.type(id).dtype, {}};
+    return stored_place(graph, id, names.unique(graph[id].name),
+                        plan && graph[id].role != Role::result ? nullptr : &own);
+  };
+  for (ValueId id : region.reads) request.reads.push_back(place(id));
+  for (ValueId id : region.writes) request.writes.push_back(place(id));
+  for (int32_t n : region.nodes)
+    for (ValueId id : graph.nodes[static_cast<size_t>(n)].operands)
+      if (id != ValueId::none && graph[id].has_data() && !placed.contains(id))
+        request.weights.push_back(place(id));
+  return request;
+}
+
+Result<void> check_packed(const RegionRequest& request, const RegionCode& code, const plan::Plan& plan) {
+  for (const Packed& packed : code.packed)
+    for (const Place& place : request.reads) {
+      if (!packed.fill || std::ranges::count(packed.fill->arguments, place.pointer) == 0) continue;
+      const std::vector<bool> constant = plan::constant_regions(request.graph, plan);
+      for (size_t r = 0; r < plan.regions.size(); ++r)
+        if (constant[r] && std::ranges::count(plan.regions[r].writes, place.value) > 0) return {};
+      return at(request.name, user_error("technique", format("{} packs '{}', which is not a constant",
+                                                             request.region.technique->name(),
+                                                             request.graph[place.value].name)));
+    }
+  return {};
+}
 
 std::string RegionRequest::own_name(const Place& place) const {
   const std::string own = without_common_words(place.pointer, name);

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/graph.h"
@@ -36,11 +37,18 @@ struct RegionRequest {
   std::string own_name(const Place& place) const;
 };
 
+// A value as it is stored; null: as the caller has it.
+Place stored_place(const Graph& graph, ValueId value, std::string pointer, const plan::Storage* storage);
+// A request outside of a program: values as the plan stores them, or all row-major in their own dtype.
+RegionRequest request_alone(const plan::Context& context, const plan::Region& region,
+                            const plan::Plan* plan = nullptr);
+
 // An object with the program's lifetime: a cuBLASLt product, a cuDNN recurrence.
 struct Member {
   std::string type, name;  // "stitch::Matmul", "fc1"
   std::string create;  // statements that run once, after weights are in place; `return` a status on failure
   std::vector<std::string> weights;  // weight pointers that `create` takes: these weights must not move
+  bool is_settled = false;           // at the end of create (Cudnn::settle), which builds engines in parallel
 };
 
 // A function of the region's source, called once when the program is created.
@@ -80,13 +88,16 @@ struct Setting {
   int64_t value = 0;            // one of them
 };
 
+// The argument that a region's scratch memory is passed as.
+inline constexpr std::string_view workspace_argument = "workspace";
+
 struct RegionCode {
   std::string includes;     // of the region's file, besides its own header
   std::string declaration;  // StitchStatus enqueue_NAME(const float* x, …, cudaStream_t stream);
   std::string source;       // kernels and the definition of enqueue_NAME
   bool verbatim = false;    // user-written source: its lines are kept unchanged
-  // What enqueue_NAME is called with, in order: C names of places, packed memory, members, settings,
-  // "workspace".
+  // What enqueue_NAME is called with, in order: C names of places, packed memory, members, settings, the
+  // workspace.
   std::vector<std::string> arguments;
   int64_t workspace_bytes = 0;
   std::vector<Member> members;
@@ -98,6 +109,9 @@ struct RegionCode {
   double moved_bytes = 0;
   int kernels = 0;
 };
+
+// What is packed when a program is created must exist by then.
+Result<void> check_packed(const RegionRequest& request, const RegionCode& code, const plan::Plan& plan);
 
 // Adds the setting OWNER.WHAT. Its value is the plan's choice WHAT if that is among `values`, else
 // `otherwise`. Returns its C name.

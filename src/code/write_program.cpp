@@ -35,8 +35,12 @@ Manifest manifest_of(const ProgramParts& parts) {
   manifest.needs = "sm_80";  // __reduce_max_sync, mma.sync of 16 x 8 x 16
   for (size_t r = 0; r < parts.regions.size(); ++r) {
     const plan::Region& region = parts.plan.regions[r];
-    ManifestRegion one{
-        parts.region_names[r], region_path(parts, r), std::string(parts.technique(r).name()), {}, {}, {}};
+    ManifestRegion one{parts.region_names[r],
+                       region_path(parts, r),
+                       std::string(parts.plan.regions[r].technique->name()),
+                       {},
+                       {},
+                       {}};
     for (int32_t n : region.nodes)
       one.nodes.push_back(parts.graph[parts.graph.nodes[static_cast<size_t>(n)].results[0]].name);
     for (ValueId id : parts.reads_alone(r)) one.reads.push_back(slot_of(parts, id));
@@ -114,7 +118,7 @@ PlanNotes notes_of(const ProgramParts& parts) {
   PlanNotes notes;
   for (size_t r = 0; r < parts.regions.size(); ++r) {
     const plan::Region& region = parts.plan.regions[r];
-    notes.regions.push_back({std::string(parts.technique(r).idea()), model_words(parts.graph, region),
+    notes.regions.push_back({std::string(region.technique->idea()), model_words(parts.graph, region),
                              model_line(parts.graph, region)});
   }
   notes.host = parts.starts_kernels_itself()
@@ -125,9 +129,6 @@ PlanNotes notes_of(const ProgramParts& parts) {
   if (const auto constant = std::ranges::count(parts.constant, true))
     notes.host +=
         format(" {} of the regions read weights alone: they run once, in `stitch_create`.", constant);
-  for (const auto& [r, technique] : parts.taken_over)
-    notes.host += format(" {} uses {}, because {} couldn't generate code for it.", parts.region_names[r],
-                         technique->name(), parts.plan.regions[r].technique->name());
   return notes;
 }
 

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "code/catalogue.h"
 #include "graph/text.h"
+#include "plan/choose.h"
 #include "plan/plain_plan.h"
 #include "plan/steps.h"
 
@@ -97,9 +98,8 @@ TEST(WriteProgram, NamesComeFromTheModel) {
       << contents.sources.at("regions/head.cu");
 }
 
-// One region's technique can't be written as values are stored: another one takes the region, and the program
-// says so.
-TEST(WriteProgram, AnotherTechniqueTakesOver) {
+// The Planner decides: what can't be written as values are stored gets the fastest way that can be.
+TEST(WriteProgram, ATechniqueThatCannotBeWrittenIsDeclined) {
   const Graph graph = graph_of(mlp);
   const GpuSpec gpu = *find_gpu("H200");
   const plan::Context context(graph, gpu, Numerics::standard);
@@ -109,11 +109,18 @@ TEST(WriteProgram, AnotherTechniqueTakesOver) {
   fc1.technique = code::catalogue().find("matmul.split_half");
   fc1.choices.clear();
   plan->storage[index_of(fc1.reads.at(0))].dtype = DType::f16;
-  auto contents = code::write_program(context, *plan);
+  const auto declined = code::write_program(context, *plan);
+  ASSERT_FALSE(declined);
+  EXPECT_TRUE(has(declined.error().text(), "matmul.split_half")) << declined.error().text();
+
+  auto other = plan::replace_declined(context, *plan, {fc1.name}, code::catalogue());
+  ASSERT_TRUE(other) << other.error().text();
+  const plan::Technique& technique = *other->regions.at(1).technique;
+  EXPECT_EQ(technique.kind(), plan::Kind::product);
+  EXPECT_NE(technique.name(), "matmul.split_half");
+  auto contents = code::write_program(context, *other);
   ASSERT_TRUE(contents) << contents.error().text();
-  const std::string& technique = contents->manifest.regions.at(1).technique;
-  EXPECT_TRUE(technique.starts_with("matmul.") && technique != "matmul.split_half") << technique;
-  EXPECT_TRUE(has(contents->notes.host, "matmul.split_half couldn't generate code")) << contents->notes.host;
+  EXPECT_EQ(contents->manifest.regions.at(1).technique, technique.name());
 }
 
 // Layers of message passing: what groups the edges by their targets is made once a run; by a region alone,

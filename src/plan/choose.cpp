@@ -4,13 +4,16 @@
 #include <bit>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 #include <numeric>
 
+#include "plan/cost/estimate.h"
+#include "plan/cost/live_memory.h"
 #include "plan/precision/error_budget.h"
 #include "plan/regions/layouts.h"
-#include "plan/cost/live_memory.h"
 #include "plan/regions/views.h"
+#include "plan/ways.h"
 
 namespace stitch::plan {
 
@@ -275,6 +278,27 @@ Result<Plan> use_tensor_cores(const Context& context, Plan plan, const Catalogue
 
 Result<Plan> use_tensor_cores_finely(const Context& context, Plan plan, const Catalogue& catalogue) {
   return approximate(context, std::move(plan), catalogue, 4);
+}
+
+Result<Plan> replace_declined(const Context& context, Plan plan, const std::vector<std::string>& regions,
+                              const Catalogue& catalogue) {
+  for (Region& region : plan.regions) {
+    if (std::ranges::find(regions, region.name) == regions.end()) continue;
+    const auto written = region.technique->can_write(context, plan, region);
+    if (written) continue;
+    std::optional<Region> best;
+    double least = std::numeric_limits<double>::infinity();
+    for (const Way& way : ways_of(context, plan, region, catalogue)) {
+      Region other = with_way(context, region, way);
+      const double seconds = estimate(context, plan, other).seconds();
+      if (seconds >= least || !way.technique->can_write(context, plan, other)) continue;
+      best = std::move(other);
+      least = seconds;
+    }
+    if (!best) return written.error();
+    region = *std::move(best);
+  }
+  return plan;
 }
 
 }  // namespace stitch::plan

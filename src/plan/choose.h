@@ -1,6 +1,9 @@
 // Which technique implements each region.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "plan/technique.h"
 
 namespace stitch::plan {
@@ -13,5 +16,10 @@ Result<Plan> match_pytorch(const Context& context, Plan plan, const Catalogue& c
 Result<Plan> use_tensor_cores(const Context& context, Plan plan, const Catalogue& catalogue);
 // The same with accumulation chains a quarter as long, for models where the first is too inaccurate.
 Result<Plan> use_tensor_cores_finely(const Context& context, Plan plan, const Catalogue& catalogue);
+
+// Regions among these whose technique can't be written with the plan's layouts get the way with the least
+// estimated time that can.
+Result<Plan> replace_declined(const Context& context, Plan plan, const std::vector<std::string>& regions,
+                              const Catalogue& catalogue);
 
 }  // namespace stitch::plan

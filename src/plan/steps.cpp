@@ -4,14 +4,14 @@
 #include <array>
 #include <optional>
 
-#include "plan/regions/branches.h"
 #include "plan/choose.h"
-#include "plan/document/difference.h"
 #include "plan/cost/estimate.h"
-#include "plan/regions/fusion.h"
-#include "plan/precision/half_budget.h"
-#include "plan/regions/layouts.h"
+#include "plan/document/difference.h"
 #include "plan/plain_plan.h"
+#include "plan/precision/half_budget.h"
+#include "plan/regions/branches.h"
+#include "plan/regions/fusion.h"
+#include "plan/regions/layouts.h"
 #include "plan/regions/views.h"
 
 namespace stitch::plan {
@@ -91,8 +91,11 @@ std::vector<std::string> changed_regions(const Plan& before, const Plan& after) 
 
 Result<Plan> first_plan(const Context& context, const Catalogue& catalogue) {
   STITCH_TRY(Plan plan, plain_plan(context, catalogue));
-  if (!context.torch.as_pytorch) return plan;
-  return match_pytorch(context, std::move(plan), catalogue);
+  if (context.torch.as_pytorch) {
+    STITCH_TRY(plan, match_pytorch(context, std::move(plan), catalogue));
+  }
+  const std::vector<std::string> all = changed_regions({}, plan);
+  return replace_declined(context, std::move(plan), all, catalogue);
 }
 
 namespace {
@@ -126,6 +129,8 @@ Result<Plan> walk(const Context& context, Plan plan, const Catalogue& catalogue,
   for (const StepRule& rule : all_steps()) {
     if (!wanted(rule) || !is_open(context, rule)) continue;
     STITCH_TRY(Plan next, rule.apply(context, plan, catalogue));
+    const std::vector<std::string> laid_out = changed_regions(plan, next);
+    STITCH_TRY(next, replace_declined(context, std::move(next), laid_out, catalogue));
     STITCH_CHECK(check(context.graph, next));
     std::vector<std::string> changed = changed_regions(plan, next);
     double gain = estimate(context, plan) - estimate(context, next);

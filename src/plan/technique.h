@@ -95,6 +95,9 @@ class Technique {
   virtual bool takes_source() const { return false; }
   // Can it implement the region with the plan's storage of values?
   virtual Result<void> accepts_storage(const Context&, const Plan&, const Region&) const { return {}; }
+  // Can its code be generated as the plan has it, with the orders of all values? An answer costs as much as
+  // generating it.
+  virtual Result<void> can_write(const Context&, const Plan&, const Region&) const { return {}; }
 
   // Fusion: can it apply epilogues other than ReLU without another pass over the result?
   virtual bool has_free_epilogue() const { return true; }

@@ -1,11 +1,10 @@
 // A block copies its matrix into memory of its own, factorises it there and writes the results: correct for
 // every size, at the speed of one block.
-#include "code/loops/factor.h"
+#include "code/loops/families.h"
 
 #include <algorithm>
 
 #include "base/format.h"
-#include "code/loops/alone.h"
 #include "code/loops/loop.h"
 
 namespace stitch::code::loops {

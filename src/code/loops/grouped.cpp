@@ -1,12 +1,11 @@
 // Floats in tiles on tensor cores (kernels/matmul_grouped.h), FP32 at its own accuracy; other types, and what
 // exceeds a grid, by one thread per element.
-#include "code/loops/grouped.h"
+#include "code/loops/families.h"
 
 #include <algorithm>
 
 #include "base/format.h"
 #include "code/lines.h"
-#include "code/loops/alone.h"
 #include "code/loops/loop.h"
 #include "code/names.h"
 #include "code/products/epilogue.h"

@@ -195,8 +195,7 @@ std::string includes_of(const RegionRequest& request, const std::vector<Function
   }
   for (const auto* places : {&request.reads, &request.weights, &request.writes})
     for (const Place& place : *places)
-      if (place.dtype == DType::f16 || place.dtype == DType::bf16)
-        headers.insert("stitch/loops/vector.h");
+      if (place.dtype == DType::f16 || place.dtype == DType::bf16) headers.insert("stitch/loops/vector.h");
   std::string out;
   for (const std::string& header : headers) out += format("#include \"{}\"\n", header);
   return out;
@@ -276,25 +275,6 @@ std::string ops_text(const RegionRequest& request) {
     out += (out.empty() ? "" : ", ") + std::string(info(request.graph.nodes[static_cast<size_t>(n)].op).name);
   }
   return out;
-}
-
-RegionRequest plain_request(const plan::Context& context, const plan::Region& region) {
-  const Graph& graph = context.graph;
-  RegionRequest request{context, region, region.name.empty() ? "region" : region.name, {}, {}, {}};
-  Names names;
-  std::set<ValueId> placed;
-  auto place = [&](ValueId id) {
-    const TensorType& type = graph.type(id);
-    placed.insert(id);
-    return Place{id, names.unique(graph[id].name), type.dtype, type.shape, contiguous_strides(type.shape)};
-  };
-  for (ValueId id : region.reads) request.reads.push_back(place(id));
-  for (ValueId id : region.writes) request.writes.push_back(place(id));
-  for (int32_t n : region.nodes)
-    for (ValueId id : graph.nodes[static_cast<size_t>(n)].operands)
-      if (id != ValueId::none && graph[id].has_data() && !placed.contains(id))
-        request.weights.push_back(place(id));
-  return request;
 }
 
 std::string traffic_text(const RegionRequest& request) {
@@ -382,7 +362,7 @@ RegionCode assemble(const RegionRequest& request, const std::string& idea, const
   code.workspace_bytes = workspace.bytes();
   if (workspace.bytes() > 0) {
     own.parameters.push_back({"void* workspace", format("{} bytes", workspace.bytes())});
-    code.arguments.push_back("workspace");
+    code.arguments.emplace_back(workspace_argument);
     const Block cut = pieces(workspace, "workspace", body);
     own.body.insert(own.body.begin(), cut.begin(), cut.end());
   }

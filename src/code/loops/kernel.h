@@ -76,8 +76,6 @@ RegionCode assemble(const RegionRequest& request, const std::string& idea, const
 std::string ops_text(const RegionRequest& request);
 // The region's minimum traffic, "1.2 MB".
 std::string traffic_text(const RegionRequest& request);
-// All values in the graph's layout: to test whether code can be generated.
-RegionRequest plain_request(const plan::Context& context, const plan::Region& region);
 // a + b, or b if a is 0.
 Expression sum_of(const Index& a, const Expression& b);
 

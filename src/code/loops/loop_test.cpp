@@ -28,7 +28,7 @@ std::string written(const std::string& text, std::string_view technique) {
   auto found = classify(context, region);
   EXPECT_TRUE(found) << found.error().text();
   EXPECT_EQ((*found)->name(), technique);
-  auto code = (*found)->write(plain_request(context, region));
+  auto code = (*found)->write(request_alone(context, region));
   EXPECT_TRUE(code) << code.error().text();
   return code->source;
 }
@@ -141,7 +141,7 @@ TEST(Loop, RowsThatAreWrittenAcrossGoByStages) {
   ASSERT_TRUE(graph) << graph.error().text();
   plan::Region region{.name = "region", .nodes = {0}, .reads = graph->inputs(), .writes = graph->outputs};
   plan::Context context(*graph, h200(), Numerics::standard);
-  RegionRequest request = plain_request(context, region);
+  RegionRequest request = request_alone(context, region);
   auto kernels = [&] { return batch_norm().write(request)->kernels; };
   EXPECT_EQ(kernels(), 1);
   request.writes[0].strides = {64 * 1024, 1, 32 * 64, 64};
@@ -158,7 +158,7 @@ TEST(Loop, PartsOfRowsFollowTheMultiprocessors) {
     GpuSpec gpu = h200();
     gpu.sms = sms;
     plan::Context context(*graph, gpu, Numerics::standard);
-    return row().write(plain_request(context, region))->workspace_bytes;
+    return row().write(request_alone(context, region))->workspace_bytes;
   };
   EXPECT_GT(workspace(132), 2 * workspace(32));
 }

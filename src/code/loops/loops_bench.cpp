@@ -60,7 +60,6 @@ constexpr Case cases[] = {
 };
 
 constexpr const char* head = R"(#include <algorithm>
-#include <cstdio>
 #include <vector>
 
 static void* fresh(size_t bytes) {
@@ -113,7 +112,7 @@ int write() {
     const plan::Context context(*graph, gpu, Numerics::standard);
     auto technique = classify(context, region);
     if (!technique) return std::fprintf(stderr, "%s: %s\n", each.label, technique.error().text().c_str()), 1;
-    RegionRequest request = plain_request(context, region);
+    RegionRequest request = request_alone(context, region);
     auto code = (*technique)->write(request);
     if (!code) return std::fprintf(stderr, "%s: %s\n", each.label, code.error().text().c_str()), 1;
     for (std::string& line : split(code->includes, '\n'))

@@ -6,8 +6,6 @@
 #include "base/format.h"
 #include "code/loops/is_expression.h"
 #include "code/loops/loop.h"
-#include "code/loops/pool_shape.h"
-#include "code/loops/pool_strip.h"
 #include "code/loops/row_plan.h"
 
 namespace stitch::code::loops {

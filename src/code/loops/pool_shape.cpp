@@ -1,4 +1,4 @@
-#include "code/loops/pool_shape.h"
+#include "code/loops/pool.h"
 
 namespace stitch::code::loops {
 

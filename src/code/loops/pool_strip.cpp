@@ -1,4 +1,4 @@
-#include "code/loops/pool_strip.h"
+#include "code/loops/pool.h"
 
 #include <cmath>
 

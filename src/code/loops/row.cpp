@@ -1,12 +1,13 @@
-#include "code/loops/row.h"
+#include "code/loops/families.h"
+#include "code/loops/kernel.h"
 
 #include <algorithm>
 #include <bit>
 #include <optional>
 
 #include "base/format.h"
-#include "code/loops/is_expression.h"
 #include "code/loops/emit/row_emitter.h"
+#include "code/loops/is_expression.h"
 #include "code/loops/stages.h"
 
 namespace stitch::code::loops {

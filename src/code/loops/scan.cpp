@@ -1,4 +1,4 @@
-#include "code/loops/scan.h"
+#include "code/loops/families.h"
 
 #include <algorithm>
 #include <cmath>
@@ -270,7 +270,7 @@ Result<void> accepts_scan(const plan::Context& context, const plan::Region& regi
     if (n != scan && !is_expression(graph, n))
       return work_error("technique", format("{}: {} is not computed element by element", region.name,
                                             info(graph.nodes[static_cast<size_t>(n)].op).name));
-  RegionRequest request = plain_request(context, region);
+  RegionRequest request = request_alone(context, region);
   auto written = write_scan(request);
   if (!written) return written.error();
   return {};

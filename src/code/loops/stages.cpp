@@ -4,9 +4,9 @@
 #include <set>
 
 #include "base/format.h"
-#include "code/loops/is_expression.h"
-#include "code/loops/row.h"
 #include "code/loops/emit/row_emitter.h"
+#include "code/loops/families.h"
+#include "code/loops/is_expression.h"
 
 namespace stitch::code::loops {
 

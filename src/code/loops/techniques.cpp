@@ -6,12 +6,9 @@
 #include <utility>
 
 #include "base/format.h"
-#include "code/loops/factor.h"
-#include "code/loops/grouped.h"
+#include "code/loops/families.h"
 #include "code/loops/kernel.h"
 #include "code/loops/loop.h"
-#include "code/loops/row.h"
-#include "code/loops/scan.h"
 #include "code/loops/scatter.h"
 #include "code/names.h"
 #include "plan/cost/estimate.h"
@@ -43,7 +40,7 @@ class LoopTechnique : public Technique {
   // By generating the kernels.
   std::optional<plan::Traffic> traffic(const plan::Context& context,
                                        const plan::Region& region) const override {
-    auto code = write(plain_request(context, region));
+    auto code = write(request_alone(context, region));
     if (!code) return std::nullopt;
     return plan::Traffic{code->moved_bytes, code->kernels};
   }

@@ -19,12 +19,14 @@ namespace stitch::code {
 
 struct Epilogue {
   std::string type = "stitch::NoEpilogue";
-  std::string definition;            // of `type`; empty if there is nothing to do
-  std::string construct = "{}";      // `type{bias}`: the functor, from places' pointers
-  std::vector<const Place*> places;  // what it reads
-  std::string summary;               // "bias, relu": for comments
+  std::string definition;                          // of `type`; empty if there is nothing to do
+  std::string construct = "stitch::NoEpilogue{}";  // or `type{bias}`: the functor, from places' pointers
+  std::vector<const Place*> places;                // what it reads
+  std::string summary;                             // "bias, relu": for comments
 
   bool empty() const { return definition.empty(); }
+  std::string text() const { return empty() ? "" : definition + "\n"; }
+  std::string then() const { return summary.empty() ? "" : ", then " + summary; }
 };
 
 // How a kernel identifies the element: row-major position, or sample, channel and pixel.

@@ -18,7 +18,7 @@ void Signature::packed(const Packed& packed, std::string comment) {
   add(packs, format("const {}*", packed.type), packed.name, std::move(comment));
 }
 void Signature::member(const Member& member) { add(members, format("const {}&", member.type), member.name); }
-void Signature::workspace() { add(scratch, "void*", "workspace"); }
+void Signature::workspace() { add(scratch, "void*", std::string(workspace_argument)); }
 
 void Signature::add(Kind kind, std::string type, std::string name, std::string comment) {
   if (std::ranges::find(parameters_, name, &Parameter::name) != parameters_.end()) return;

@@ -5,15 +5,82 @@
 
 namespace stitch::code {
 
-// Refusals name the region and the technique.
-class ProductTechnique : public Technique {
+// A technique as a row: answers to the Planner's questions (plan/technique.h has what they mean and what
+// holds for those left out), and the function that writes a region. Refusals name the region and the
+// technique.
+struct ProductRow {
+  using Context = plan::Context;
+  using Plan = plan::Plan;
+  using Region = plan::Region;
+
+  std::string_view name, idea;
+  plan::Kind kind;
+  plan::Entry entry = plan::Entry::fast;
+  Result<void> (*accepts)(const Context&, const Region&);
+  Result<RegionCode> (*write)(const RegionRequest&);
+  plan::Rate (*rate)(const Context&, const Region&);
+  std::vector<plan::Offer> (*offers)(const Context&, const Region&) = nullptr;
+  bool (*is_exact)(const plan::Offer&) = nullptr;
+  bool (*suits)(const Context&, const Region&, const plan::Offer&) = nullptr;
+  bool (*gives_way)(const Context&, const Region&) = nullptr;
+  std::vector<plan::Knob> (*knobs)(const Context&, const Region&) = nullptr;
+  Result<void> (*accepts_storage)(const Context&, const Plan&, const Region&) = nullptr;
+  bool has_free_epilogue = true, takes_any_order = false;
+  std::vector<ValueId> (*row_major_values)(const Context&, const Region&, const plan::Movable&,
+                                           int64_t) = nullptr;
+  bool may_round_result = false;
+  std::optional<plan::TruncatedSums> (*truncated_sums)(const Context&, const Region&) = nullptr;
+  double (*added_error)(const Context&, const Region&) = nullptr;
+  std::optional<plan::Leaner> (*leaner)(const Context&, const Region&) = nullptr;
+  double (*scratch_bytes)(const Context&, const Region&) = nullptr;
+  std::optional<double> (*kernel_bytes)(const Context&, const Region&) = nullptr;
+  double (*rearranged_bytes)(const Context&, const Plan&, const Region&) = nullptr;
+  double (*latency)(const Context&, const Region&) = nullptr;
+  plan::Precision (*operand_precision)(const Context&, const Region&) = nullptr;
+  bool (*rounds_product)(const Context&, const Plan&, const Region&) = nullptr;
+};
+
+class ProductTechnique final : public Technique {
+  using Context = plan::Context;
+  using Plan = plan::Plan;
+  using Region = plan::Region;
+
  public:
-  Result<void> accepts(const plan::Context& context, const plan::Region& region) const final;
-  Result<RegionCode> write(const RegionRequest& request) const final;
+  constexpr explicit ProductTechnique(const ProductRow& row) : row_(row) {}
+
+  std::string_view name() const override { return row_.name; }
+  std::string_view idea() const override { return row_.idea; }
+  plan::Kind kind() const override { return row_.kind; }
+  plan::Entry entry() const override { return row_.entry; }
+  bool has_free_epilogue() const override { return row_.has_free_epilogue; }
+  bool takes_any_order() const override { return row_.takes_any_order; }
+  bool may_round_result() const override { return row_.may_round_result; }
+  plan::Rate rate(const Context& context, const Region& region) const override {
+    return row_.rate(context, region);
+  }
+  Result<void> accepts(const Context& context, const Region& region) const override;
+  Result<RegionCode> write(const RegionRequest& request) const override;
+  std::vector<plan::Offer> offers(const Context& context, const Region& region) const override;
+  bool is_exact(const plan::Offer& offer) const override;
+  bool suits(const Context& context, const Region& region, const plan::Offer& offer) const override;
+  bool gives_way(const Context& context, const Region& region) const override;
+  std::vector<plan::Knob> knobs(const Context& context, const Region& region) const override;
+  Result<void> accepts_storage(const Context& context, const Plan& plan, const Region& region) const override;
+  std::vector<ValueId> row_major_values(const Context& context, const Region& region,
+                                        const plan::Movable& movable, int64_t element_bytes) const override;
+  std::optional<plan::TruncatedSums> truncated_sums(const Context& context,
+                                                    const Region& region) const override;
+  double added_error(const Context& context, const Region& region) const override;
+  std::optional<plan::Leaner> leaner(const Context& context, const Region& region) const override;
+  double scratch_bytes(const Context& context, const Region& region) const override;
+  std::optional<double> kernel_bytes(const Context& context, const Region& region) const override;
+  double rearranged_bytes(const Context& context, const Plan& plan, const Region& region) const override;
+  double latency(const Context& context, const Region& region) const override;
+  plan::Precision operand_precision(const Context& context, const Region& region) const override;
+  bool rounds_product(const Context& context, const Plan& plan, const Region& region) const override;
 
  private:
-  virtual Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const = 0;
-  virtual Result<RegionCode> write_region(const RegionRequest& request) const = 0;
+  ProductRow row_;
 };
 
 // Why a technique refuses a region.
@@ -24,39 +91,13 @@ plan::Rate plain_rate(const plan::Context& context);
 // Bound by its bytes.
 plan::Rate streaming_rate(const plan::Context& context);
 
-const Technique& matmul_plain();
-const Technique& matmul_cublaslt();
-const Technique& matmul_long();
-const Technique& matmul_split_half();
-const Technique& matmul_split_int8();
-const Technique& matmul_outer();
-const Technique& matmul_vector();
-const Technique& matmul_thin();
-const Technique& matmul_tensor_core();
-const Technique& conv_plain();
-const Technique& conv_pixel();
-const Technique& batch_norm_as_pytorch();
-const Technique& conv_as_pytorch();
-const Technique& conv_cudnn();
-const Technique& conv_cudnn_graph();
-const Technique& conv_implicit();
-const Technique& conv_split_half();
-const Technique& conv_transposed();
-const Technique& conv_depthwise();
-const Technique& conv_direct();
-const Technique& conv_concat();
-const Technique& conv_pointwise();
-const Technique& conv_pointwise_odd();
-const Technique& conv_pointwise_nhwc();
-const Technique& conv_vector();
-const Technique& attention_plain();
-const Technique& attention_flash();
-const Technique& attention_few();
-const Technique& attention_half();
-const Technique& attention_tensor_core();
-const Technique& rnn_plain();
-const Technique& rnn_cluster();
-const Technique& rnn_persistent();
-const Technique& rnn_cudnn();
+extern const ProductTechnique matmul_plain, matmul_cublaslt, matmul_long, matmul_split_half,
+    matmul_split_int8, matmul_outer, matmul_vector, matmul_thin, matmul_tensor_core;
+extern const ProductTechnique conv_plain, conv_pixel, batch_norm_as_pytorch, conv_as_pytorch, conv_cudnn,
+    conv_cudnn_graph, conv_implicit, conv_split_half, conv_transposed, conv_depthwise, conv_direct,
+    conv_concat, conv_pointwise, conv_pointwise_odd, conv_pointwise_nhwc, conv_vector;
+extern const ProductTechnique attention_plain, attention_flash, attention_few, attention_half,
+    attention_tensor_core;
+extern const ProductTechnique rnn_plain, rnn_cluster, rnn_persistent, rnn_cudnn;
 
 }  // namespace stitch::code

@@ -47,12 +47,9 @@ std::string place_weights(const ProgramParts& parts, const KeptMemory& memory) {
   return out;
 }
 
-// Whether there are engines that cuDNN builds in parallel at the end of create.
-bool has_pending_engines(const ProgramParts& parts) {
+bool settles_members(const ProgramParts& parts) {
   return std::ranges::any_of(parts.regions, [](const RegionCode& region) {
-    return std::ranges::any_of(region.members, [](const Member& member) {
-      return member.type == "stitch::FusedConvolution" || member.type == "stitch::ConvolutionAsPyTorch";
-    });
+    return std::ranges::any_of(region.members, &Member::is_settled);
   });
 }
 
@@ -105,7 +102,7 @@ std::string create_section(const ProgramParts& parts, const KeptMemory& memory) 
     }
   }
   for (const Handle& handle : handles(parts))
-    if (handle.type == "stitch::Cudnn" && has_pending_engines(parts))
+    if (handle.library == Handle::cudnn && settles_members(parts))
       out += format("    STITCH_OK_OR_RETURN({}.settle());\n", handle.name);
   return out + "    return STITCH_OK;\n  }\n";
 }

@@ -63,7 +63,7 @@ std::string region_call(const ProgramParts& parts, size_t region, const Locate& 
                         const std::string& stream) {
   std::string out = "enqueue_" + parts.source_name(region) + "(";
   for (const std::string& argument : parts.regions[region].arguments)
-    out += locate(argument == "workspace" ? workspace_name(parts, region) : argument) + ", ";
+    out += locate(argument == workspace_argument ? workspace_name(parts, region) : argument) + ", ";
   return out + stream + ")";
 }
 

@@ -1,6 +1,7 @@
 // The program's members: handles, settings, and pointers into its arena.
 #include <algorithm>
-#include <tuple>
+#include <set>
+#include <string_view>
 
 #include "code/lines.h"
 #include "code/names.h"
@@ -32,13 +33,18 @@ KeptMemory kept_memory(const ProgramParts& parts) {
 
 std::vector<Handle> handles(const ProgramParts& parts) {
   std::vector<Handle> out;
-  for (const auto& [library, type, name] : {std::tuple{"cublasLt", "stitch::CublasLt", "cublas"},
-                                            std::tuple{"cudnn", "stitch::Cudnn", "cudnn"}}) {
+  struct Of {
+    Handle::Library library;
+    std::string_view named, type, handle;  // named: in RegionCode::libraries
+  };
+  for (const Of& of : {Of{Handle::cublas, "cublasLt", "stitch::CublasLt", "cublas"},
+                       Of{Handle::cudnn, "cudnn", "stitch::Cudnn", "cudnn"}}) {
     std::set<int> branches;
     for (size_t r = 0; r < parts.regions.size(); ++r)
-      if (std::ranges::find(parts.regions[r].libraries, library) != parts.regions[r].libraries.end())
+      if (std::ranges::find(parts.regions[r].libraries, of.named) != parts.regions[r].libraries.end())
         branches.insert(parts.plan.regions[r].branch);
-    for (int branch : branches) out.push_back({type, handle_of_branch(name, branch)});
+    for (int branch : branches)
+      out.push_back({of.library, std::string(of.type), handle_of_branch(std::string(of.handle), branch)});
   }
   return out;
 }

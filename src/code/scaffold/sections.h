@@ -20,6 +20,7 @@ KeptMemory kept_memory(const ProgramParts& parts);
 
 // A library handle, one per branch.
 struct Handle {
+  enum Library : uint8_t { cublas, cudnn } library;
   std::string type, name;
 };
 std::vector<Handle> handles(const ProgramParts& parts);

@@ -75,6 +75,8 @@ Result<void> check_whole(const Context& context, const Plan& plan) {
     if (auto accepted = technique.accepts_storage(context, plan, region); !accepted)
       return at_region(region, accepted.error().message,
                        "another dtype or order for what it reads or writes");
+    if (auto written = technique.can_write(context, plan, region); !written)
+      return at_region(region, written.error().message, "another technique, or other orders for its values");
   }
   return {};
 }

@@ -212,9 +212,9 @@ Result<RegionCode> write_heads(const RegionRequest& request, const Attention& a,
   RegionCode code;
   code.includes = format("#include \"stitch/kernels/{}\"\n", header);
   code.declaration = signature.declaration();
-  code.source = format("// {}{}{}\n// {}\n{}\n", describe(a), epilogue.summary.empty() ? "" : ", then ",
-                       epilogue.summary, idea, heads_struct(a, heads, more, takes_tails));
-  if (!epilogue.empty()) code.source += epilogue.definition + "\n";
+  code.source = format("// {}{}\n// {}\n{}\n", describe(a), epilogue.then(), idea,
+                       heads_struct(a, heads, more, takes_tails));
+  code.source += epilogue.text();
   code.workspace_bytes = 4 * partial.value_or(0);
   const std::string_view workspace = !partial        ? ""
                                      : *partial == 0 ? "nullptr, "
@@ -228,7 +228,7 @@ Result<RegionCode> write_heads(const RegionRequest& request, const Attention& a,
       format("{} {{\n  return stitch::{}<{}>(\n      \"{}\", {}, {}, {}, {}, {}, {}, {}stream{});\n}}\n",
              signature.head(), enqueue, heads, request.name, a.q.place->pointer, a.k.place->pointer,
              a.v.place->pointer, a.mask ? a.mask->place->pointer : "nullptr", a.result.view.place->pointer,
-             epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct, workspace, tails);
+             epilogue.construct, workspace, tails);
   code.arguments = signature.arguments();
   return code;
 }

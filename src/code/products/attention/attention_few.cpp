@@ -8,7 +8,6 @@
 #include <array>
 
 #include "base/text.h"
-#include "code/loops/kernel.h"
 #include "code/names.h"
 #include "code/products/attention/attention.h"
 #include "code/products/epilogue.h"
@@ -119,29 +118,6 @@ int64_t heads_of_key(const Graph& graph, const Node& attention) {
   }
 }
 
-class AttentionFew final : public ProductTechnique {
- public:
-  std::string_view name() const override { return "attention.few"; }
-  std::string_view idea() const override {
-    return "few queries in FP32 on the CUDA cores, keys shared by many blocks and read once";
-  }
-  plan::Kind kind() const override { return plan::Kind::attention; }
-  bool suits(const plan::Context& context, const plan::Region& region, const plan::Offer&) const override;
-  std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
-    return {{"warps", "warps per block", {2, 4, 8}},
-            {"rows", "queries per block, over all heads that share k", {1, 2, 4, 8}},
-            {"splits", "blocks that share the keys of a head", {1, 2, 4, 8, 16, 32, 64, 128}},
-            {"stages", "pipeline stages of keys in shared memory", {2, 3, 4, 6, 8}}};
-  }
-  plan::Rate rate(const plan::Context& context, const plan::Region& region) const override;
-  Result<void> accepts_storage(const plan::Context& context, const plan::Plan& plan,
-                               const plan::Region& region) const override;
-
- private:
-  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
-  Result<RegionCode> write_region(const RegionRequest& request) const override;
-};
-
 struct FewRegion {
   Parts parts;
   Attention attention;
@@ -153,9 +129,7 @@ Result<FewRegion> few_region(const RegionRequest& request) {
   return out;
 }
 
-}  // namespace
-
-Result<void> AttentionFew::accepts_region(const plan::Context& context, const plan::Region& region) const {
+Result<void> accepts_attention_few(const plan::Context& context, const plan::Region& region) {
   const Graph& graph = context.graph;
   STITCH_TRY(Parts parts, parts_of(graph, region, few_ops, true));
   const Node& node = *parts.product;
@@ -166,20 +140,20 @@ Result<void> AttentionFew::accepts_region(const plan::Context& context, const pl
   for (ValueId operand : node.operands)
     if (operand != ValueId::none && graph.type(operand).elements() == 0)
       return not_for(region, "attends to something");
-  STITCH_TRY(FewRegion made, few_region(loops::plain_request(context, region)));
+  STITCH_TRY(FewRegion made, few_region(request_alone(context, region)));
   return accepts_tails(region, made.attention);
 }
 
-Result<void> AttentionFew::accepts_storage(const plan::Context& context, const plan::Plan& plan,
-                                           const plan::Region& region) const {
+Result<void> accepts_storage_attention_few(const plan::Context& context, const plan::Plan& plan,
+                                           const plan::Region& region) {
   for (ValueId id : region.reads)
     if (plan.storage[index_of(id)].dtype != context.graph.type(id).dtype)
       return not_for(region, "reads what the graph has");
   return {};
 }
 
-bool AttentionFew::suits(const plan::Context& context, const plan::Region& region, const plan::Offer&) const {
-  auto made = few_region(loops::plain_request(context, region));
+bool suits_attention_few(const plan::Context& context, const plan::Region& region, const plan::Offer&) {
+  auto made = few_region(request_alone(context, region));
   if (!made) return false;
   const Attention& a = made->attention;
   // On tensor cores, 16-bit products take as long for 16 rows as for one.
@@ -188,11 +162,11 @@ bool AttentionFew::suits(const plan::Context& context, const plan::Region& regio
   return a.queries <= 64 && a.keys >= 256 && 4 * a.heads * ceiling(a.queries, 64) <= context.gpu.sms;
 }
 
-plan::Rate AttentionFew::rate(const plan::Context& context, const plan::Region&) const {
+plan::Rate rate_attention_few(const plan::Context& context, const plan::Region&) {
   return {0.3 * context.gpu.fp32, 0.8, 1};
 }
 
-Result<RegionCode> AttentionFew::write_region(const RegionRequest& request) const {
+Result<RegionCode> write_attention_few(const RegionRequest& request) {
   STITCH_TRY(FewRegion made, few_region(request));
   const Attention& a = made.attention;
   const FewTiles tiles = few_tiles(request, a);
@@ -216,9 +190,9 @@ Result<RegionCode> AttentionFew::write_region(const RegionRequest& request) cons
   if (tiles.splits > 1) idea += format(" {} blocks share the keys; the last one combines.", tiles.splits);
   RegionCode code;
   code.includes = "#include \"stitch/kernels/attention_few.h\"\n";
-  code.source = format("// {}{}{}\n// {}\n{}\n", describe(a), epilogue.summary.empty() ? "" : ", then ",
-                       epilogue.summary, idea, heads_struct(a, heads, more, true));
-  if (!epilogue.empty()) code.source += epilogue.definition + "\n";
+  code.source =
+      format("// {}{}\n// {}\n{}\n", describe(a), epilogue.then(), idea, heads_struct(a, heads, more, true));
+  code.source += epilogue.text();
   std::string partial = "nullptr", finished = "nullptr";
   if (tiles.splits > 1) {
     partial = "static_cast<float*>(workspace)";
@@ -247,16 +221,30 @@ Result<RegionCode> AttentionFew::write_region(const RegionRequest& request) cons
       "{}, "
       "{}, stream);\n}}\n",
       signature.head(), heads, request.name, a.q.place->pointer, a.k.place->pointer, a.v.place->pointer,
-      pointer(a.k_tail), pointer(a.v_tail), pointer(a.mask), a.result.view.place->pointer,
-      epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct, partial, finished);
+      pointer(a.k_tail), pointer(a.v_tail), pointer(a.mask), a.result.view.place->pointer, epilogue.construct,
+      partial, finished);
   code.declaration += signature.declaration();
   code.arguments = signature.arguments();
   return code;
 }
 
-const Technique& attention_few() {
-  static const AttentionFew technique;
-  return technique;
-}
+}  // namespace
+
+constinit const ProductTechnique attention_few{{
+    .name = "attention.few",
+    .idea = "few queries in FP32 on the CUDA cores, keys shared by many blocks and read once",
+    .kind = plan::Kind::attention,
+    .accepts = accepts_attention_few,
+    .write = write_attention_few,
+    .rate = rate_attention_few,
+    .suits = suits_attention_few,
+    .knobs = [](const plan::Context&, const plan::Region&) -> std::vector<plan::Knob> {
+      return {{"warps", "warps per block", {2, 4, 8}},
+              {"rows", "queries per block, over all heads that share k", {1, 2, 4, 8}},
+              {"splits", "blocks that share the keys of a head", {1, 2, 4, 8, 16, 32, 64, 128}},
+              {"stages", "pipeline stages of keys in shared memory", {2, 3, 4, 6, 8}}};
+    },
+    .accepts_storage = accepts_storage_attention_few,
+}};
 
 }  // namespace stitch::code

@@ -14,23 +14,7 @@ namespace {
 
 constexpr int64_t widest = 128;
 
-class AttentionFlash final : public ProductTechnique {
- public:
-  std::string_view name() const override { return "attention.flash"; }
-  std::string_view idea() const override { return "online softmax over tiles of keys"; }
-  plan::Kind kind() const override { return plan::Kind::attention; }
-  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
-    return {0.5 * context.gpu.fp32, 0.7, 1};
-  }
-
- private:
-  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
-  Result<RegionCode> write_region(const RegionRequest& request) const override;
-};
-
-}  // namespace
-
-Result<void> AttentionFlash::accepts_region(const plan::Context& context, const plan::Region& region) const {
+Result<void> accepts_attention_flash(const plan::Context& context, const plan::Region& region) {
   const Graph& graph = context.graph;
   STITCH_TRY(Parts parts, parts_of(graph, region, attention_ops));
   const Node& node = *parts.product;
@@ -50,16 +34,24 @@ Result<void> AttentionFlash::accepts_region(const plan::Context& context, const 
   return {};
 }
 
-Result<RegionCode> AttentionFlash::write_region(const RegionRequest& request) const {
+Result<RegionCode> write_attention_flash(const RegionRequest& request) {
   STITCH_TRY(Parts parts, parts_of(request.graph, request.region, attention_ops));
   STITCH_TRY(Attention a, attention_of(request, parts));
   return write_heads(request, a, parts, "attention_flash.h", "enqueue_flash",
                      "Online softmax over tiles of 64 keys, FP32 on the CUDA cores.", "");
 }
 
-const Technique& attention_flash() {
-  static const AttentionFlash technique;
-  return technique;
-}
+}  // namespace
+
+constinit const ProductTechnique attention_flash{{
+    .name = "attention.flash",
+    .idea = "online softmax over tiles of keys",
+    .kind = plan::Kind::attention,
+    .accepts = accepts_attention_flash,
+    .write = write_attention_flash,
+    .rate = [](const plan::Context& context, const plan::Region&) -> plan::Rate {
+      return {0.5 * context.gpu.fp32, 0.7, 1};
+    },
+}};
 
 }  // namespace stitch::code

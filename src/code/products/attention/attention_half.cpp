@@ -8,7 +8,6 @@
 
 #include "base/division.h"
 #include "base/text.h"
-#include "code/loops/kernel.h"
 #include "code/products/attention/attention.h"
 #include "code/products/techniques.h"
 #include "program/include/stitch/kernels/shared_memory.h"
@@ -112,32 +111,7 @@ int64_t step_along(const Index& index, const char* variable) {
   return index.appears_only_linearly(variable) ? index.factor_of(variable) : 0;
 }
 
-class AttentionHalf final : public ProductTechnique {
- public:
-  std::string_view name() const override { return "attention.half"; }
-  std::string_view idea() const override {
-    return "online softmax, products of fp16 or bf16 tiles on tensor cores";
-  }
-  plan::Kind kind() const override { return plan::Kind::attention; }
-  std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
-    return {{"warps", "warps per block, 16 queries each", {1, 2, 4, 5, 6, 7, 8}},
-            {"row_tiles", "tiles of 16 queries per warp", {1, 2}},
-            {"key_tile", "keys in shared memory at a time", {16, 32, 64, 128}},
-            {"splits", "blocks that share the keys of a head", {1, 2, 4, 8, 16, 32, 64}},
-            {"stages", "pipeline stages of key tiles in shared memory", {2, 3, 4}}};
-  }
-  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
-    return {0.4 * context.gpu.tensor_fp16, 0.7, 1};
-  }
-
- private:
-  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
-  Result<RegionCode> write_region(const RegionRequest& request) const override;
-};
-
-}  // namespace
-
-Result<void> AttentionHalf::accepts_region(const plan::Context& context, const plan::Region& region) const {
+Result<void> accepts_attention_half(const plan::Context& context, const plan::Region& region) {
   const Graph& graph = context.graph;
   STITCH_TRY(Parts parts, parts_of(graph, region, attention_ops, true));
   const Node& node = *parts.product;
@@ -162,7 +136,7 @@ Result<void> AttentionHalf::accepts_region(const plan::Context& context, const p
                             .bytes();
   if (std::ranges::any_of(region.nodes,
                           [&](int32_t n) { return graph.nodes[static_cast<size_t>(n)].op == Op::concat; })) {
-    STITCH_TRY(Attention a, attention_of(loops::plain_request(context, region), parts));
+    STITCH_TRY(Attention a, attention_of(request_alone(context, region), parts));
     STITCH_CHECK(accepts_tails(region, a));
   }
   if (least + shared_memory::declared > context.gpu.shared_per_block)
@@ -172,7 +146,7 @@ Result<void> AttentionHalf::accepts_region(const plan::Context& context, const p
   return {};
 }
 
-Result<RegionCode> AttentionHalf::write_region(const RegionRequest& request) const {
+Result<RegionCode> write_attention_half(const RegionRequest& request) {
   STITCH_TRY(Parts parts, parts_of(request.graph, request.region, attention_ops, true));
   STITCH_TRY(Attention a, attention_of(request, parts));
   STITCH_CHECK(accepts_tails(request.region, a));
@@ -206,9 +180,24 @@ Result<RegionCode> AttentionHalf::write_region(const RegionRequest& request) con
                      true);
 }
 
-const Technique& attention_half() {
-  static const AttentionHalf technique;
-  return technique;
-}
+}  // namespace
+
+constinit const ProductTechnique attention_half{{
+    .name = "attention.half",
+    .idea = "online softmax, products of fp16 or bf16 tiles on tensor cores",
+    .kind = plan::Kind::attention,
+    .accepts = accepts_attention_half,
+    .write = write_attention_half,
+    .rate = [](const plan::Context& context, const plan::Region&) -> plan::Rate {
+      return {0.4 * context.gpu.tensor_fp16, 0.7, 1};
+    },
+    .knobs = [](const plan::Context&, const plan::Region&) -> std::vector<plan::Knob> {
+      return {{"warps", "warps per block, 16 queries each", {1, 2, 4, 5, 6, 7, 8}},
+              {"row_tiles", "tiles of 16 queries per warp", {1, 2}},
+              {"key_tile", "keys in shared memory at a time", {16, 32, 64, 128}},
+              {"splits", "blocks that share the keys of a head", {1, 2, 4, 8, 16, 32, 64}},
+              {"stages", "pipeline stages of key tiles in shared memory", {2, 3, 4}}};
+    },
+}};
 
 }  // namespace stitch::code

@@ -71,30 +71,13 @@ Result<std::string> score_functor(const RegionRequest& request, const Attention&
                 text_of(body, 4));
 }
 
-class AttentionPlain final : public ProductTechnique {
- public:
-  std::string_view name() const override { return "attention.plain"; }
-  std::string_view idea() const override { return "scores in memory: product, softmax, product"; }
-  plan::Kind kind() const override { return plan::Kind::attention; }
-  plan::Entry entry() const override { return plan::Entry::plain; }
-  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
-    return plain_rate(context);
-  }
-
- private:
-  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
-  Result<RegionCode> write_region(const RegionRequest& request) const override;
-};
-
-}  // namespace
-
-Result<void> AttentionPlain::accepts_region(const plan::Context& context, const plan::Region& region) const {
+Result<void> accepts_attention_plain(const plan::Context& context, const plan::Region& region) {
   const Graph& graph = context.graph;
   STITCH_TRY(Parts parts, parts_of(graph, region, attention_ops));
   return {};
 }
 
-Result<RegionCode> AttentionPlain::write_region(const RegionRequest& request) const {
+Result<RegionCode> write_attention_plain(const RegionRequest& request) {
   STITCH_TRY(Parts parts, parts_of(request.graph, request.region, attention_ops));
   STITCH_TRY(Attention a, attention_of(request, parts));
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 0));
@@ -147,11 +130,11 @@ Result<RegionCode> AttentionPlain::write_region(const RegionRequest& request) co
   code.workspace_bytes = std::max<int64_t>(count * size_of(dtype), 256);
   code.includes = "#include \"stitch/kernels/attention.h\"\n#include \"stitch/kernels/matmul.h\"\n";
   code.declaration = signature.declaration();
-  code.source = format("// {}{}{}\n// Scores in the workspace between two products on the CUDA cores.\n",
-                       describe(a), epilogue.summary.empty() ? "" : ", then ", epilogue.summary);
+  code.source = format("// {}{}\n// Scores in the workspace between two products on the CUDA cores.\n",
+                       describe(a), epilogue.then());
   code.source +=
       product_struct(first, products[0]) + "\n" + functor + "\n" + product_struct(second, products[1]) + "\n";
-  if (!epilogue.empty()) code.source += epilogue.definition + "\n";
+  code.source += epilogue.text();
   std::string softmax;
   if (a.weights != "relu")
     softmax = format("  STITCH_OK_OR_RETURN(stitch::enqueue_{}(scores, {}, {}, stream));\n", a.weights,
@@ -163,15 +146,23 @@ Result<RegionCode> AttentionPlain::write_region(const RegionRequest& request) co
       "{}  return stitch::enqueue_product<{}>(\n      \"{}_mix\", scores, {}, {}, {}, stream);\n}}\n",
       signature.head(), element_type(dtype), shape_comment(scores_shape), products[0], request.name,
       a.q.place->pointer, a.k.place->pointer, score, a.mask ? a.mask->place->pointer : "", softmax,
-      products[1], request.name, a.v.place->pointer, a.result.view.place->pointer,
-      epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
+      products[1], request.name, a.v.place->pointer, a.result.view.place->pointer, epilogue.construct);
   code.arguments = signature.arguments();
   return code;
 }
 
-const Technique& attention_plain() {
-  static const AttentionPlain technique;
-  return technique;
-}
+}  // namespace
+
+constinit const ProductTechnique attention_plain{{
+    .name = "attention.plain",
+    .idea = "scores in memory: product, softmax, product",
+    .kind = plan::Kind::attention,
+    .entry = plan::Entry::plain,
+    .accepts = accepts_attention_plain,
+    .write = write_attention_plain,
+    .rate = [](const plan::Context& context, const plan::Region&) -> plan::Rate {
+      return plain_rate(context);
+    },
+}};
 
 }  // namespace stitch::code

@@ -51,34 +51,7 @@ Tiles tiles_of(const Attention& a, const RegionRequest& request) {
   return out;
 }
 
-class AttentionTensorCore final : public ProductTechnique {
- public:
-  std::string_view name() const override { return "attention.tensor_core"; }
-  std::string_view idea() const override {
-    return "online softmax, products on tensor cores at the accuracy of the class";
-  }
-  plan::Kind kind() const override { return plan::Kind::attention; }
-  std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
-    return {{"warps", "warps per block, 16 queries each", {1, 2, 3, 4}},
-            {"row_tiles", "tiles of 16 queries per warp", {1, 2}},
-            {"key_tile", "keys in shared memory at a time", {16, 32, 48, 64}}};
-  }
-  plan::Precision operand_precision(const plan::Context& context, const plan::Region&) const override {
-    return splits(context.numerics) ? plan::Precision::f32 : plan::Precision::f16;
-  }
-  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
-    return {0.5 * context.gpu.tensor_fp16 / (splits(context.numerics) ? 3 : 1), 0.7, 1};
-  }
-
- private:
-  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
-  Result<RegionCode> write_region(const RegionRequest& request) const override;
-};
-
-}  // namespace
-
-Result<void> AttentionTensorCore::accepts_region(const plan::Context& context,
-                                                 const plan::Region& region) const {
+Result<void> accepts_attention_tensor_core(const plan::Context& context, const plan::Region& region) {
   const Graph& graph = context.graph;
   STITCH_TRY(Parts parts, parts_of(graph, region, attention_ops));
   const Node& node = *parts.product;
@@ -101,7 +74,7 @@ Result<void> AttentionTensorCore::accepts_region(const plan::Context& context,
   return {};
 }
 
-Result<RegionCode> AttentionTensorCore::write_region(const RegionRequest& request) const {
+Result<RegionCode> write_attention_tensor_core(const RegionRequest& request) {
   STITCH_TRY(Parts parts, parts_of(request.graph, request.region, attention_ops));
   STITCH_TRY(Attention a, attention_of(request, parts));
   const bool split = splits(request.context.numerics);
@@ -130,9 +103,26 @@ Result<RegionCode> AttentionTensorCore::write_region(const RegionRequest& reques
                      more);
 }
 
-const Technique& attention_tensor_core() {
-  static const AttentionTensorCore technique;
-  return technique;
-}
+}  // namespace
+
+constinit const ProductTechnique attention_tensor_core{{
+    .name = "attention.tensor_core",
+    .idea = "online softmax, products on tensor cores at the accuracy of the class",
+    .kind = plan::Kind::attention,
+    .accepts = accepts_attention_tensor_core,
+    .write = write_attention_tensor_core,
+    .rate = [](const plan::Context& context, const plan::Region&) -> plan::Rate {
+      return {0.5 * context.gpu.tensor_fp16 / (splits(context.numerics) ? 3 : 1), 0.7, 1};
+    },
+    .knobs = [](const plan::Context&, const plan::Region&) -> std::vector<plan::Knob> {
+      return {{"warps", "warps per block, 16 queries each", {1, 2, 3, 4}},
+              {"row_tiles", "tiles of 16 queries per warp", {1, 2}},
+              {"key_tile", "keys in shared memory at a time", {16, 32, 48, 64}}};
+    },
+    .operand_precision =
+        [](const plan::Context& context, const plan::Region&) {
+          return splits(context.numerics) ? plan::Precision::f32 : plan::Precision::f16;
+        },
+}};
 
 }  // namespace stitch::code

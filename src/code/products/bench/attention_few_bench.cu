@@ -1,14 +1,7 @@
-// Times attention.few at the sizes of decoding and of a few learned queries, compared with attention.half and
-// attention.tensor_core, and checks rows against float64. From the repository's root:
-//   nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a -I src/program/include
-//     src/code/products/bench/attention_few_bench.cu -o attention_few_bench && ./attention_few_bench
-// Microseconds of cold calls (median), TB/s of k and v, relative L2 error. First an empty kernel, for the
-// cost of a launch and its events.
-#include <cmath>
-#include <cstring>
-#include <type_traits>
-
-#include "measure.h"
+// attention.few at the sizes of decoding and of a few learned queries, beside attention.half and
+// attention.tensor_core (measure.h has the command). Microseconds, TB/s of k and v, relative L2 error. First
+// an empty kernel, for the cost of a launch and its events.
+#include "attention.h"
 #include "stitch/kernels/attention_few.h"
 #include "stitch/kernels/attention_half.h"
 #include "stitch/kernels/attention_tensor_core.h"
@@ -35,11 +28,11 @@ struct Shape {
   __host__ __device__ static Index k(Index head, Index key, Index i) {
     return (head / share * keys + key) * width + i;
   }
-  __device__ static Index v(Index head, Index key, Index i) { return k(head, key, i); }
+  __host__ __device__ static Index v(Index head, Index key, Index i) { return k(head, key, i); }
   __device__ static Index k_tail(Index, Index, Index) { return 0; }
   __device__ static Index v_tail(Index, Index, Index) { return 0; }
   __device__ static Index mask(Index, Index, Index) { return 0; }
-  __device__ static Index out(Index head, Index query, Index i) { return q(head, query, i); }
+  __host__ __device__ static Index out(Index head, Index query, Index i) { return q(head, query, i); }
   __device__ static Index position(Index head, Index query, Index i) { return q(head, query, i); }
 };
 
@@ -61,8 +54,8 @@ constexpr int64_t even_splits(int64_t tiles, int64_t resident, int64_t rounds) {
 }
 constexpr int64_t sms = 132, shared_per_sm = 228 * 1024;
 
-// As code/products/attention/attention_few.cpp chooses them; `stage_limit` 1: without copies ahead; `waves`: so many
-// times as many blocks.
+// As code/products/attention/attention_few.cpp chooses them; `stage_limit` 1: without copies ahead; `waves`:
+// so many times as many blocks.
 template <class Of, int warp_count, int stage_limit = 8, int row_limit = 8, int waves = 1>
 struct Few : Of {
   static constexpr bool is_float = sizeof(typename Of::Key) == 4, runs = true;
@@ -125,11 +118,6 @@ struct TensorCore : Of {
   static constexpr bool quads = true, out_pairs = true, mask_runs = false;
 };
 
-template <class T>
-__global__ void round_to(T* to, const float* from, int64_t count) {
-  for (int64_t i = blockIdx.x * int64_t{256} + threadIdx.x; i < count; i += gridDim.x * int64_t{256})
-    to[i] = static_cast<T>(from[i]);
-}
 __global__ void nothing() {}
 
 template <class H>
@@ -142,66 +130,28 @@ struct Inputs {
   Buffer<unsigned> finished{1 << 16};
 
   Inputs() {
-    Buffer<float> drawn(k_count > q_count ? k_count : q_count);
-    uint64_t seed = 1;
-    auto fill = [&](T* to, int64_t count) {
-      draw<<<1024, 256>>>(drawn.data, count, seed++, true, 1.0f);
-      round_to<<<1024, 256>>>(to, drawn.data, count);
-    };
-    fill(q.data, q_count);
-    fill(k.data, k_count);
-    fill(v.data, k_count);
+    draw_normal(q.data, q_count, 1);
+    draw_normal(k.data, k_count, 2);
+    draw_normal(v.data, k_count, 3);
     OK(stitch::clear_finished(finished.data, 1 << 16, nullptr));
   }
 
   double error() const {
-    std::vector<T> row(H::width), query(H::width), keys(int64_t{H::keys} * H::width), values(keys.size());
-    double wrong = 0, norm = 0;
-    for (int sample = 0; sample < 4; ++sample) {
-      const int head = sample * 7919 % H::heads, at = (sample * 104729 + 13) % H::queries;
-      auto fetch = [](std::vector<T>& to, const T* from) {
-        CUDA(cudaMemcpy(to.data(), from, to.size() * sizeof(T), cudaMemcpyDefault));
-      };
-      fetch(query, q.data + H::q(head, at, 0));
-      fetch(keys, k.data + H::k(head, 0, 0));
-      fetch(values, v.data + H::k(head, 0, 0));
-      fetch(row, out.data + H::q(head, at, 0));
-      std::vector<double> weights(H::keys), sums(H::width);
-      double most = -INFINITY, total = 0;
-      for (int key = 0; key < H::keys; ++key) {
-        double score = 0;
-        for (int i = 0; i < H::width; ++i)
-          score += static_cast<double>(static_cast<float>(query[i])) *
-                   static_cast<double>(static_cast<float>(keys[int64_t{key} * H::width + i]));
-        weights[key] = score * H::scale;
-        most = std::max(most, weights[key]);
-      }
-      for (int key = 0; key < H::keys; ++key) {
-        const double weight = std::exp(weights[key] - most);
-        total += weight;
-        for (int i = 0; i < H::width; ++i)
-          sums[i] += weight * static_cast<float>(values[int64_t{key} * H::width + i]);
-      }
-      for (int i = 0; i < H::width; ++i) {
-        const double difference = sums[i] / total - static_cast<float>(row[i]);
-        wrong += difference * difference, norm += sums[i] / total * sums[i] / total;
-      }
-    }
-    return std::sqrt(wrong / norm);
+    return error_of_rows<H>(on_host(q.data, q_count), on_host(k.data, k_count), on_host(v.data, k_count),
+                            out.data, 4, [](int, int) { return 0.0; });
   }
 };
 
 template <class Of, class Call>
-void say(const char* model, const char* how, const Inputs<Of>& in, int splits, Call call) {
+void time_one(const char* model, const char* how, const Inputs<Of>& in, int splits, Call call) {
   CUDA(cudaMemset(in.out.data, 0xFF, sizeof(typename Of::Out) * in.q_count));
   const double time = time_of(call);
-  std::printf("%-18s %-22s splits %-3d %8.2f us %6.2f TB/s  %.1e\n", model, how, splits, time * 1e3,
-              2.0 * in.k_count * sizeof(typename Of::Key) / time / 1e9, in.error());
-  std::fflush(stdout);
+  say("%-18s %-22s splits %-3d %8.2f us %6.2f TB/s  %.1e\n", model, how, splits, time * 1e3,
+      2.0 * in.k_count * sizeof(typename Of::Key) / time / 1e9, in.error());
 }
 template <class H, class Of>
 void few(const char* model, const char* how, const Inputs<Of>& in) {
-  say(model, how, in, H::splits, [&] {
+  time_one(model, how, in, H::splits, [&] {
     OK(stitch::enqueue_attention_of_few<H>("few", in.q.data, in.k.data, in.v.data, nullptr, nullptr, nullptr,
                                            in.out.data, stitch::NoEpilogue{}, in.partial.data,
                                            in.finished.data, nullptr));
@@ -210,7 +160,7 @@ void few(const char* model, const char* how, const Inputs<Of>& in) {
 
 template <class H, class Of>
 void tensor_cores(const char* model, const char* how, const Inputs<Of>& in) {
-  say(model, how, in, H::splits, [&] {
+  time_one(model, how, in, H::splits, [&] {
     OK(stitch::enqueue_half_attention<H>("half", in.q.data, in.k.data, in.v.data, nullptr, in.out.data,
                                          stitch::NoEpilogue{}, in.partial.data, nullptr));
   });
@@ -226,7 +176,7 @@ void measure(const char* model) {
   if constexpr (Of::group * Of::queries > 4) few<Few<Of, 4, 8, 4>>(model, "few, 4 rows", in);
   if constexpr (std::is_same_v<typename Of::Key, float>) {
     if constexpr (Of::width <= 128 && Of::keys < 1024)
-      say(model, "tensor_core", in, 1, [&] {
+      time_one(model, "tensor_core", in, 1, [&] {
         OK(stitch::enqueue_tensor_core_attention<TensorCore<Of>>("tensor core", in.q.data, in.k.data,
                                                                  in.v.data, nullptr, in.out.data,
                                                                  stitch::NoEpilogue{}, nullptr));
@@ -240,7 +190,7 @@ void measure(const char* model) {
 }
 
 int main() {
-  std::printf("an empty kernel: %.2f us\n", 1e3 * time_of([] { nothing<<<1, 32>>>(); }));
+  say("an empty kernel: %.2f us\n", 1e3 * time_of([] { nothing<<<1, 32>>>(); }));
   measure<Shape<float, 1, 16, 4, 1, 1024, 64>>("step 1x16/4x1024");
   measure<Shape<float, 8, 16, 4, 1, 512, 64>>("step 8x16/4x512");
   measure<Shape<float, 1, 32, 1, 1, 4096, 128>>("mha 1x32x4096");

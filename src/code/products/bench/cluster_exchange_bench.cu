@@ -1,6 +1,5 @@
-// Ways to pass 256 numbers a sample on to all blocks of a cluster, a step: which one has the least latency.
-//   nvcc -std=c++20 -O3 -arch=sm_90a -I src/program/include
-//   src/code/products/bench/cluster_exchange_bench.cu -o /tmp/exchange_bench && /tmp/exchange_bench
+// Ways to pass 256 numbers a sample on to all blocks of a cluster, a step: which one has the least latency
+// (measure.h has the command).
 #include "measure.h"
 #include "stitch/runtime/cluster.h"
 
@@ -97,9 +96,8 @@ void time_exchange(const char* name, int clusters) {
                        nullptr, steps, out.data));
   });
   CUDA(cudaDeviceSynchronize());
-  std::printf("%-6s %d clusters of %2d blocks, %2d samples: %6.3f us a step\n", name, clusters, cluster,
-              samples, time * 1e3 / steps);
-  std::fflush(stdout);
+  say("%-6s %d clusters of %2d blocks, %2d samples: %6.3f us a step\n", name, clusters, cluster, samples,
+      time * 1e3 / steps);
 }
 template <int cluster, int samples>
 void time_all(int clusters) {
@@ -134,9 +132,8 @@ void time_products(int warps) {
   CUDA(cudaDeviceGetAttribute(&clock, cudaDevAttrClockRate, 0));
   const int rounds = 20000;
   const double time = time_of([&] { products<chains><<<132, warps * 32>>>(rounds, out.data); });
-  std::printf("products: %d chains, %d warps a block: %.2f ns a product and quarter (clock rate %d kHz)\n",
-              chains, warps, time * 1e6 / rounds / chains / (warps / 4), clock);
-  std::fflush(stdout);
+  say("products: %d chains, %d warps a block: %.2f ns a product and quarter (clock rate %d kHz)\n", chains,
+      warps, time * 1e6 / rounds / chains / (warps / 4), clock);
 }
 
 int main() {

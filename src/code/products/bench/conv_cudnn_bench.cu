@@ -1,14 +1,8 @@
-// Transposed convolutions by cuDNN on this GPU, NHWC: as gradients, as convolutions with flipped filters
-// (stride 1), and phase by phase in one convolution with the filters of every phase (other strides; it
-// multiplies some zeros if the kernel is no multiple of the stride).
-//   nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a -I src/program/include
-//        src/code/products/bench/conv_cudnn_bench.cu -lcudnn -o conv_cudnn_bench
-//   ./conv_cudnn_bench [part of a shape's name]
-// Times are medians of cold calls (L2 flushed) in milliseconds, by CUDA events, without layout conversion;
-// TFLOP/s counts the taps inside the image, for every method.
+// Transposed convolutions by cuDNN, NHWC: as gradients, as convolutions with flipped filters (stride 1), and
+// phase by phase in one convolution with the filters of every phase (other strides; it multiplies some zeros
+// if the kernel is no multiple of the stride). Milliseconds without layout conversion (measure.h has the
+// command); TFLOP/s counts the taps inside the image, for every method.
 #include <cuda_fp16.h>
-
-#include <cstring>
 
 #include "measure.h"
 #include "stitch/runtime/cudnn.h"
@@ -126,21 +120,19 @@ void measure(const Shape& shape, Cudnn& library) {
     ConvolutionSpec with_bias = forward;
     with_bias.bias = weight.data;
     const double third = time_of(library, with_bias, x, weight, result);
-    std::printf(
-        "%-7s %-5s gradient %8.3f ms %4.0f TFLOP/s   %-8s %8.3f ms %4.0f TFLOP/s  %5.2fx  with a bias %8.3f "
+    say("%-7s %-5s gradient %8.3f ms %4.0f TFLOP/s   %-8s %8.3f ms %4.0f TFLOP/s  %5.2fx  with a bias %8.3f "
         "ms\n",
         shape.name, half ? "fp16" : "TF32", first, flops / first / 1e9, strided ? "phases" : "flipped",
         second, flops / second / 1e9, first / second, third);
-    std::fflush(stdout);
   }
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
-  const char* only = count > 1 ? arguments[1] : "";
+  if (count > 1) only = arguments[1];
   Cudnn library;
   OK(library.create());
   for (const Shape& shape : shapes)
-    if (std::strstr(shape.name, only)) measure(shape, library);
+    if (wanted(shape.name)) measure(shape, library);
 }

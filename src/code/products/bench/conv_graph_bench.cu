@@ -1,16 +1,11 @@
-// Convolutions with their epilogues as operation graphs of cuDNN's on this GPU, channels last, against the
-// convolution alone by descriptors: which graphs it has engines for, how long those take to build and to run.
-//   nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a -I src/program/include
-//        src/code/products/bench/conv_graph_bench.cu -lcudnn -o conv_graph_bench
-//   ./conv_graph_bench [part of a shape's name]
-// Times are medians of cold calls (L2 flushed) in microseconds, of a CUDA graph that holds the call; after
-// the slash what creating it took in milliseconds. err: the largest difference to the epilogue on the host.
+// Convolutions with their epilogues as operation graphs of cuDNN's, channels last, against the convolution
+// alone by descriptors: which graphs it has engines for, how long those take to build and to run (measure.h
+// has the command). Microseconds of a CUDA graph that holds the call; after the slash what creating it took
+// in milliseconds. err: the largest difference to the epilogue on the host.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 #include <chrono>
-#include <cmath>
-#include <cstring>
 
 #include "measure.h"
 #include "stitch/runtime/cudnn_graph.h"
@@ -51,20 +46,6 @@ double replayed(Call call) {
   return 1e3 * out;
 }
 
-template <class T>
-__global__ void converted(const float* from, T* to, int64_t count) {
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
-       i += static_cast<int64_t>(gridDim.x) * blockDim.x)
-    to[i] = static_cast<T>(from[i]);
-}
-template <class T>
-void fill(T* to, int64_t count, uint64_t seed, float scale) {
-  Buffer<float> drawn(count);
-  draw<<<1024, 256>>>(drawn.data, count, seed, true, scale);
-  converted<<<1024, 256>>>(drawn.data, to, count);
-  CUDA(cudaDeviceSynchronize());
-}
-
 struct Epilogue {
   const char* name;
   std::vector<FusedStep> steps;
@@ -92,27 +73,27 @@ void measure(const Shape& s, Cudnn& library, cudnnDataType_t type, const char* t
                 w_count = int64_t{s.filters} * s.channels / s.groups * s.kernel * s.kernel;
   Buffer<T> x(x_count), w(w_count), y(y_count), alone(y_count), z(y_count), narrow(s.filters);
   Buffer<float> bias(s.filters);
-  fill(x.data, x_count, 1, 1.0f);
-  fill(w.data, w_count, 2, 1.0f / std::sqrt(static_cast<float>(w_count / s.filters)));
-  fill(z.data, y_count, 3, 1.0f);
-  fill(bias.data, s.filters, 4, 1.0f);
-  fill(narrow.data, s.filters, 4, 1.0f);
+  draw_normal(x.data, x_count, 1, 1.0f);
+  draw_normal(w.data, w_count, 2, 1.0f / std::sqrt(static_cast<float>(w_count / s.filters)));
+  draw_normal(z.data, y_count, 3, 1.0f);
+  draw_normal(bias.data, s.filters, 4, 1.0f);
+  draw_normal(narrow.data, s.filters, 4, 1.0f);
   const double bytes = static_cast<double>(sizeof(T)) * static_cast<double>(x_count + w_count + y_count);
-  std::printf("%-11s %-4s bytes %5.1f us | descriptors: ", s.name, type_name, bytes / 4.2e6);
+  say("%-11s %-4s bytes %5.1f us | descriptors: ", s.name, type_name, bytes / 4.2e6);
   for (bool with_bias : {false, true}) {
     ConvolutionSpec own = spec;
     own.bias = with_bias ? narrow.data : nullptr;
     own.relu = with_bias;
     Convolution convolution;
     if (convolution.create(library, own) != STITCH_OK) {
-      std::printf("%s none ", with_bias ? "bias+relu" : "alone");
+      say("%s none ", with_bias ? "bias+relu" : "alone");
       continue;
     }
     T* to = with_bias ? y.data : alone.data;
-    std::printf("%s %6.1f ", with_bias ? "bias+relu" : "alone",
-                replayed([&](cudaStream_t on) { OK(convolution.enqueue(x.data, w.data, to, on)); }));
+    say("%s %6.1f ", with_bias ? "bias+relu" : "alone",
+        replayed([&](cudaStream_t on) { OK(convolution.enqueue(x.data, w.data, to, on)); }));
   }
-  std::printf("| graph: ");
+  say("| graph: ");
   const Epilogue epilogues[] = {
       {"bias+relu",
        {{CUDNN_POINTWISE_ADD, -1, FusedStep::operand, 0}, {CUDNN_POINTWISE_RELU_FWD, 0}},
@@ -146,7 +127,7 @@ void measure(const Shape& s, Cudnn& library, cudnnDataType_t type, const char* t
     if (status == STITCH_OK) status = library.settle();
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (status != STITCH_OK || !fused.fused()) {
-      std::printf("%s none (%s) ", epilogue.name, last_error_text);
+      say("%s none (%s) ", epilogue.name, last_error_text);
       continue;
     }
     auto call = [&](cudaStream_t on) {
@@ -168,20 +149,20 @@ void measure(const Shape& s, Cudnn& library, cudnnDataType_t type, const char* t
       worst = std::max(worst, std::abs(static_cast<float>(got[i]) -
                                        epilogue.host(static_cast<float>(sums[i]), shift[i % shift.size()],
                                                      static_cast<float>(added[i]))));
-    std::printf("%s %6.1f/%.0f ms err %.0e ", epilogue.name, time, 1e3 * seconds, static_cast<double>(worst));
+    say("%s %6.1f/%.0f ms err %.0e ", epilogue.name, time, 1e3 * seconds, static_cast<double>(worst));
   }
-  std::printf("\n");
-  std::fflush(stdout);
+  say("\n");
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
+  if (count > 1) only = arguments[1];
   Cudnn library;
   OK(library.create());
-  std::printf("cuDNN %d\n", static_cast<int>(cudnnGetVersion()));
+  say("cuDNN %d\n", static_cast<int>(cudnnGetVersion()));
   for (const Shape& shape : shapes) {
-    if (count > 1 && !std::strstr(shape.name, arguments[1])) continue;
+    if (!wanted(shape.name)) continue;
     measure<__half>(shape, library, CUDNN_DATA_HALF, "fp16");
     measure<float>(shape, library, CUDNN_DATA_FLOAT, "tf32");
   }

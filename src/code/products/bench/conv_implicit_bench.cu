@@ -1,15 +1,6 @@
-// Speed and accuracy of kernels/conv_implicit.h on this GPU, compared with kernels/conv_split_halo.h where
-// that applies.
-//   nvcc -std=c++20 -O3 -split-compile=0 -gencode=arch=compute_90a,code=sm_90a -I src/program/include
-//        src/code/products/bench/conv_implicit_bench.cu -o conv_implicit_bench
-//   ./conv_implicit_bench [part of a shape's name]
-// Times are medians of cold calls (L2 flushed) in milliseconds, by CUDA events, with a bias and a ReLU. The
-// error is relative L2 against float64 over 65536 sampled outputs of normal inputs. TFLOP/s counts the
-// convolution once; "moved" is the image's and the result's bytes over the time.
-#include <cmath>
-#include <cstring>
-#include <string>
-
+// Convolutions over few channels, and in fp16, by kernels/conv_implicit.h and kernels/conv_split_halo.h, with
+// a bias and a ReLU (measure.h has the command). TFLOP/s counts the convolution once; "moved" is the image's
+// and the result's bytes over the time; the error is of normal inputs and weights.
 #include "measure.h"
 #include "stitch/kernels/conv_implicit.h"
 #include "stitch/kernels/conv_split_halo.h"
@@ -84,48 +75,42 @@ struct BiasRelu {
   }
 };
 
-// What a convolution in float64 says of an output drawn by lot.
 template <class G>
-__global__ void compare(const float* x, const float* weight, const float* bias, const float* result,
-                        double* sums) {
-  const uint64_t lot = blockIdx.x * blockDim.x + threadIdx.x;
-  const auto at = static_cast<int64_t>(mixed(lot + 77) % static_cast<uint64_t>(G::out_elements));
-  const int out_x = static_cast<int>(at % G::result_x),
-            out_y = static_cast<int>(at / G::result_x % G::result_y),
-            out_z = static_cast<int>(at / G::out_stride_z % G::result_z);
-  const int64_t filter = at / G::positions % G::filters, sample = at / G::out_stride_sample;
-  double exact = bias[filter];
-  for (int z = 0; z < G::weights_z; ++z)
-    for (int y = 0; y < G::weights_y; ++y)
-      for (int k = 0; k < G::weights_x; ++k) {
-        int in_z = out_z + z, in_y = out_y + y, in_x = out_x * G::stride_x + k * G::dilation_x;
-        if (G::transposed) {
-          in_z = out_z - z, in_y = out_y - y, in_x = out_x - k;
-          if (in_z % G::phases_z || in_y % G::phases_y || in_x % G::phases_x) continue;
-          in_z /= G::phases_z, in_y /= G::phases_y, in_x /= G::phases_x;
+struct Exact {
+  const float *x, *weight, *bias;
+  __device__ double operator()(int64_t at) const {
+    const int out_x = static_cast<int>(at % G::result_x),
+              out_y = static_cast<int>(at / G::result_x % G::result_y),
+              out_z = static_cast<int>(at / G::out_stride_z % G::result_z);
+    const int64_t filter = at / G::positions % G::filters, sample = at / G::out_stride_sample;
+    double exact = bias[filter];
+    for (int z = 0; z < G::weights_z; ++z)
+      for (int y = 0; y < G::weights_y; ++y)
+        for (int k = 0; k < G::weights_x; ++k) {
+          int in_z = out_z + z, in_y = out_y + y, in_x = out_x * G::stride_x + k * G::dilation_x;
+          if (G::transposed) {
+            in_z = out_z - z, in_y = out_y - y, in_x = out_x - k;
+            if (in_z % G::phases_z || in_y % G::phases_y || in_x % G::phases_x) continue;
+            in_z /= G::phases_z, in_y /= G::phases_y, in_x /= G::phases_x;
+          }
+          if (in_z < 0 || in_z >= G::size_in_z || in_y < 0 || in_y >= G::size_in_y || in_x < 0 ||
+              in_x >= G::size_in_x)
+            continue;
+          for (int c = 0; c < G::channels; ++c)
+            exact += static_cast<double>(x[sample * G::x_stride_sample + c * G::x_stride_channel +
+                                           in_z * G::x_stride_z + in_y * G::x_stride_y + in_x]) *
+                     weight[filter * G::weight_stride_filter + c * G::taps + z * G::weight_stride_z +
+                            y * G::weights_x + k];
         }
-        if (in_z < 0 || in_z >= G::size_in_z || in_y < 0 || in_y >= G::size_in_y || in_x < 0 ||
-            in_x >= G::size_in_x)
-          continue;
-        for (int c = 0; c < G::channels; ++c)
-          exact += static_cast<double>(x[sample * G::x_stride_sample + c * G::x_stride_channel +
-                                         in_z * G::x_stride_z + in_y * G::x_stride_y + in_x]) *
-                   weight[filter * G::weight_stride_filter + c * G::taps + z * G::weight_stride_z +
-                          y * G::weights_x + k];
-      }
-  exact = exact < 0 ? 0 : exact;
-  const double difference = result[at] - exact;
-  atomicAdd(&sums[0], difference * difference);
-  atomicAdd(&sums[1], exact * exact);
-}
-
-std::vector<std::string> table;
+    return exact < 0 ? 0 : exact;
+  }
+};
 
 enum class Kernel { halo, exact, half };
 
 template <class G, Kernel kernel>
-void measure(const char* name, const char* only) {
-  if (!std::strstr(name, only)) return;
+void measure(const char* name) {
+  if (!wanted(name)) return;
   using P = Product<G>;
   using Epilogue = BiasRelu<G>;
   constexpr bool exact = kernel == Kernel::exact;
@@ -133,14 +118,11 @@ void measure(const char* name, const char* only) {
   constexpr int64_t weights = int64_t{G::filters} * G::channels * G::taps;
   Buffer<float> x(G::x_elements), weight(weights), bias(G::filters), result(G::out_elements);
   Buffer<__half> packed(Tile::packed + HaloTile<G>::packed);
-  Buffer<double> sums(2);
   const float scale = 1.0f / std::sqrt(static_cast<float>(G::channels * G::taps));
   draw<<<2048, 256>>>(x.data, G::x_elements, 1, true, 1.0f);
   draw<<<64, 256>>>(weight.data, weights, 12345678901, true, scale);
   draw<<<1, 256>>>(bias.data, G::filters, 5678901, true, scale);
   CUDA(cudaMemset(result.data, 0xFF, static_cast<size_t>(G::out_elements) * 4));
-  cudaFuncAttributes attributes;
-  int blocks = 0, shared = 0;
   auto run = [&] {
     if constexpr (kernel == Kernel::halo)
       OK((enqueue_conv_split_halo<P, G, true>("conv", x.data, packed.data, result.data, Epilogue{bias.data},
@@ -149,41 +131,30 @@ void measure(const char* name, const char* only) {
       OK((enqueue_conv_implicit<G, exact>("conv", x.data, packed.data, result.data, Epilogue{bias.data},
                                           nullptr)));
   };
-  auto look = [&](auto function, int threads, int bytes) {
-    shared = bytes;
-    CUDA(cudaFuncGetAttributes(&attributes, function));
-    CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, threads,
-                                                       static_cast<size_t>(bytes)));
-  };
   if constexpr (kernel == Kernel::halo)
     OK((pack_split_halo<P, G>(weight.data, packed.data, nullptr)));
   else
     OK((pack_implicit<G, exact>(weight.data, packed.data, nullptr)));
   run();
-  if constexpr (kernel == Kernel::halo)
-    look(conv_split_halo_kernel<P, G, true, Epilogue>, HaloTile<G>::threads, HaloTile<G>::shared_bytes);
-  else
-    look(conv_implicit_kernel<G, exact, false, Epilogue>, Tile::threads, Tile::shared_bytes);
-  CUDA(cudaMemset(sums.data, 0, 2 * sizeof(double)));
-  compare<G><<<256, 256>>>(x.data, weight.data, bias.data, result.data, sums.data);
-  double host[2];
-  CUDA(cudaMemcpy(host, sums.data, sizeof host, cudaMemcpyDeviceToHost));
+  const Residency residency = [] {
+    if constexpr (kernel == Kernel::halo)
+      return Residency(conv_split_halo_kernel<P, G, true, Epilogue>, HaloTile<G>::threads,
+                       HaloTile<G>::shared_bytes);
+    else
+      return Residency(conv_implicit_kernel<G, exact, false, Epilogue>, Tile::threads, Tile::shared_bytes);
+  }();
+  constexpr int shared = kernel == Kernel::halo ? HaloTile<G>::shared_bytes : Tile::shared_bytes;
+  const double error = error_of(result.data, G::out_elements, Exact<G>{x.data, weight.data, bias.data});
   const double time = time_of(run);
   const double operations = 2.0 * G::channels * G::taps * G::filters * G::samples *
                             (G::transposed ? double{G::size_in_z} * G::size_in_y * G::size_in_x
                                            : static_cast<double>(G::positions));
   constexpr const char* names[] = {"halo", "exact", "half"};
-  char line[256];
-  std::snprintf(
-      line, sizeof line,
-      "%-12s %-5s %8.3f ms  %6.1f TFLOP/s  %5.2f TB/s moved  error %.1e  %d registers, %d KB shared, "
-      "%d blocks",
+  say("%-12s %-5s %8.3f ms  %6.1f TFLOP/s  %5.2f TB/s moved  error %.1e  %d registers, %d KB shared, %d "
+      "blocks\n",
       name, names[static_cast<int>(kernel)], time, operations / time / 1e9,
-      4.0 * static_cast<double>(G::out_elements + G::x_elements) / time / 1e9, std::sqrt(host[0] / host[1]),
-      attributes.numRegs, shared / 1024, blocks);
-  std::printf("%s\n", line);
-  std::fflush(stdout);
-  table.emplace_back(line);
+      4.0 * static_cast<double>(G::out_elements + G::x_elements) / time / 1e9, error, residency.registers,
+      shared / 1024, residency.blocks);
 }
 
 struct L3_6 : Shape<10, 480, 1, 224, 224, 192, 1, 1, 1, 1, 4, 32> {
@@ -193,26 +164,32 @@ struct L3_6 : Shape<10, 480, 1, 224, 224, 192, 1, 1, 1, 1, 4, 32> {
 }  // namespace
 
 int main(int count, char** arguments) {
-  const char* only = count > 1 ? arguments[1] : "";
+  if (count > 1) only = arguments[1];
   // Named for KernelBench's level and task, and the tile.
   using L2_57 = Shape<128, 8, 1, 128, 128, 64, 1, 3, 3, 1, 8, 32>;
-  measure<L2_57, Kernel::halo>("L2-57", only);
-  measure<L2_57, Kernel::exact>("L2-57", only);
-  measure<Shape<128, 8, 1, 128, 128, 64, 1, 3, 3, 1, 4, 64>, Kernel::exact>("L2-57-4x64", only);
+  measure<L2_57, Kernel::halo>("L2-57");
+  measure<L2_57, Kernel::exact>("L2-57");
+  measure<Shape<128, 8, 1, 128, 128, 64, 1, 3, 3, 1, 4, 64>, Kernel::exact>("L2-57-4x64");
   using L2_48 = Shape<128, 3, 16, 64, 64, 16, 3, 3, 3, 2, 4, 32>;
-  measure<L2_48, Kernel::halo>("L2-48", only);
-  measure<L2_48, Kernel::exact>("L2-48", only);
-  measure<Shape<64, 8, 32, 64, 64, 32, 3, 3, 3, 2, 4, 32>, Kernel::half>("L2-7", only);
-  measure<Shape<128, 64, 1, 128, 128, 128, 1, 3, 3, 1, 4, 32>, Kernel::half>("L2-1", only);
-  measure<Shape<128, 64, 1, 128, 128, 128, 1, 3, 3, 1, 8, 16>, Kernel::half>("L2-1-8x16", only);
-  measure<Shape<64, 64, 1, 256, 256, 64, 1, 3, 3, 1, 8, 32>, Kernel::half>("L2-54", only);
-  measure<Shape<128, 64, 1, 128, 128, 64, 1, 3, 3, 1, 8, 32, 2>, Kernel::half>("L2-2", only);
-  measure<Shape<128, 64, 1, 64, 64, 128, 1, 4, 4, 1, 4, 32, 2>, Kernel::half>("L2-93", only);
-  measure<Shape<16, 16, 32, 128, 128, 64, 3, 3, 3, 2, 4, 32>, Kernel::half>("L2-13", only);
-  measure<Shape<4, 16, 1, 1024, 1024, 128, 1, 3, 3, 1, 4, 32>, Kernel::half>("L1-63", only);
-  measure<Shape<32, 64, 1, 1, 131072, 128, 1, 1, 3, 1, 1, 128>, Kernel::half>("L1-67", only);
-  measure<Shape<16, 64, 1, 1, 524280, 128, 1, 1, 3, 1, 1, 128, 1, 3, 4>, Kernel::half>("L1-76", only);
-  measure<L3_6, Kernel::half>("L3-6", only);
-  std::printf("\n");
-  for (const std::string& line : table) std::printf("%s\n", line.c_str());
+  measure<L2_48, Kernel::halo>("L2-48");
+  measure<L2_48, Kernel::exact>("L2-48");
+  measure<Shape<128, 8, 1, 256, 256, 64, 1, 3, 3, 1, 8, 32>, Kernel::halo>("L2-87");
+  measure<Shape<128, 8, 1, 384, 384, 64, 1, 3, 3, 1, 8, 32>, Kernel::halo>("L2-65");
+  measure<Shape<1024, 3, 16, 32, 32, 16, 4, 4, 4, 2, 4, 32>, Kernel::halo>("L2-27");
+  measure<Shape<128, 8, 16, 64, 64, 64, 3, 3, 3, 2, 4, 32>, Kernel::halo>("L2-90");
+  measure<Shape<16, 3, 64, 64, 64, 64, 3, 3, 3, 2, 4, 32>, Kernel::halo>("L1-54");
+  measure<Shape<16, 3, 64, 64, 64, 64, 3, 5, 7, 2, 4, 32>, Kernel::halo>("L1-60");
+  measure<Shape<16, 3, 256, 256, 10, 64, 3, 3, 1, 2, 4, 32>, Kernel::halo>("L1-59");
+  measure<Shape<16, 3, 1, 256, 2560, 64, 1, 3, 3, 1, 8, 32, 1, 1, 10>, Kernel::halo>("L1-59-joined");
+  measure<Shape<64, 8, 32, 64, 64, 32, 3, 3, 3, 2, 4, 32>, Kernel::half>("L2-7");
+  measure<Shape<128, 64, 1, 128, 128, 128, 1, 3, 3, 1, 4, 32>, Kernel::half>("L2-1");
+  measure<Shape<128, 64, 1, 128, 128, 128, 1, 3, 3, 1, 8, 16>, Kernel::half>("L2-1-8x16");
+  measure<Shape<64, 64, 1, 256, 256, 64, 1, 3, 3, 1, 8, 32>, Kernel::half>("L2-54");
+  measure<Shape<128, 64, 1, 128, 128, 64, 1, 3, 3, 1, 8, 32, 2>, Kernel::half>("L2-2");
+  measure<Shape<128, 64, 1, 64, 64, 128, 1, 4, 4, 1, 4, 32, 2>, Kernel::half>("L2-93");
+  measure<Shape<16, 16, 32, 128, 128, 64, 3, 3, 3, 2, 4, 32>, Kernel::half>("L2-13");
+  measure<Shape<4, 16, 1, 1024, 1024, 128, 1, 3, 3, 1, 4, 32>, Kernel::half>("L1-63");
+  measure<Shape<32, 64, 1, 1, 131072, 128, 1, 1, 3, 1, 1, 128>, Kernel::half>("L1-67");
+  measure<Shape<16, 64, 1, 1, 524280, 128, 1, 1, 3, 1, 1, 128, 1, 3, 4>, Kernel::half>("L1-76");
+  measure<L3_6, Kernel::half>("L3-6");
 }

@@ -1,13 +1,6 @@
-// How fast and how exact convolutions with kernels of one pixel are on this GPU, channels first: by
-// kernels/conv_pointwise.h in TF32 and at FP32's accuracy, and by cuBLASLt in TF32, a product a sample.
-//   nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a -I src/program/include
-//        src/code/products/bench/conv_pointwise_bench.cu -lcublasLt -o conv_pointwise_bench
-//   ./conv_pointwise_bench [part of a shape's name]
-// Times are medians of cold calls (L2 flushed) in milliseconds, by CUDA events; TB/s counts x and the result
-// once. The error is relative L2 against float64 over 65536 sampled outputs of normal inputs.
-#include <cmath>
-#include <cstring>
-
+// Convolutions with kernels of one pixel, channels first: by kernels/conv_pointwise.h in TF32 and at FP32's
+// accuracy, and by cuBLASLt in TF32, a product a sample (measure.h has the command). TB/s counts x and the
+// result once; the error is of normal inputs.
 #include "measure.h"
 #include "stitch/kernels/conv_pointwise.h"
 #include "stitch/runtime/cublaslt.h"
@@ -41,52 +34,45 @@ struct Product {
   __device__ static Index out(Index, Index, Index) { return 0; }  // it lies in planes
 };
 
-// What a product in float64 says of an output drawn by lot.
 template <class G>
-__global__ void compare(const float* x, const float* weight, const float* result, double* sums) {
-  const uint64_t lot = blockIdx.x * blockDim.x + threadIdx.x;
-  const auto at = static_cast<int64_t>(mixed(lot + 77) % static_cast<uint64_t>(G::out_elements));
-  const int64_t pixel = at % G::pixels, filter = at / G::pixels % (G::groups * G::filters);
-  const int64_t plane =
-      (at / G::pixels / (G::groups * G::filters) * G::groups + filter / G::filters) * G::channels;
-  double exact = 0;
-  for (int c = 0; c < G::channels; ++c)
-    exact += static_cast<double>(x[(plane + c) * G::pixels + pixel]) * weight[filter * G::channels + c];
-  const double difference = result[at] - exact;
-  atomicAdd(&sums[0], difference * difference);
-  atomicAdd(&sums[1], exact * exact);
-}
+struct Exact {
+  const float *x, *weight;
+  __device__ double operator()(int64_t at) const {
+    const int64_t pixel = at % G::pixels, filter = at / G::pixels % (G::groups * G::filters);
+    const int64_t plane =
+        (at / G::pixels / (G::groups * G::filters) * G::groups + filter / G::filters) * G::channels;
+    double sum = 0;
+    for (int c = 0; c < G::channels; ++c)
+      sum += static_cast<double>(x[(plane + c) * G::pixels + pixel]) * weight[filter * G::channels + c];
+    return sum;
+  }
+};
 
 template <class G>
-void measure(const char* name, const char* only) {
-  if (!std::strstr(name, only)) return;
+void measure(const char* name) {
+  if (!wanted(name)) return;
   using P = Product<G>;
   constexpr int64_t weights = int64_t{G::groups} * G::filters * G::channels;
   Buffer<float> x(G::x_elements), weight(weights), result(G::out_elements),
       packed(PointwiseTile<G, false>::packed), pairs(PointwiseTile<G, true>::packed);
-  Buffer<double> sums(2);
   draw<<<2048, 256>>>(x.data, G::x_elements, 1, true, 1.0f);
   draw<<<64, 256>>>(weight.data, weights, 12345678901, true,
                     1.0f / std::sqrt(static_cast<float>(G::channels)));
   OK((pack_pointwise<P, G, false>(weight.data, packed.data, nullptr)));
   OK((pack_pointwise<P, G, true>(weight.data, pairs.data, nullptr)));
-  auto say = [&](const char* way, auto run) {
+  auto by = [&](const char* way, auto run) {
     CUDA(cudaMemset(result.data, 0, G::out_elements * sizeof(float)));
     run();
-    CUDA(cudaMemset(sums.data, 0, 2 * sizeof(double)));
-    compare<G><<<256, 256>>>(x.data, weight.data, result.data, sums.data);
-    double host[2];
-    CUDA(cudaMemcpy(host, sums.data, sizeof host, cudaMemcpyDeviceToHost));
+    const double error = error_of(result.data, G::out_elements, Exact<G>{x.data, weight.data});
     const double time = time_of(run), bytes = 4.0 * (G::x_elements + G::out_elements);
-    std::printf("%-14s %-9s %8.3f ms  %5.2f TB/s  %6.1f TFLOP/s  %.1e\n", name, way, time, bytes / time / 1e9,
-                2.0 * G::out_elements * G::channels / time / 1e9, std::sqrt(host[0] / host[1]));
-    std::fflush(stdout);
+    say("%-14s %-9s %8.3f ms  %5.2f TB/s  %6.1f TFLOP/s  %.1e\n", name, way, time, bytes / time / 1e9,
+        2.0 * G::out_elements * G::channels / time / 1e9, error);
   };
-  say("tf32", [&] {
+  by("tf32", [&] {
     OK((enqueue_pointwise<P, G, false>("tf32", x.data, packed.data, nullptr, result.data, NoEpilogue{},
                                        nullptr)));
   });
-  say("exact", [&] {
+  by("exact", [&] {
     OK((enqueue_pointwise<P, G, true>("exact", x.data, pairs.data, nullptr, result.data, NoEpilogue{},
                                       nullptr)));
   });
@@ -100,7 +86,7 @@ void measure(const char* name, const char* only) {
   spec.result_batch_stride = int64_t{G::groups} * G::filters * G::pixels;
   spec.compute = CUBLAS_COMPUTE_32F_FAST_TF32;
   OK(product.create(library, spec));
-  say("cuBLASLt", [&] {
+  by("cuBLASLt", [&] {
     for (int64_t g = 0; g < G::groups; ++g)
       OK(product.enqueue(weight.data + g * G::filters * G::channels, x.data + g * G::channels * G::pixels,
                          result.data + g * G::filters * G::pixels, nullptr));
@@ -110,22 +96,22 @@ void measure(const char* name, const char* only) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  const char* only = count > 1 ? arguments[1] : "";
+  if (count > 1) only = arguments[1];
   // Named for KernelBench's level and task.
-  measure<Shape<16, 1, 64, 128, 1024 * 1024>>("L1-87", only);
-  measure<Shape<16, 1, 64, 128, 512 * 512>>("L1-86", only);
-  measure<Shape<128, 1, 32, 64, 256 * 256>>("L3-13", only);
-  measure<Shape<128, 1, 32, 64, 128 * 128>>("L3-13-pooled", only);
-  measure<Shape<10, 1, 480, 192, 224 * 224>>("L3-6-192", only);
-  measure<Shape<10, 1, 480, 192, 224 * 224, true>>("L3-6-192-step", only);
-  measure<Shape<10, 1, 480, 96, 224 * 224>>("L3-6-96", only);
-  measure<Shape<10, 1, 480, 96, 224 * 224, true>>("L3-6-96-step", only);
-  measure<Shape<10, 1, 480, 16, 224 * 224>>("L3-6-16", only);
-  measure<Shape<10, 1, 112, 672, 224 * 224>>("L3-21", only);
-  measure<Shape<10, 1, 112, 672, 224 * 224, true>>("L3-21-step", only);
-  measure<Shape<10, 3, 80, 40, 224 * 224>>("L3-25-in", only);
-  measure<Shape<10, 3, 40, 160, 224 * 224>>("L3-25-out", only);
-  measure<Shape<10, 3, 20, 80, 56 * 56>>("L3-26", only);
-  measure<Shape<640, 3, 49, 49, 32>>("L3-29-3", only);
-  measure<Shape<40, 12, 49, 49, 32>>("L3-29-12", only);
+  measure<Shape<16, 1, 64, 128, 1024 * 1024>>("L1-87");
+  measure<Shape<16, 1, 64, 128, 512 * 512>>("L1-86");
+  measure<Shape<128, 1, 32, 64, 256 * 256>>("L3-13");
+  measure<Shape<128, 1, 32, 64, 128 * 128>>("L3-13-pooled");
+  measure<Shape<10, 1, 480, 192, 224 * 224>>("L3-6-192");
+  measure<Shape<10, 1, 480, 192, 224 * 224, true>>("L3-6-192-step");
+  measure<Shape<10, 1, 480, 96, 224 * 224>>("L3-6-96");
+  measure<Shape<10, 1, 480, 96, 224 * 224, true>>("L3-6-96-step");
+  measure<Shape<10, 1, 480, 16, 224 * 224>>("L3-6-16");
+  measure<Shape<10, 1, 112, 672, 224 * 224>>("L3-21");
+  measure<Shape<10, 1, 112, 672, 224 * 224, true>>("L3-21-step");
+  measure<Shape<10, 3, 80, 40, 224 * 224>>("L3-25-in");
+  measure<Shape<10, 3, 40, 160, 224 * 224>>("L3-25-out");
+  measure<Shape<10, 3, 20, 80, 56 * 56>>("L3-26");
+  measure<Shape<640, 3, 49, 49, 32>>("L3-29-3");
+  measure<Shape<40, 12, 49, 49, 32>>("L3-29-12");
 }

@@ -1,18 +1,6 @@
-// Speed and accuracy of kernels/conv_transposed.h on this GPU.
-//   nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a -I src/program/include
-//        src/code/products/bench/conv_transposed_bench.cu -o conv_transposed_bench
-//   ./conv_transposed_bench [part of a shape's name]
-// Times are medians of cold calls (L2 flushed) in milliseconds, by CUDA events, with a bias. The floor is
-// what an H200 takes for the bytes at 4.29 TB/s or for the products at 51 TFLOP/s, whichever is longer. The
-// error is relative L2 against float64 over 65536 sampled outputs of normal inputs. Tiles are those that the
-// Coder chooses (conv_transposed.cpp), and others beside them.
-#include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <vector>
-
+// kernels/conv_transposed.h with a bias (measure.h has the command). The floor is what an H200 takes for the
+// bytes at 4.29 TB/s or for the products at 51 TFLOP/s, whichever is longer. Tiles are those that the Coder
+// chooses (conv_transposed.cpp), and others beside them; the error is of normal inputs.
 #include "measure.h"
 #include "stitch/kernels/conv_transposed.h"
 
@@ -72,40 +60,37 @@ __device__ int input_of(int out, int tap, int size, int stride, int padding, int
   return at < 0 || at % stride != 0 || at / stride >= size ? -1 : at / stride;
 }
 
-// What the definition in float64 says of an output drawn by lot.
 template <class G>
-__global__ void compare(const float* x, const float* weight, const float* bias, const float* result,
-                        double* sums) {
-  const uint64_t lot = blockIdx.x * blockDim.x + threadIdx.x;
-  const auto at = static_cast<int>(mixed(lot + 77) % static_cast<uint64_t>(G::out_elements));
-  const int out_x = at % G::size_out_x, out_y = at / G::size_out_x % G::size_out_y,
-            out_z = at / (G::size_out_x * G::size_out_y) % G::size_out_z;
-  const int filter = at / (G::size_out_x * G::size_out_y * G::size_out_z) % (G::groups * G::filters);
-  const int n = static_cast<int>(at / (G::out_elements / G::samples)), group = filter / G::filters;
-  double exact = bias[filter];
-  for (int c = group * G::channels; c < (group + 1) * G::channels; ++c)
-    for (int kz = 0; kz < G::kernel_z; ++kz)
-      for (int ky = 0; ky < G::kernel_y; ++ky)
-        for (int kx = 0; kx < G::kernel_x; ++kx) {
-          const int z = input_of(out_z, kz, G::size_in_z, G::stride_z, G::padding_z, G::dilation_z);
-          const int y = input_of(out_y, ky, G::size_in_y, G::stride_y, G::padding_y, G::dilation_y);
-          const int at_x = input_of(out_x, kx, G::size_in_x, G::stride_x, G::padding_x, G::dilation_x);
-          if (z < 0 || y < 0 || at_x < 0) continue;
-          exact += static_cast<double>(x[G::x(n, c, z, y, at_x)]) *
-                   weight[G::weight(c, filter % G::filters, kz, ky, kx)];
-        }
-  const double difference = result[at] - exact;
-  atomicAdd(&sums[0], difference * difference);
-  atomicAdd(&sums[1], exact * exact);
-}
+struct Exact {
+  const float *x, *weight, *bias;
+  __device__ double operator()(int64_t place) const {
+    const int at = static_cast<int>(place);
+    const int out_x = at % G::size_out_x, out_y = at / G::size_out_x % G::size_out_y,
+              out_z = at / (G::size_out_x * G::size_out_y) % G::size_out_z;
+    const int filter = at / (G::size_out_x * G::size_out_y * G::size_out_z) % (G::groups * G::filters);
+    const int n = static_cast<int>(at / (G::out_elements / G::samples)), group = filter / G::filters;
+    double exact = bias[filter];
+    for (int c = group * G::channels; c < (group + 1) * G::channels; ++c)
+      for (int kz = 0; kz < G::kernel_z; ++kz)
+        for (int ky = 0; ky < G::kernel_y; ++ky)
+          for (int kx = 0; kx < G::kernel_x; ++kx) {
+            const int z = input_of(out_z, kz, G::size_in_z, G::stride_z, G::padding_z, G::dilation_z);
+            const int y = input_of(out_y, ky, G::size_in_y, G::stride_y, G::padding_y, G::dilation_y);
+            const int at_x = input_of(out_x, kx, G::size_in_x, G::stride_x, G::padding_x, G::dilation_x);
+            if (z < 0 || y < 0 || at_x < 0) continue;
+            exact += static_cast<double>(x[G::x(n, c, z, y, at_x)]) *
+                     weight[G::weight(c, filter % G::filters, kz, ky, kx)];
+          }
+    return exact;
+  }
+};
 
 template <class S>
-void measure(const char* name, const char* only) {
-  if (!std::strstr(name, only)) return;
+void measure(const char* name) {
+  if (!wanted(name)) return;
   using T = TransposedTile<S>;
   Buffer<float> x(S::x_elements), weight(S::weights), bias(S::groups * S::filters), result(S::out_elements),
       packed(T::packed);
-  Buffer<double> sums(2);
   const float scale = 1.0f / std::sqrt(static_cast<float>(S::products / S::out_elements));
   draw<<<2048, 256>>>(x.data, S::x_elements, 1, true, 1.0f);
   draw<<<64, 256>>>(weight.data, S::weights, 12345678901, true, scale);
@@ -116,30 +101,20 @@ void measure(const char* name, const char* only) {
                                   nullptr));
   };
   run();
-  CUDA(cudaMemset(sums.data, 0, 2 * sizeof(double)));
-  compare<S><<<256, 256>>>(x.data, weight.data, bias.data, result.data, sums.data);
-  double host[2];
-  CUDA(cudaMemcpy(host, sums.data, sizeof host, cudaMemcpyDeviceToHost));
+  const double error = error_of(result.data, S::out_elements, Exact<S>{x.data, weight.data, bias.data});
   const double time = time_of(run), bytes = 4.0 * (S::x_elements + S::out_elements);
   const double floor = std::max(bytes / 4.29e9, 2 * S::products / 51e9);
-  int blocks = 0;
-  cudaFuncAttributes attributes;
-  CUDA(cudaFuncGetAttributes(&attributes, conv_transposed_kernel<S, NoEpilogue>));
-  CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, conv_transposed_kernel<S, NoEpilogue>,
-                                                     T::threads, T::shared * sizeof(float)));
-  std::printf(
-      "%-12s %7.3f ms  %5.1f TFLOP/s  %5.2f TB/s  %3.0f%% of the floor %.3f ms  error %.1e  "
+  const Residency residency(conv_transposed_kernel<S, NoEpilogue>, T::threads, T::shared * sizeof(float));
+  say("%-12s %7.3f ms  %5.1f TFLOP/s  %5.2f TB/s  %3.0f%% of the floor %.3f ms  error %.1e  "
       "%d registers, %d KB shared, %d blocks of %d\n",
-      name, time, 2 * S::products / time / 1e9, bytes / time / 1e9, 100 * floor / time, floor,
-      std::sqrt(host[0] / host[1]), attributes.numRegs, static_cast<int>(T::shared * sizeof(float) / 1024),
-      blocks, T::threads);
-  std::fflush(stdout);
+      name, time, 2 * S::products / time / 1e9, bytes / time / 1e9, 100 * floor / time, floor, error,
+      residency.registers, static_cast<int>(T::shared * sizeof(float) / 1024), residency.blocks, T::threads);
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
-  const char* only = count > 1 ? arguments[1] : "";
+  if (count > 1) only = arguments[1];
   // Named for KernelBench's level and task.
   using L2_58 =
       Shape<128, 1, 3, 16, Axis<16, 31, 3, 2, 1, 1>, Axis<32, 63, 3, 2, 1, 1>, Axis<32, 63, 3, 2, 1, 1>>;
@@ -151,14 +126,14 @@ int main(int count, char** arguments) {
   using L1_79 = Shape<16, 1, 32, 64, NoAxis, NoAxis, Axis<131072, 262145, 3, 2, 1, 2>>;
   using L1_81 = Shape<16, 1, 32, 64, NoAxis, Axis<64, 318, 3, 5, 1, 2>, Axis<128, 638, 3, 5, 1, 2>>;
   // cells z, y, x, chunk of channels, fours and filters of a thread, warps for cells and for filters
-  measure<Tiled<L2_58, 4, 2, 32, 3, 1, 8, 2, 2>>("L2-58", only);
-  measure<Tiled<L2_58, 4, 2, 32, 3, 2, 4, 1, 4>>("L2-58 wide", only);
-  measure<Tiled<L2_78, 4, 2, 32, 5, 2, 4, 1, 8>>("L2-78", only);
-  measure<Tiled<L2_78, 4, 2, 32, 5, 1, 8, 2, 4>>("L2-78 deep", only);
-  measure<Tiled<L1_72, 3, 3, 52, 8, 2, 4, 2, 2>>("L1-72", only);
-  measure<Tiled<L1_72, 3, 3, 52, 4, 1, 8, 4, 1>>("L1-72 deep", only);
-  measure<Tiled<L1_75, 1, 4, 64, 8, 2, 4, 1, 4>>("L1-75", only);
-  measure<Tiled<L1_75, 1, 2, 64, 8, 1, 4, 1, 4>>("L1-75 small", only);
-  measure<Tiled<L1_79, 1, 1, 256, 32, 2, 4, 1, 8>>("L1-79", only);
-  measure<Tiled<L1_81, 1, 1, 128, 32, 1, 4, 1, 4>>("L1-81", only);
+  measure<Tiled<L2_58, 4, 2, 32, 3, 1, 8, 2, 2>>("L2-58");
+  measure<Tiled<L2_58, 4, 2, 32, 3, 2, 4, 1, 4>>("L2-58 wide");
+  measure<Tiled<L2_78, 4, 2, 32, 5, 2, 4, 1, 8>>("L2-78");
+  measure<Tiled<L2_78, 4, 2, 32, 5, 1, 8, 2, 4>>("L2-78 deep");
+  measure<Tiled<L1_72, 3, 3, 52, 8, 2, 4, 2, 2>>("L1-72");
+  measure<Tiled<L1_72, 3, 3, 52, 4, 1, 8, 4, 1>>("L1-72 deep");
+  measure<Tiled<L1_75, 1, 4, 64, 8, 2, 4, 1, 4>>("L1-75");
+  measure<Tiled<L1_75, 1, 2, 64, 8, 1, 4, 1, 4>>("L1-75 small");
+  measure<Tiled<L1_79, 1, 1, 256, 32, 2, 4, 1, 8>>("L1-79");
+  measure<Tiled<L1_81, 1, 1, 128, 32, 1, 4, 1, 4>>("L1-81");
 }

@@ -1,44 +1,22 @@
-// Speed and accuracy of our matrix products on this GPU: cuBLASLt's FP32 and the split path with its parts,
-// in every form its settings allow, with the shipped headers; then the vector kernel.
-//   nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a -I src/program/include
-//        src/code/products/bench/matmul_bench.cu -o matmul_bench -lcublasLt
-//   ./matmul_bench [part of a shape's name]
-// Times are medians of cold calls (L2 flushed) in milliseconds, by CUDA events. "linear" has a weight on the
-// right, split when a program is created; "matmul" splits both sides on every run. The error is relative L2
-// against float64 over 16 rows, on inputs uniform in [0, 1) and normal. The share is the products' alone: of
-// 757 TFLOP/s that an H200 reaches in fp16, and of 4.29 TB/s for vectors.
-#include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <cstring>
+// Our matrix products: cuBLASLt's FP32 and the split path with its parts, in every form its settings allow,
+// with the shipped headers; then the vector kernel (measure.h has the command). Milliseconds. "linear" has a
+// weight on the right, split when a program is created; "matmul" splits both sides on every run. Errors are
+// of inputs uniform in [0, 1) and normal. The share is the products' alone: of 757 TFLOP/s that an H200
+// reaches in fp16, and of 4.29 TB/s for vectors.
 #include <string>
-#include <vector>
 
 #include "measure.h"
 #include "stitch/kernels/matmul_vector.h"
 #include "stitch/kernels/split_half.h"
 #include "stitch/runtime/cublaslt.h"
 
+constexpr stitch::SplitBlocks h200_blocks{792, 132};
+
 namespace {
 
 template <int64_t batch, int64_t m, int64_t n, int64_t k, bool linear>
-struct Shape {
-  using Left = float;
-  using Right = float;
-  using Out = float;
-  using Sum = float;
-  static constexpr int64_t largest = std::max({batch * m * n, batch* m* k, batch* k* n});
-  using Index = std::conditional_t<(largest < (int64_t{1} << 30)), int, int64_t>;
-  static constexpr Index batches = batch, rows = m, columns = n, depth = k;
+struct Shape : DenseProduct<batch, m, n, k, linear> {
   static constexpr bool weight = linear;
-  __device__ static Index left(Index b, Index row, Index d) { return (b * rows + row) * depth + d; }
-  __device__ static Index right(Index b, Index d, Index column) {
-    return linear ? (b * columns + column) * depth + d : (b * depth + d) * columns + column;
-  }
-  __device__ static Index out(Index b, Index row, Index column) {
-    return (b * rows + row) * columns + column;
-  }
-  __device__ static Index position(Index b, Index row, Index column) { return out(b, row, column); }
   static std::string name() {
     std::string text = std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k);
     if (batch > 1) text = std::to_string(batch) + " x (" + text + ")";
@@ -46,57 +24,16 @@ struct Shape {
   }
 };
 
-// sums[0] += (result - exact)^2, sums[1] += exact^2 over the first rows of the first batch.
-template <class P>
-__global__ void compare(const float* left, const float* right, const float* result, int sampled,
-                        double* sums) {
-  const int64_t at = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (at >= int64_t{sampled} * P::columns) return;
-  const auto row = static_cast<typename P::Index>(at / P::columns * (P::rows / sampled));
-  const auto column = static_cast<typename P::Index>(at % P::columns);
-  double exact = 0;
-  for (typename P::Index d = 0; d < P::depth; ++d)
-    exact +=
-        static_cast<double>(left[P::left(0, row, d)]) * static_cast<double>(right[P::right(0, d, column)]);
-  const double difference = static_cast<double>(result[P::out(0, row, column)]) - exact;
-  atomicAdd(&sums[0], difference * difference);
-  atomicAdd(&sums[1], exact * exact);
-}
-
-template <class P>
-double error_of(const float* left, const float* right, const float* result) {
-  Buffer<double> sums(2);
-  CUDA(cudaMemset(sums.data, 0, 2 * sizeof(double)));
-  const int sampled = static_cast<int>(std::min<int64_t>(16, P::rows));
-  const int64_t count = int64_t{sampled} * P::columns;
-  compare<P><<<static_cast<unsigned>((count + 63) / 64), 64>>>(left, right, result, sampled, sums.data);
-  double host[2];
-  CUDA(cudaMemcpy(host, sums.data, sizeof host, cudaMemcpyDeviceToHost));
-  return std::sqrt(host[0] / host[1]);
-}
-
-std::vector<std::string> table;
-template <class... Values>
-void row(const char* text, Values... values) {
-  char line[256];
-  std::snprintf(line, sizeof line, text, values...);
-  std::printf("%s\n", line);
-  std::fflush(stdout);
-  table.emplace_back(line);
-}
-
 template <class P>
 struct Bench {
-  int64_t left_elements = int64_t{P::batches} * P::rows * P::depth;
-  int64_t right_elements = int64_t{P::batches} * P::columns * P::depth;
-  int64_t result_elements = int64_t{P::batches} * P::rows * P::columns;
-  Buffer<float> left{left_elements}, right{right_elements}, result{result_elements};
+  static constexpr int64_t result_elements = P::out_elements;
+  Buffer<float> left{P::left_elements}, right{P::right_elements}, result{result_elements};
   CublasLt library;
   double fp32 = 0;
 
   void fill(bool normal) {
-    draw<<<2048, 256>>>(left.data, left_elements, 1, normal, 1.0f);
-    draw<<<2048, 256>>>(right.data, right_elements, 12345678901, normal, 1.0f);
+    draw<<<2048, 256>>>(left.data, P::left_elements, 1, normal, 1.0f);
+    draw<<<2048, 256>>>(right.data, P::right_elements, 12345678901, normal, 1.0f);
   }
 
   void measure_fp32() {
@@ -109,15 +46,13 @@ struct Bench {
     for (bool normal : {true, false}) {
       fill(normal);
       OK(product.enqueue(left.data, right.data, result.data, nullptr));
-      errors[normal] = error_of<P>(left.data, right.data, result.data);
+      errors[normal] = error_of_product<P>(left.data, right.data, result.data);
     }
     fp32 = time_of([&] { OK(product.enqueue(left.data, right.data, result.data, nullptr)); });
-    row("%-34s  FP32 by cuBLASLt                 %8.3f          %8.3f  1.00x  %5.1f TFLOP/s         %.1e  "
-        "%.1e",
-        P::name().c_str(), fp32, fp32, flops() / fp32 / 1e9, errors[0], errors[1]);
+    say("%-34s  FP32 by cuBLASLt                 %8.3f          %8.3f  1.00x  %5.1f TFLOP/s         %.1e  "
+        "%.1e\n",
+        P::name().c_str(), fp32, fp32, P::flops / fp32 / 1e9, errors[0], errors[1]);
   }
-
-  double flops() const { return 2.0 * P::batches * P::rows * P::columns * P::depth; }
 
   // As kernels/split_half.h has them.
   enum Form { deep, large_on_small, small_beside };
@@ -142,7 +77,7 @@ struct Bench {
       Buffer<float> partial(partials * result_elements);
       Buffer<SplitFactors> factors_of(1);
       float* first_scale = &factors_of.data->scale;
-      Buffer<float> largest(most_split_blocks);
+      Buffer<float> largest(h200_blocks.splitting);
       auto spec_of = [&](int64_t product_depth, const float* factors) {
         MatmulSpec spec{P::rows, P::columns, product_depth};
         spec.type = CUDA_R_16F;
@@ -183,11 +118,11 @@ struct Bench {
       float* to = side_by_side || form == small_beside ? partial.data : result.data;
       auto split_left = [&] {
         OK((split_operand<L, true, true>(left.data, left_split.data, largest.data, first_scale,
-                                         factors_of.data, 1.0f, nullptr)));
+                                         factors_of.data, 1.0f, h200_blocks, nullptr)));
       };
       auto split_right = [&] {
         OK((split_operand<R, false, true>(right.data, right_split.data, largest.data, first_scale,
-                                          factors_of.data, 1.0f, nullptr)));
+                                          factors_of.data, 1.0f, h200_blocks, nullptr)));
       };
       auto multiply = [&] {
         if (form == large_on_small)
@@ -213,7 +148,7 @@ struct Bench {
         split_right();
         split_left();
         multiply();
-        errors[normal] = error_of<P>(left.data, right.data, result.data);
+        errors[normal] = error_of_product<P>(left.data, right.data, result.data);
       }
       const double left_time = time_of(split_left), right_time = time_of(split_right),
                    multiply_time = time_of(multiply);
@@ -223,11 +158,11 @@ struct Bench {
         multiply();
       });
       const char* names[] = {"deep", "accumulated", "stacked"};
-      row("%-34s  %-14s %3lld chunk%s %-9s %6.3f %6.3f %8.3f  %8.3f  %.2fx  %5.1f TFLOP/s  %3.0f%%  "
-          "%.1e  %.1e",
+      say("%-34s  %-14s %3lld chunk%s %-9s %6.3f %6.3f %8.3f  %8.3f  %.2fx  %5.1f TFLOP/s  %3.0f%%  "
+          "%.1e  %.1e\n",
           P::name().c_str(), names[form], static_cast<long long>(chunks), chunks > 1 ? "s" : " ",
           side_by_side ? "in batch" : "", left_time, right_time, multiply_time, whole, fp32 / whole,
-          flops() / whole / 1e9, 100 * 3 * flops() / multiply_time / 1e9 / 757, errors[0], errors[1]);
+          P::flops / whole / 1e9, 100 * 3 * P::flops / multiply_time / 1e9 / 757, errors[0], errors[1]);
     }
   }
 
@@ -274,18 +209,16 @@ void measure_vector() {
         nullptr)));
   };
   ours();
-  const double error = error_of<P>(bench.left.data, bench.right.data, bench.result.data);
+  const double error = error_of_product<P>(bench.left.data, bench.right.data, bench.result.data);
   const double time = time_of(ours);
-  const double bytes =
-      4.0 * static_cast<double>(bench.left_elements + bench.right_elements + bench.result_elements);
-  row("%-34s  vector %8.3f ms against %8.3f  %.2fx  %.2f TB/s  %3.0f%%  %.1e", P::name().c_str(), time,
+  const double bytes = 4.0 * static_cast<double>(P::left_elements + P::right_elements + P::out_elements);
+  say("%-34s  vector %8.3f ms against %8.3f  %.2fx  %.2f TB/s  %3.0f%%  %.1e\n", P::name().c_str(), time,
       theirs, theirs / time, bytes / time / 1e9, 100 * bytes / time / 1e9 / 4.29, error);
 }
 
-const char* wanted = "";
 template <class P>
 void bench() {
-  if (P::name().find(wanted) == std::string::npos) return;
+  if (!wanted(P::name().c_str())) return;
   Bench<P> one;
   one.run();
 }
@@ -293,7 +226,9 @@ void bench() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 1) wanted = argv[1];
+  if (argc > 1) only = argv[1];
+  say("%-34s  %-26s   left  right product     whole         of the whole    share  uniform  normal\n",
+      "rows x columns x depth", "form");
   bench<Shape<1, 4096, 4096, 4096, false>>();
   bench<Shape<1, 8192, 8192, 8192, true>>();
   bench<Shape<1, 1024, 8192, 8192, true>>();
@@ -308,14 +243,10 @@ int main(int argc, char** argv) {
   bench<Shape<1, 32768, 32768, 64, false>>();
   bench<Shape<1, 16384, 4096, 768, true>>();
   bench<Shape<128, 512, 2048, 1024, false>>();
-  if (!*wanted) {
+  if (!*only) {
     measure_vector<Shape<1, 2048, 1, 1048576, true>, false, 8192>();
     measure_vector<Shape<1, 1024, 1, 8192, true>, false, 2048>();
     measure_vector<Shape<1, 4, 8192, 8192, true>, true, 8192>();
     measure_vector<Shape<1, 1, 16384, 4096, false>, true, 512>();
   }
-  std::printf(
-      "\n%-34s  %-26s   left  right product     whole         of the whole    share  uniform  normal\n",
-      "rows x columns x depth", "form");
-  for (const std::string& line : table) std::printf("%s\n", line.c_str());
 }

@@ -1,12 +1,5 @@
-// Times matmul.tensor_core with several tiles, at the sizes of KernelBench's NetVLAD and Mamba2 and of long
-// sums, and holds elements against float64. From the repository's root:
-//   nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a -I src/program/include
-//     src/code/products/bench/matmul_tensor_core_bench.cu -o matmul_tensor_core_bench
-//   ./matmul_tensor_core_bench
-// Microseconds of cold calls (median), TB/s of both sides and the result, TFLOP/s, relative error.
-#include <cmath>
-#include <string>
-
+// matmul.tensor_core with several tiles, at the sizes of KernelBench's NetVLAD and Mamba2 and of long sums
+// (measure.h has the command). Microseconds, TB/s of both sides and the result, TFLOP/s, relative error.
 #include "measure.h"
 #include "stitch/kernels/matmul_tensor_core.h"
 
@@ -42,7 +35,6 @@ struct Product {
   __host__ __device__ static Index position(Index b, Index row, Index column) {
     return (b * rows + row) * columns + column;
   }
-  static constexpr int64_t elements(Index last) { return int64_t{last} + 1; }
 };
 
 template <int of_rows, int of_columns, int tiles_of_rows, int tiles_of_columns, int depth, int stage_count>
@@ -66,29 +58,9 @@ struct Data {
           right_count = P::right(P::batches - 1, P::depth - 1, P::columns - 1) + 1,
           out_count = P::out(P::batches - 1, P::rows - 1, P::columns - 1) + 1;
   Buffer<float> left{left_count}, right{right_count}, out{out_count};
-  std::vector<float> of_left, of_right;
   Data() {
     draw<<<1024, 256>>>(left.data, left_count, 1, true, 1.0f);
     draw<<<1024, 256>>>(right.data, right_count, 7777, false, 1.0f);
-  }
-  double error() const {
-    double wrong = 0, norm = 0;
-    for (int sample = 0; sample < 64; ++sample) {
-      const int b = static_cast<int>(sample * 7919LL % P::batches), row = sample * 31 % P::rows,
-                column = sample * 13 % P::columns;
-      double sum = 0;
-      std::vector<float> one(1);
-      for (int k = 0; k < P::depth && k < 1 << 14; ++k) {
-        float x, y;
-        CUDA(cudaMemcpy(&x, left.data + P::left(b, row, k), 4, cudaMemcpyDefault));
-        CUDA(cudaMemcpy(&y, right.data + P::right(b, k, column), 4, cudaMemcpyDefault));
-        sum += static_cast<double>(x) * y;
-      }
-      float made;
-      CUDA(cudaMemcpy(&made, out.data + P::out(b, row, column), 4, cudaMemcpyDefault));
-      wrong += (made - sum) * (made - sum), norm += sum * sum;
-    }
-    return std::sqrt(wrong / norm);
   }
 };
 
@@ -100,12 +72,8 @@ void time_one(const char* name, const char* how, const Data<P>& data, double byt
                                           NoEpilogue{}, nullptr)));
   });
   const double flops = 2.0 * P::batches * P::rows * P::columns * P::depth;
-  static double error = 0;
-  std::printf("%-22s %-24s %8.1f us %6.2f TB/s %7.1f TFLOP/s", name, how, time * 1e3, bytes / time / 1e9,
-              flops / time / 1e9);
-  error = data.error();
-  std::printf("  %.1e\n", error);
-  std::fflush(stdout);
+  say("%-22s %-24s %8.1f us %6.2f TB/s %7.1f TFLOP/s  %.1e\n", name, how, time * 1e3, bytes / time / 1e9,
+      flops / time / 1e9, error_of_product<P>(data.left.data, data.right.data, data.out.data));
 }
 
 int main() {

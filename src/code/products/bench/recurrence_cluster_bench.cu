@@ -1,12 +1,7 @@
-// rnn.cluster on a GPU: the time of a layer for several numbers of blocks and samples per cluster, checked
-// against one kernel per step; products of inputs; six layers; and rnn.persistent. The exchange alone:
-// cluster_exchange_bench.cu. From the repository's root:
-//   nvcc -std=c++20 -O3 -arch=sm_90a -I src/program/include
-//     src/code/products/bench/recurrence_cluster_bench.cu -o /tmp/cluster_bench && /tmp/cluster_bench
-// Times are medians.
-#include <algorithm>
-#include <cmath>
-#include <string>
+// rnn.cluster: a layer for several numbers of blocks and samples per cluster, checked against one kernel per
+// step; products of inputs; six layers; and rnn.persistent (measure.h has the command). The exchange alone:
+// cluster_exchange_bench.cu.
+#include <utility>
 
 #include "measure.h"
 #include "stitch/kernels/matmul_tensor_core.h"
@@ -21,14 +16,8 @@ struct Sizes {
                        cluster = the_cluster, samples = the_samples, layers_at_once = at_once;
 };
 
-double relative_error(const Buffer<float>& expected, const Buffer<float>& got, size_t count) {
-  std::vector<float> a(count), b(count);
-  CUDA(cudaMemcpy(a.data(), expected.data, count * 4, cudaMemcpyDeviceToHost));
-  CUDA(cudaMemcpy(b.data(), got.data, count * 4, cudaMemcpyDeviceToHost));
-  double error = 0, norm = 0;
-  for (size_t i = 0; i < count; ++i)
-    error += std::pow(double{a[i]} - b[i], 2), norm += std::pow(double{a[i]}, 2);
-  return std::sqrt(error / norm);
+double relative_error(const Buffer<float>& expected, const Buffer<float>& got, int64_t count) {
+  return relative_error(on_host(expected.data, count), on_host(got.data, count));
 }
 // (rows, hidden, gates) as (rows, gates, hidden)
 __global__ void reorder(const float* from, float* to, int64_t count, int hidden, int gates) {
@@ -104,13 +93,11 @@ void time_layer(const char* name) {
   if (layer.cn) error = std::max(error, relative_error(cn2, cn, state));
   cudaFuncAttributes attributes;
   CUDA(cudaFuncGetAttributes(&attributes, cluster_steps::kernel<Of>));
-  std::printf(
-      "%-18s cluster %2d, %2d samples: %3d blocks of %3d threads, %3d registers, %zu local, %2d clusters "
+  say("%-18s cluster %2d, %2d samples: %3d blocks of %3d threads, %3d registers, %zu local, %2d clusters "
       "fit: "
       "%7.3f ms, %6.3f us a step, error %.1e %s\n",
       name, S::cluster, S::samples, S::blocks, S::threads, attributes.numRegs, attributes.localSizeBytes,
       active, time, time * 1e3 / S::steps, error, error < 1e-5 ? "" : "WRONG");
-  std::fflush(stdout);
 }
 
 // The input's share of one direction: (5120, features) · (1024, features)ᵀ
@@ -145,9 +132,8 @@ void time_product(const char* how) {
   const double time = time_of([&] {
     OK((enqueue_tensor_core_product<P, T>("product", x.data, w.data, out.data, NoEpilogue{}, nullptr)));
   });
-  std::printf("input's product, %d features, tiles %-16s %7.1f us, %6.1f TFLOP/s\n", features, how,
-              time * 1e3, 2.0 * 5120 * 1024 * features / time / 1e9);
-  std::fflush(stdout);
+  say("input's product, %d features, tiles %-16s %7.1f us, %6.1f TFLOP/s\n", features, how, time * 1e3,
+      2.0 * 5120 * 1024 * features / time / 1e9);
 }
 
 void time_gates_product() {
@@ -176,11 +162,9 @@ void time_gates_product() {
     CUDA(cudaMemcpy(&made, out.data + (int64_t{d} * 5120 + row) * 1024 + column, 4, cudaMemcpyDefault));
     wrong += (made - sum) * (made - sum), norm += sum * sum;
   }
-  std::printf(
-      "gates of both directions, 512 features: %7.1f us, %6.1f TFLOP/s, error %.1e; largest weights: %.1f "
+  say("gates of both directions, 512 features: %7.1f us, %6.1f TFLOP/s, error %.1e; largest weights: %.1f "
       "us\n",
       time * 1e3, 2.0 * 2 * 5120 * 1024 * 512 / time / 1e9, std::sqrt(wrong / norm), looked * 1e3);
-  std::fflush(stdout);
 }
 
 template <class Of>
@@ -190,14 +174,9 @@ struct Whole : Of {
 };
 // What the last run left, to hold the next one against.
 std::vector<float> before;
-double error_of(const Buffer<float>& y, size_t count, bool compare) {
-  std::vector<float> now(count);
-  CUDA(cudaMemcpy(now.data(), y.data, count * 4, cudaMemcpyDeviceToHost));
-  double error = 0, norm = 0;
-  for (size_t i = 0; compare && i < count; ++i)
-    error += std::pow(double{now[i]} - before[i], 2), norm += std::pow(double{before[i]}, 2);
-  before = now;
-  return compare ? std::sqrt(error / norm) : 0;
+double error_of(const Buffer<float>& y, int64_t count, bool compare) {
+  const std::vector<float> now = on_host(y.data, count), last = std::exchange(before, now);
+  return compare ? relative_error(last, now) : 0;
 }
 template <class Of>
 void time_whole(const char* name) {
@@ -219,9 +198,8 @@ void time_whole(const char* name) {
   const double time = time_of([&] { OK(enqueue_cluster_recurrence(r, nullptr)); });
   CUDA(cudaDeviceSynchronize());
   const double error = error_of(y, S::steps * S::batch * width, true);
-  std::printf("%-18s cluster %2d, %2d samples, %d layers at once, all 6 layers: %7.3f ms, error %.1e %s\n",
-              name, S::cluster, S::samples, S::layers_at_once, time, error, error < 1e-5 ? "" : "WRONG");
-  std::fflush(stdout);
+  say("%-18s cluster %2d, %2d samples, %d layers at once, all 6 layers: %7.3f ms, error %.1e %s\n", name,
+      S::cluster, S::samples, S::layers_at_once, time, error, error < 1e-5 ? "" : "WRONG");
 }
 
 template <RecurrenceKind the_kind, int the_directions, int at_once, int the_samples, int the_units,
@@ -251,8 +229,7 @@ void time_persistent(const char* name) {
   r.y_sample = S::width;
   const double time = time_of([&] { OK(enqueue_persistent_recurrence(r, nullptr)); });
   error_of(y, S::steps * S::batch * S::width, false);
-  std::printf("persistent %-18s all 6 layers: %7.3f ms\n", name, time);
-  std::fflush(stdout);
+  say("persistent %-18s all 6 layers: %7.3f ms\n", name, time);
 }
 
 int main() {

@@ -1,37 +1,10 @@
-// rnn.persistent on a GPU: the time of KernelBench's recurrences under several spreads over the machine, each
-// checked against one kernel a step. From the repository's root, the table comes last:
-//   nvcc -std=c++20 -O3 -arch=sm_90a -I src/program/include
-//   src/code/products/bench/recurrence_persistent_bench.cu -o /tmp/recurrence_bench && /tmp/recurrence_bench
-// Arguments: words that a row's name must contain. Times are medians of a replayed CUDA graph, L2 cold.
-#include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <string>
-#include <vector>
+// rnn.persistent: KernelBench's recurrences under several spreads over the machine, each checked against one
+// kernel a step (measure.h has the command).
+#include <utility>
 
+#include "measure.h"
 #include "stitch/kernels/recurrence_persistent.h"
 
-using stitch::RecurrenceKind;
-
-#define CHECK(call)                                                                         \
-  do {                                                                                      \
-    if (cudaError_t error = (call); error != cudaSuccess) {                                 \
-      std::printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(error)); \
-      std::exit(1);                                                                         \
-    }                                                                                       \
-  } while (false)
-
-// Numbers in [-scale, scale], the same every time.
-__global__ void fill(float* out, size_t count, float scale, uint32_t seed) {
-  for (size_t i = blockIdx.x * size_t{blockDim.x} + threadIdx.x; i < count;
-       i += size_t{gridDim.x} * blockDim.x) {
-    uint32_t bits = static_cast<uint32_t>(i) * 2654435761u + seed * 40503u;
-    bits ^= bits >> 16, bits *= 0x85ebca6bu, bits ^= bits >> 13, bits *= 0xc2b2ae35u, bits ^= bits >> 16;
-    out[i] = (static_cast<float>(bits) * 0x1p-31f - 1.0f) * scale;
-  }
-}
 // gates (rows, columns) = x (rows, features) · weightᵀ + bias
 __global__ void affine(const float* x, const float* weight, const float* bias, float* gates, int rows,
                        int columns, int features) {
@@ -43,48 +16,41 @@ __global__ void affine(const float* x, const float* weight, const float* bias, f
   gates[at] = static_cast<float>(sum);
 }
 
-struct Memory {
-  float* at = nullptr;
-  size_t count = 0;
-  Memory(size_t elements, float scale, uint32_t seed) : count(elements) {
-    CHECK(cudaMalloc(&at, elements * sizeof(float)));
-    fill<<<256, 256>>>(at, elements, scale, seed);
-  }
-  Memory(const Memory&) = delete;
-  ~Memory() { CHECK(cudaFree(at)); }
-  std::vector<float> host() const {
-    std::vector<float> out(count);
-    CHECK(cudaMemcpy(out.data(), at, count * sizeof(float), cudaMemcpyDeviceToHost));
-    return out;
-  }
-};
-
-double relative_error(const std::vector<float>& expected, const std::vector<float>& got) {
-  double error = 0, norm = 0;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    error += std::pow(double{expected[i]} - got[i], 2), norm += std::pow(double{expected[i]}, 2);
-    if (std::isnan(got[i])) return NAN;
-  }
-  return std::sqrt(error / norm);
+__global__ void shift(float* x, int64_t count, float by) {
+  for (int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; i < count;
+       i += int64_t{gridDim.x} * blockDim.x)
+    x[i] -= by;
 }
+// Numbers in [-scale, scale].
+struct Memory {
+  size_t count;
+  Buffer<float> buffer;
+  float* at;
+  Memory(size_t elements, float scale, uint64_t seed)
+      : count(elements), buffer(static_cast<int64_t>(elements)), at(buffer.data) {
+    draw<<<256, 256>>>(at, static_cast<int64_t>(elements), seed, false, 2 * scale);
+    if (scale > 0) shift<<<256, 256>>>(at, static_cast<int64_t>(elements), scale);
+  }
+  std::vector<float> host() const { return on_host(at, static_cast<int64_t>(count)); }
+};
 
 // y (steps, batch, width), hn, cn by a kernel a step.
 template <class S, int slots>
-void run_reference(const stitch::PersistentRecurrence<S, slots>& r, float* y, float* hn, float* cn) {
-  using P = stitch::PersistentSizes<S>;
+void run_reference(const PersistentRecurrence<S, slots>& r, float* y, float* hn, float* cn) {
+  using P = PersistentSizes<S>;
   const int cells = S::steps * S::batch, columns = P::gates * S::hidden;
   Memory gates(size_t{cells} * columns, 0, 0), below(size_t{cells} * P::width, 0, 0);
   for (int slot = 0; slot < slots; ++slot) {
     const int direction = slot % S::directions, features = slot < S::directions ? S::input : P::width;
     if (slot >= S::directions && direction == 0)
-      CHECK(cudaMemcpy(below.at, y, below.count * sizeof(float), cudaMemcpyDeviceToDevice));
-    const stitch::RecurrenceWeights& w = r.weights[slot];
+      CUDA(cudaMemcpy(below.at, y, below.count * sizeof(float), cudaMemcpyDeviceToDevice));
+    const RecurrenceWeights& w = r.weights[slot];
     affine<<<(cells * columns + 255) / 256, 256>>>(slot < S::directions ? r.x : below.at, w.input,
                                                    w.input_bias, gates.at, cells, columns, features);
     const size_t state = size_t{S::batch} * S::hidden;
     for (int i = 0; i < S::steps; ++i) {
       const int step = direction ? S::steps - 1 - i : i, before = direction ? step + 1 : step - 1;
-      stitch::RecurrenceStep<float> s{S::batch, S::hidden, S::hidden};
+      RecurrenceStep<float> s{S::batch, S::hidden, S::hidden};
       s.from_input = gates.at + int64_t{step} * S::batch * columns;
       s.weight = w.hidden, s.bias = w.hidden_bias;
       float* own = y + direction * S::hidden;
@@ -94,20 +60,17 @@ void run_reference(const stitch::PersistentRecurrence<S, slots>& r, float* y, fl
       s.cell = cn + slot * state;
       s.result = own + int64_t{step} * S::batch * P::width, s.result_stride = P::width;
       s.last = i == S::steps - 1 ? hn + slot * state : nullptr;
-      if (stitch::enqueue_recurrence_step<S::kind>(s, nullptr) != STITCH_OK) std::exit(1);
+      OK(enqueue_recurrence_step<S::kind>(s, nullptr));
     }
   }
-  CHECK(cudaDeviceSynchronize());
+  CUDA(cudaDeviceSynchronize());
 }
 
-std::vector<std::string> rows;
-
 template <class S>
-void measure(const char* name, const char* spread, const std::vector<std::string>& wanted) {
-  using P = stitch::PersistentSizes<S>;
+void measure(const char* name, const char* spread) {
+  using P = PersistentSizes<S>;
   constexpr int slots = S::layers * S::directions;
-  for (const std::string& word : wanted)
-    if (std::string(name).find(word) == std::string::npos) return;
+  if (!wanted(name)) return;
   const size_t state = size_t{S::batch} * S::hidden;
   const float scale = 1.0f / std::sqrt(static_cast<float>(S::hidden));  // as PyTorch draws weights
   Memory x(size_t{S::steps} * S::batch * S::input, 1, 1), h0(slots * state, 1, 2), c0(slots * state, 1, 3);
@@ -116,7 +79,7 @@ void measure(const char* name, const char* spread, const std::vector<std::string
   Memory exchange(P::exchanged_bytes / 4, 0, 0);
   Memory y(size_t{S::steps} * S::batch * P::width, 0, 0), hn(slots * state, 0, 0), cn(slots * state, 0, 0);
   Memory y2(y.count, 0, 0), hn2(hn.count, 0, 0), cn2(cn.count, 0, 0);
-  stitch::PersistentRecurrence<S, slots> r{};
+  PersistentRecurrence<S, slots> r{};
   float* next = weights.at;
   auto take = [&](size_t count) { return std::exchange(next, next + count); };
   for (int slot = 0; slot < slots; ++slot) {
@@ -130,48 +93,15 @@ void measure(const char* name, const char* spread, const std::vector<std::string
   r.hn = hn.at, r.cn = S::kind == RecurrenceKind::lstm ? cn.at : nullptr;
   run_reference<S, slots>(r, y2.at, hn2.at, cn2.at);
 
-  cudaStream_t stream;
-  cudaGraph_t graph;
-  cudaGraphExec_t replay;
-  CHECK(cudaStreamCreate(&stream));
-  CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-  if (stitch::enqueue_persistent_recurrence(r, stream) != STITCH_OK) {
-    std::printf("%s %s: %s\n", name, spread, stitch::last_error_text);
-    std::exit(1);
-  }
-  CHECK(cudaStreamEndCapture(stream, &graph));
-  CHECK(cudaGraphInstantiate(&replay, graph, 0));
-  Memory flush(64 << 20, 0, 0);
-  cudaEvent_t begin, end;
-  CHECK(cudaEventCreate(&begin));
-  CHECK(cudaEventCreate(&end));
-  std::vector<float> times;
-  for (int run = 0; run < 13; ++run) {
-    fill<<<256, 256, 0, stream>>>(flush.at, flush.count, 0, 0);
-    CHECK(cudaEventRecord(begin, stream));
-    CHECK(cudaGraphLaunch(replay, stream));
-    CHECK(cudaEventRecord(end, stream));
-    CHECK(cudaEventSynchronize(end));
-    float milliseconds = 0;
-    CHECK(cudaEventElapsedTime(&milliseconds, begin, end));
-    if (run >= 2) times.push_back(milliseconds);
-  }
-  std::sort(times.begin(), times.end());
-  const double median = times[times.size() / 2];
+  const double median = time_of([&] { OK(enqueue_persistent_recurrence(r, nullptr)); });
   double error = std::max(relative_error(y2.host(), y.host()), relative_error(hn2.host(), hn.host()));
   if (S::kind == RecurrenceKind::lstm) error = std::max(error, relative_error(cn2.host(), cn.host()));
   cudaFuncAttributes attributes;
-  CHECK(cudaFuncGetAttributes(&attributes, stitch::persistent::kernel<S, slots>));
+  CUDA(cudaFuncGetAttributes(&attributes, persistent::kernel<S, slots>));
   const int dependent = S::steps * (S::layers / S::layers_at_once) + S::layers_at_once - 1;
-  char line[300];
-  std::snprintf(line, sizeof line, "%-22s %-34s %6d %7d %5d %6zu %9.3f %9.3f %10.1e %s", name, spread,
-                P::blocks, P::threads, attributes.numRegs, attributes.localSizeBytes, median,
-                median * 1e3 / dependent, error, error < 1e-5 ? "" : "WRONG");
-  std::printf("%s\n", line);
-  rows.push_back(line);
-  CHECK(cudaGraphExecDestroy(replay));
-  CHECK(cudaGraphDestroy(graph));
-  CHECK(cudaStreamDestroy(stream));
+  say("%-22s %-34s %6d %7d %5d %6zu %9.3f %9.3f %10.1e %s\n", name, spread, P::blocks, P::threads,
+      attributes.numRegs, attributes.localSizeBytes, median, median * 1e3 / dependent, error,
+      error < 1e-5 ? "" : "WRONG");
 }
 
 template <RecurrenceKind the_kind, int the_steps, int the_batch, int the_input, int the_hidden,
@@ -198,11 +128,11 @@ using Exchange2 = Task<RecurrenceKind::tanh, 512, 1, 4, 32, 1, 1>;
 using Exchange64 = Task<RecurrenceKind::tanh, 512, 1, 4, 256, 1, 1>;
 
 int main(int argc, char** argv) {
-  std::vector<std::string> wanted(argv + 1, argv + argc);
-  rows.push_back(
-      "task                   layers samples units each slices w  blocks threads  regs  local        ms   "
-      "us/step      error");
-#define MEASURE(task, ...) measure<Spread<task, __VA_ARGS__>>(#task, #__VA_ARGS__, wanted)
+  if (argc > 1) only = argv[1];
+  say("task                   layers samples units each slices w  blocks threads  regs  local        ms   "
+      "us/step"
+      "      error\n");
+#define MEASURE(task, ...) measure<Spread<task, __VA_ARGS__>>(#task, #__VA_ARGS__)
   MEASURE(Exchange2, 1, 1, 16, 4, 32, 1, 1);
   MEASURE(Exchange64, 1, 1, 4, 1, 32, 1, 1);
   MEASURE(Exchange64, 1, 1, 16, 4, 32, 1, 1);
@@ -227,6 +157,4 @@ int main(int argc, char** argv) {
   MEASURE(Vanilla, 1, 8, 16, 4, 32, 1, 3);
   MEASURE(Vanilla, 1, 8, 8, 2, 32, 1, 3);
   MEASURE(Vanilla, 1, 4, 4, 1, 16, 2, 4);
-  std::printf("\n");
-  for (const std::string& row : rows) std::printf("%s\n", row.c_str());
 }

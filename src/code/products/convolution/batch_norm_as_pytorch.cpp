@@ -11,34 +11,11 @@ namespace stitch::code {
 
 namespace {
 
-class BatchNormAsPyTorch final : public ProductTechnique {
- public:
-  std::string_view name() const override { return "batch_norm.as_pytorch"; }
-  std::string_view idea() const override {
-    return "a batch norm in training with the cuDNN call that PyTorch makes: it rounds as PyTorch does";
-  }
-  plan::Kind kind() const override { return plan::Kind::loop; }
-  bool suits(const plan::Context& context, const plan::Region&, const plan::Offer&) const override {
-    return context.torch.as_pytorch;
-  }
-  bool has_free_epilogue() const override { return false; }
-  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
-    return {context.gpu.fp32, 0.5, 5};  // reads twice; four copies of statistics
-  }
-
- private:
-  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
-  Result<RegionCode> write_region(const RegionRequest& request) const override;
-};
-
 const Node& norm_of(const Graph& graph, const plan::Region& region) {
   return graph.nodes[static_cast<size_t>(region.nodes[0])];
 }
 
-}  // namespace
-
-Result<void> BatchNormAsPyTorch::accepts_region(const plan::Context& context,
-                                                const plan::Region& region) const {
+Result<void> accepts_batch_norm_as_pytorch(const plan::Context& context, const plan::Region& region) {
   const Graph& graph = context.graph;
   const Node& node = norm_of(graph, region);
   if (region.nodes.size() != 1 || node.op != Op::batch_norm || !node.attributes.flag("training"))
@@ -55,7 +32,7 @@ Result<void> BatchNormAsPyTorch::accepts_region(const plan::Context& context,
   return {};
 }
 
-Result<RegionCode> BatchNormAsPyTorch::write_region(const RegionRequest& request) const {
+Result<RegionCode> write_batch_norm_as_pytorch(const RegionRequest& request) {
   const Node& node = norm_of(request.graph, request.region);
   for (ValueId value : {node.operands[0], node.results[0]})
     if (const Place* place = request.find(value);
@@ -103,9 +80,20 @@ Result<RegionCode> BatchNormAsPyTorch::write_region(const RegionRequest& request
   return code;
 }
 
-const Technique& batch_norm_as_pytorch() {
-  static const BatchNormAsPyTorch technique;
-  return technique;
-}
+}  // namespace
+
+constinit const ProductTechnique batch_norm_as_pytorch{{
+    .name = "batch_norm.as_pytorch",
+    .idea = "a batch norm in training with the cuDNN call that PyTorch makes: it rounds as PyTorch does",
+    .kind = plan::Kind::loop,
+    .accepts = accepts_batch_norm_as_pytorch,
+    .write = write_batch_norm_as_pytorch,
+    .rate = [](const plan::Context& context, const plan::Region&) -> plan::Rate {
+      return {context.gpu.fp32, 0.5, 5};  // reads twice; four copies of statistics
+    },
+    .suits = [](const plan::Context& context, const plan::Region&,
+                const plan::Offer&) { return context.torch.as_pytorch; },
+    .has_free_epilogue = false,
+}};
 
 }  // namespace stitch::code

@@ -37,7 +37,7 @@ std::vector<int32_t> nodes_behind(const Graph& graph, const plan::Region& region
 
 // The technique for a part: any strides, with the class's accuracy.
 const Technique* writer_of_part(const plan::Context& context, const plan::Region& part) {
-  for (const Technique* each : {&conv_direct(), &conv_implicit(), &conv_split_half()})
+  for (const ProductTechnique* each : {&conv_direct, &conv_implicit, &conv_split_half})
     if (each->accepts(context, part) && each->suits(context, part, plan::Offer{})) return each;
   return nullptr;
 }
@@ -69,36 +69,7 @@ Result<std::vector<ConcatPart>> concat_parts(const plan::Context& context, const
   return out;
 }
 
-class ConvConcat final : public ProductTechnique {
- public:
-  std::string_view name() const override { return "conv.concat"; }
-  std::string_view idea() const override {
-    return "convolutions over few channels, each writing its part of a concat";
-  }
-  plan::Kind kind() const override { return plan::Kind::convolution; }
-  bool is_exact(const plan::Offer&) const override { return true; }
-  plan::Rate rate(const plan::Context& context, const plan::Region& region) const override {
-    auto parts = concat_parts(context, region);
-    plan::Rate out{context.gpu.fp32, 0.7, 0};
-    if (parts)
-      for (const ConcatPart& part : *parts) {
-        out.matrix = std::min(out.matrix, part.technique->rate(context, part.region).matrix);
-        out.kernels += 1;
-      }
-    return out;
-  }
-
- private:
-  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override {
-    STITCH_TRY(auto parts, concat_parts(context, region));
-    return {};
-  }
-  Result<RegionCode> write_region(const RegionRequest& request) const override;
-};
-
-}  // namespace
-
-Result<RegionCode> ConvConcat::write_region(const RegionRequest& request) const {
+Result<RegionCode> write_conv_concat(const RegionRequest& request) {
   STITCH_TRY(std::vector<ConcatPart> parts, concat_parts(request.context, request.region));
   const Place& out = request.writes[0];
   Signature signature("enqueue_" + request.name);
@@ -143,9 +114,28 @@ Result<RegionCode> ConvConcat::write_region(const RegionRequest& request) const 
   return code;
 }
 
-const Technique& conv_concat() {
-  static const ConvConcat technique;
-  return technique;
-}
+}  // namespace
+
+constinit const ProductTechnique conv_concat{{
+    .name = "conv.concat",
+    .idea = "convolutions over few channels, each writing its part of a concat",
+    .kind = plan::Kind::convolution,
+    .accepts = [](const plan::Context& context, const plan::Region& region) -> Result<void> {
+      STITCH_TRY(auto parts, concat_parts(context, region));
+      return {};
+    },
+    .write = write_conv_concat,
+    .rate = [](const plan::Context& context, const plan::Region& region) -> plan::Rate {
+      auto parts = concat_parts(context, region);
+      plan::Rate out{context.gpu.fp32, 0.7, 0};
+      if (parts)
+        for (const ConcatPart& part : *parts) {
+          out.matrix = std::min(out.matrix, part.technique->rate(context, part.region).matrix);
+          out.kernels += 1;
+        }
+      return out;
+    },
+    .is_exact = [](const plan::Offer&) { return true; },
+}};
 
 }  // namespace stitch::code

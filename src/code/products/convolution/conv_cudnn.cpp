@@ -7,25 +7,19 @@
 // every convolution with more than a few channels.
 #include "code/products/convolution/conv_cudnn.h"
 
-#include "code/products/convolution/conv_cudnn_region.h"
 #include "plan/constants.h"
 #include "plan/regions/layouts.h"
 
 namespace stitch::code {
 
-Result<void> ConvCudnn::accepts_region(const plan::Context& context, const plan::Region& region) const {
+Result<void> accepts_conv_cudnn(const plan::Context& context, const plan::Region& region) {
   const Graph& graph = context.graph;
-  STITCH_TRY(Parts parts, parts_of(graph, region, convolution_ops));
-  const Node& node = *parts.product;
-  DType dtype = graph.type(node.results[0]).dtype;
-  if (dtype == DType::f64) return not_for(region, "has no convolutions of f64");
+  STITCH_TRY(const Convolution c,
+             accepts_convolution(graph, region, {.packs = false, .indexed_by_int = true}));
+  const Node& node = *plan::convolution_in(graph, region);
   if (!plan::is_constant(graph, node.operands[1]) &&
-      (dtype != DType::f32 || context.numerics == Numerics::half))
+      (graph.type(node.results[0]).dtype != DType::f32 || context.numerics == Numerics::half))
     return not_for(region, "packs its weight once");
-  Convolution c = geometry_of(graph, node);
-  if (graph.type(node.results[0]).elements() == 0 || graph.type(node.operands[0]).elements() == 0 ||
-      c.taps() == 0)
-    return not_for(region, "has no convolutions of nothing");
   for (size_t d = 0; d < 3; ++d) {
     // cuDNN checks a transposed convolution by the forward one.
     int64_t back =
@@ -33,13 +27,10 @@ Result<void> ConvCudnn::accepts_region(const plan::Context& context, const plan:
     if (c.transposed && back != c.size_in[d])
       return not_for(region, "has no transposed convolution with an output padding of a whole stride");
   }
-  constexpr int64_t most = int64_t{1} << 31;
-  if (graph.type(node.results[0]).elements() >= most || graph.type(node.operands[0]).elements() >= most)
-    return not_for(region, "has no tensors of 2^31 elements");
   return {};
 }
 
-std::vector<plan::Offer> ConvCudnn::offers(const plan::Context& context, const plan::Region& region) const {
+std::vector<plan::Offer> offers_conv_cudnn(const plan::Context& context, const plan::Region& region) {
   using plan::Arithmetic, plan::Order;
   const Graph& graph = context.graph;
   const Node& node = *plan::convolution_in(graph, region);
@@ -60,13 +51,13 @@ std::vector<plan::Offer> ConvCudnn::offers(const plan::Context& context, const p
   return out;
 }
 
-Result<RegionCode> ConvCudnn::write_region(const RegionRequest& request) const {
-  return write_cudnn_convolution(request, CudnnForm::library);
-}
-
-const Technique& conv_cudnn() {
-  static const ConvCudnn technique;
-  return technique;
-}
+constinit const ProductTechnique conv_cudnn{[] {
+  ProductRow row = cudnn_row<CudnnForm::library>("conv.cudnn", "a convolution by cuDNN, bias and ReLU fused");
+  row.gives_way = [](const plan::Context&, const plan::Region&) { return true; };
+  row.knobs = [](const plan::Context&, const plan::Region&) -> std::vector<plan::Knob> {
+    return {proposal_knob(), {"search", "1: cuDNN times its algorithms when a program is created", {0, 1}}};
+  };
+  return row;
+}()};
 
 }  // namespace stitch::code

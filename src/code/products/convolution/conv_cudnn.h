@@ -1,4 +1,4 @@
-// conv.cudnn as a class, extended by conv.cudnn_graph with another epilogue.
+// conv.cudnn as a row, which conv.cudnn_graph and conv.as_pytorch change, and the region that they write.
 #pragma once
 
 #include <optional>
@@ -10,41 +10,49 @@
 
 namespace stitch::code {
 
-class ConvCudnn : public ProductTechnique {
- public:
-  std::string_view name() const override { return "conv.cudnn"; }
-  std::string_view idea() const override { return "a convolution by cuDNN, bias and ReLU fused"; }
-  plan::Kind kind() const override { return plan::Kind::convolution; }
-  std::vector<plan::Offer> offers(const plan::Context& context, const plan::Region& region) const override;
-  bool gives_way(const plan::Context&, const plan::Region&) const override { return true; }
-  std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
-    return {proposal_knob(), {"search", "1: cuDNN times its algorithms when a program is created", {0, 1}}};
-  }
-  bool has_free_epilogue() const override { return false; }
-  // Including its own copies, in the multiplied type.
-  std::optional<double> kernel_bytes(const plan::Context& context, const plan::Region& region) const override;
-  double rearranged_bytes(const plan::Context& context, const plan::Plan& plan,
-                          const plan::Region& region) const override;
-  plan::Precision operand_precision(const plan::Context& context, const plan::Region& region) const override {
-    return convolution_precision(context, region);
-  }
-  bool rounds_product(const plan::Context& context, const plan::Plan& plan,
-                      const plan::Region& region) const override;
-  plan::Rate rate(const plan::Context& context, const plan::Region& region) const override;
+// The residual that a convolution with a bias is added to, before a ReLU or nothing, which cuDNN's call
+// supports. None: there is more to do, or something else.
+ValueId residual_of(const Graph& graph, const Parts& parts);
 
-  // `arranged`: the region copies the image first and pads its channels.
-  double padded_bytes(const plan::Context& context, const plan::Region& region, bool arranged) const;
-
- protected:
-  static bool multiplies_halves(const Graph& graph, const Node& node, const plan::Offer& offer) {
-    return offer.rounds_to_half() || graph.type(node.results[0]).dtype != DType::f32;
-  }
-  // Whether a pass over the result follows.
-  virtual bool finishes(const Graph& graph, const plan::Region& region) const;
-  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
-
- private:
-  Result<RegionCode> write_region(const RegionRequest& request) const override;
+enum class CudnnForm : uint8_t {
+  library,     // cuDNN's own call, with bias, residual and ReLU
+  graph,       // with its epilogue as a cuDNN operation graph, if all layouts match
+  as_pytorch,  // alone, NCHW, by PyTorch's engine
 };
+Result<RegionCode> write_cudnn_convolution(const RegionRequest& request, CudnnForm form);
+
+Result<void> accepts_conv_cudnn(const plan::Context& context, const plan::Region& region);
+std::vector<plan::Offer> offers_conv_cudnn(const plan::Context& context, const plan::Region& region);
+plan::Rate cudnn_rate(const plan::Context& context, const plan::Region& region);
+// Including its own copies, in the multiplied type.
+std::optional<double> cudnn_kernel_bytes(const plan::Context& context, const plan::Region& region);
+double cudnn_rearranged_bytes(CudnnForm form, const plan::Context& context, const plan::Plan& plan,
+                              const plan::Region& region);
+bool cudnn_rounds_product(CudnnForm form, const plan::Context& context, const plan::Plan& plan,
+                          const plan::Region& region);
+
+template <CudnnForm form>
+constexpr ProductRow cudnn_row(std::string_view name, std::string_view idea) {
+  return {
+      .name = name,
+      .idea = idea,
+      .kind = plan::Kind::convolution,
+      .accepts = accepts_conv_cudnn,
+      .write = [](const RegionRequest& request) { return write_cudnn_convolution(request, form); },
+      .rate = cudnn_rate,
+      .offers = offers_conv_cudnn,
+      .has_free_epilogue = form == CudnnForm::graph,
+      .kernel_bytes = cudnn_kernel_bytes,
+      .rearranged_bytes =
+          [](const plan::Context& context, const plan::Plan& plan, const plan::Region& region) {
+            return cudnn_rearranged_bytes(form, context, plan, region);
+          },
+      .operand_precision = convolution_precision,
+      .rounds_product =
+          [](const plan::Context& context, const plan::Plan& plan, const plan::Region& region) {
+            return cudnn_rounds_product(form, context, plan, region);
+          },
+  };
+}
 
 }  // namespace stitch::code

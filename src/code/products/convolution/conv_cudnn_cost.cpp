@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "code/products/convolution/conv_cudnn.h"
-#include "code/products/convolution/conv_cudnn_region.h"
 #include "code/products/convolution/conv_folded.h"
 #include "code/products/convolution/conv_phases.h"
 #include "plan/cost/estimate.h"
@@ -10,8 +9,15 @@
 
 namespace stitch::code {
 
-std::optional<double> ConvCudnn::kernel_bytes(const plan::Context& context,
-                                              const plan::Region& region) const {
+namespace {
+
+bool multiplies_halves(const Graph& graph, const Node& node, const plan::Offer& offer) {
+  return offer.rounds_to_half() || graph.type(node.results[0]).dtype != DType::f32;
+}
+
+}  // namespace
+
+std::optional<double> cudnn_kernel_bytes(const plan::Context& context, const plan::Region& region) {
   const Graph& graph = context.graph;
   const Node& node = *plan::convolution_in(graph, region);
   int64_t elements = 0;
@@ -34,7 +40,7 @@ double gradient_share(const Convolution& c) {
 
 }  // namespace
 
-plan::Rate ConvCudnn::rate(const plan::Context& context, const plan::Region& region) const {
+plan::Rate cudnn_rate(const plan::Context& context, const plan::Region& region) {
   const GpuSpec& gpu = context.gpu;
   const plan::Offer& offer = region.offer;
   const double kernels = offer == plan::Offer{} ? 1.5 : 1;
@@ -48,11 +54,16 @@ plan::Rate ConvCudnn::rate(const plan::Context& context, const plan::Region& reg
   const double filled = folded ? folded->filled(c) : few ? static_cast<double>(channels) / 64 : 1;
   if (multiplies_halves(context.graph, node, offer))
     return {filled * gradient_share(c) * gpu.fp16_convolutions, plan::streaming_share, kernels};
-  const bool tf32 = context.numerics != Numerics::strict && !is_exact(offer);
+  const bool tf32 = context.numerics != Numerics::strict && offer.arithmetic != plan::Arithmetic::exact;
   return {tf32 ? gpu.tf32_convolutions : 0.6 * gpu.fp32, plan::streaming_share, kernels};
 }
 
-bool ConvCudnn::finishes(const Graph& graph, const plan::Region& region) const {
+namespace {
+
+// Whether a pass over the result follows.
+bool finishes(CudnnForm form, const Graph& graph, const plan::Region& region) {
+  if (form == CudnnForm::graph) return false;
+  if (form == CudnnForm::as_pytorch) return region.nodes.size() > 1;
   auto parts = parts_of(graph, region, convolution_ops);
   if (parts && region.offer.order == plan::Order::channels_last &&
       region.offer.arithmetic != plan::Arithmetic::half_exact_bias &&
@@ -67,13 +78,14 @@ bool ConvCudnn::finishes(const Graph& graph, const plan::Region& region) const {
 // Tensor cores take channels by 16 bytes. For others cuDNN pads image, filter and result in separate kernels:
 // ten kernels and 31 us for 16 x 58 x 28² to 58 filters of 1 x 1 on an H200, of which the convolution is 7.
 // In bytes, by which layouts are chosen.
-double ConvCudnn::padded_bytes(const plan::Context& context, const plan::Region& region,
-                               bool arranged) const {
+// `arranged`: the region copies the image first and pads its channels.
+double padded_bytes(const plan::Context& context, const plan::Region& region, bool arranged) {
   const Graph& graph = context.graph;
   const Convolution c = geometry_of(graph, *plan::convolution_in(graph, region));
   const bool halves = multiplies_halves(graph, *plan::convolution_in(graph, region), region.offer);
-  const bool cores = halves || (context.numerics != Numerics::strict && !is_exact(region.offer) &&
-                                region.offer.order == plan::Order::channels_last);
+  const bool cores =
+      halves || (context.numerics != Numerics::strict && region.offer.arithmetic != plan::Arithmetic::exact &&
+                 region.offer.order == plan::Order::channels_last);
   const int64_t at_once = halves ? 8 : 4;
   if (!cores || c.depthwise() ||
       ((arranged || c.channels_in % at_once == 0) && c.channels_out % at_once == 0))
@@ -86,9 +98,11 @@ double ConvCudnn::padded_bytes(const plan::Context& context, const plan::Region&
          kernels * context.gpu.kernel_overhead * plan::streaming_share * context.gpu.bandwidth;
 }
 
+}  // namespace
+
 // Layout and type conversions, and a pass for what the library's epilogue can't do.
-double ConvCudnn::rearranged_bytes(const plan::Context& context, const plan::Plan& plan,
-                                   const plan::Region& region) const {
+double cudnn_rearranged_bytes(CudnnForm form, const plan::Context& context, const plan::Plan& plan,
+                              const plan::Region& region) {
   const Graph& graph = context.graph;
   const Node& node = *plan::convolution_in(graph, region);
   const double in = static_cast<double>(graph.type(node.operands[0]).elements()),
@@ -96,7 +110,7 @@ double ConvCudnn::rearranged_bytes(const plan::Context& context, const plan::Pla
   const DType dtype = graph.type(node.results[0]).dtype,
               type = region.offer.rounds_to_half() ? DType::f16 : dtype;
   const double bytes = static_cast<double>(size_of(type));
-  const bool finished = finishes(graph, region);
+  const bool finished = finishes(form, graph, region);
   if (region.offer.order == plan::Order::row_major) {
     // Its tensor cores need NHWC: it transposes NCHW images and the result.
     const double transposed = context.numerics != Numerics::strict ? 2 * bytes * (in + out) : 0;
@@ -113,16 +127,16 @@ double ConvCudnn::rearranged_bytes(const plan::Context& context, const plan::Pla
 }
 
 // cuDNN writes fp16, and a pass finishes it or converts to FP32.
-bool ConvCudnn::rounds_product(const plan::Context& context, const plan::Plan& plan,
-                               const plan::Region& region) const {
+bool cudnn_rounds_product(CudnnForm form, const plan::Context& context, const plan::Plan& plan,
+                          const plan::Region& region) {
   if (convolution_precision(context, region) != plan::Precision::f16) return false;
   const Graph& graph = context.graph;
   const Node& node = *plan::convolution_in(graph, region);
   const bool bias = node.operands.size() > 2 && node.operands[2] != ValueId::none;
   const bool bias_behind =
-      bias && !has_free_epilogue() &&
+      bias && form != CudnnForm::graph &&
       (node.op == Op::conv_transpose || region.offer.arithmetic == plan::Arithmetic::half_exact_bias);
-  return bias_behind || finishes(graph, region) ||
+  return bias_behind || finishes(form, graph, region) ||
          plan.storage[index_of(region.writes[0])].dtype == DType::f32;
 }
 

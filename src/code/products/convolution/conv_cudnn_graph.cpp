@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "code/products/convolution/conv_cudnn.h"
-#include "code/products/convolution/conv_cudnn_region.h"
 #include "code/products/graph_epilogue.h"
 #include "plan/constants.h"
 #include "plan/regions/layouts.h"
@@ -13,43 +12,19 @@ namespace stitch::code {
 
 namespace {
 
-class ConvCudnnGraph final : public ConvCudnn {
- public:
-  std::string_view name() const override { return "conv.cudnn_graph"; }
-  std::string_view idea() const override {
-    return "a convolution and its epilogue as one cuDNN operation graph, channels last";
-  }
-  std::vector<plan::Offer> offers(const plan::Context& context, const plan::Region& region) const override;
-  // Engines for graphs are compiled at create, 0.3 to 3 s each (H200): only for epilogues that cuDNN's own
-  // call lacks, on images large enough for a second pass to matter.
-  bool suits(const plan::Context& context, const plan::Region& region, const plan::Offer&) const override {
-    constexpr int64_t large = int64_t{3} << 20;
-    const Graph& graph = context.graph;
-    auto parts = parts_of(graph, region, convolution_ops);
-    if (!parts || graph.type(parts->product->results[0]).elements() < large) return false;
-    const bool plain =
-        std::ranges::all_of(parts->after, [](const Node* node) { return node->op == Op::relu; });
-    return !plain && residual_of(graph, *parts) == ValueId::none;
-  }
-  // Introduced by the steps that choose NHWC.
-  plan::Entry entry() const override { return plan::Entry::given; }
-  std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
-    return {proposal_knob()};
-  }
-  bool has_free_epilogue() const override { return true; }
+// Engines for graphs are compiled at create, 0.3 to 3 s each (H200): only for epilogues that cuDNN's own call
+// lacks, on images large enough for a second pass to matter.
+bool suits_conv_cudnn_graph(const plan::Context& context, const plan::Region& region, const plan::Offer&) {
+  constexpr int64_t large = int64_t{3} << 20;
+  const Graph& graph = context.graph;
+  auto parts = parts_of(graph, region, convolution_ops);
+  if (!parts || graph.type(parts->product->results[0]).elements() < large) return false;
+  const bool plain = std::ranges::all_of(parts->after, [](const Node* node) { return node->op == Op::relu; });
+  return !plain && residual_of(graph, *parts) == ValueId::none;
+}
 
- private:
-  bool finishes(const Graph&, const plan::Region&) const override { return false; }
-  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
-  Result<RegionCode> write_region(const RegionRequest& request) const override {
-    return write_cudnn_convolution(request, CudnnForm::graph);
-  }
-};
-
-}  // namespace
-
-Result<void> ConvCudnnGraph::accepts_region(const plan::Context& context, const plan::Region& region) const {
-  STITCH_CHECK(ConvCudnn::accepts_region(context, region));
+Result<void> accepts_conv_cudnn_graph(const plan::Context& context, const plan::Region& region) {
+  STITCH_CHECK(accepts_conv_cudnn(context, region));
   const Graph& graph = context.graph;
   STITCH_TRY(Parts parts, parts_of(graph, region, convolution_ops));
   const Convolution c = geometry_of(graph, *parts.product);
@@ -64,8 +39,7 @@ Result<void> ConvCudnnGraph::accepts_region(const plan::Context& context, const 
   return {};
 }
 
-std::vector<plan::Offer> ConvCudnnGraph::offers(const plan::Context& context,
-                                                const plan::Region& region) const {
+std::vector<plan::Offer> offers_conv_cudnn_graph(const plan::Context& context, const plan::Region& region) {
   using plan::Arithmetic, plan::Order;
   const Node& node = *plan::convolution_in(context.graph, region);
   if (context.graph.type(node.results[0]).dtype != DType::f32)
@@ -76,9 +50,18 @@ std::vector<plan::Offer> ConvCudnnGraph::offers(const plan::Context& context,
   return out;
 }
 
-const Technique& conv_cudnn_graph() {
-  static const ConvCudnnGraph technique;
-  return technique;
-}
+}  // namespace
+
+constinit const ProductTechnique conv_cudnn_graph{[] {
+  ProductRow row = cudnn_row<CudnnForm::graph>(
+      "conv.cudnn_graph", "a convolution and its epilogue as one cuDNN operation graph, channels last");
+  row.entry = plan::Entry::given;  // introduced by the steps that choose NHWC
+  row.accepts = accepts_conv_cudnn_graph;
+  row.offers = offers_conv_cudnn_graph;
+  row.suits = suits_conv_cudnn_graph;
+  row.gives_way = [](const plan::Context&, const plan::Region&) { return true; };
+  row.knobs = [](const plan::Context&, const plan::Region&) { return std::vector{proposal_knob()}; };
+  return row;
+}()};
 
 }  // namespace stitch::code

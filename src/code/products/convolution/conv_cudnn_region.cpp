@@ -1,4 +1,4 @@
-#include "code/products/convolution/conv_cudnn_region.h"
+#include "code/products/convolution/conv_cudnn.h"
 
 #include <algorithm>
 
@@ -307,7 +307,8 @@ class Writer {
                      name, request_.cudnn, join(graph_->steps, ",\n       "), join(graph_->operands, ", "));
     else
       spec += format("  STITCH_OK_OR_RETURN({}.create({}, spec));\n}}", name, request_.cudnn);
-    code_.members.push_back({member_type(), name, spec, kept});
+    code_.members.push_back(
+        {member_type(), name, spec, kept, form_ == CudnnForm::as_pytorch || graph_.has_value()});
     signature_.member(code_.members.back());
   }
 
@@ -348,7 +349,7 @@ class Writer {
 
   void finish() {
     const Place& out = *c_.result.view.place;
-    std::string functor = in_library_ || epilogue_.empty() ? "stitch::NoEpilogue{}" : epilogue_.construct;
+    std::string functor = in_library_ ? "stitch::NoEpilogue{}" : epilogue_.construct;
     bool needs_struct = finishes_ || !unaligned_.empty();
     std::string phases = phases_ ? ", " + phases_name() : "";
     if (finishes_) {
@@ -372,7 +373,7 @@ class Writer {
           "  if ({})  // cuDNN can't: the plain kernel then\n    return stitch::enqueue_product<{}>(\n       "
           " \"{}\", {}, {}, {}, {}, stream);\n{}",
           join(unaligned_, " || "), product_, request_.name, c_.weight.place->pointer, c_.x.place->pointer,
-          out.pointer, epilogue_.empty() ? "stitch::NoEpilogue{}" : epilogue_.construct, body_);
+          out.pointer, epilogue_.construct, body_);
     }
     bool needs_functor = !epilogue_.empty() && (!unaligned_.empty() || (finishes_ && !in_library_));
     if (needs_functor)
@@ -383,15 +384,15 @@ class Writer {
         header());
     if (folded_) code_.includes += "#include \"stitch/kernels/conv_folded.h\"\n";
     code_.libraries = {"cudnn"};
-    code_.source = format("// {}{}{}\n// By cuDNN in {}, {}{}; {}_convolution holds the algorithm.\n",
-                          describe(c_), epilogue_.summary.empty() ? "" : ", then ", epilogue_.summary,
-                          name(type_), last_ ? "channels last" : "channels first",
-                          phases_                          ? ", one convolution for all phases"
-                          : folded_                        ? ", strides folded into channels"
-                          : graph_                         ? ", as one operation graph"
-                          : form_ == CudnnForm::as_pytorch ? ", by the engine that PyTorch takes"
-                                                           : "",
-                          request_.name);
+    code_.source =
+        format("// {}{}\n// By cuDNN in {}, {}{}; {}_convolution holds the algorithm.\n", describe(c_),
+               epilogue_.then(), name(type_), last_ ? "channels last" : "channels first",
+               phases_                          ? ", one convolution for all phases"
+               : folded_                        ? ", strides folded into channels"
+               : graph_                         ? ", as one operation graph"
+               : form_ == CudnnForm::as_pytorch ? ", by the engine that PyTorch takes"
+                                                : "",
+               request_.name);
     if (phases_) code_.source += phases_struct(c_, *phases_, phases_name()) + "\n";
     if (folded_) code_.source += folded_struct(c_, *folded_, folded_name()) + "\n";
     if (needs_struct) code_.source += convolution_struct(c_, product_) + "\n";

@@ -7,7 +7,6 @@
 #include "code/names.h"
 #include "code/products/convolution/convolution.h"
 #include "code/products/epilogue.h"
-#include "code/products/recurrence/layer_indices.h"
 #include "code/products/signature.h"
 #include "code/products/techniques.h"
 #include "plan/constants.h"
@@ -81,46 +80,15 @@ std::string layer_struct(const Convolution& c, const Tile& tile, const std::stri
   return text + layer_indices(c) + "};\n";
 }
 
-class ConvDepthwise final : public ProductTechnique {
- public:
-  std::string_view name() const override { return "conv.depthwise"; }
-  std::string_view idea() const override { return "depthwise convolutions at memory bandwidth"; }
-  plan::Kind kind() const override { return plan::Kind::convolution; }
-  bool takes_any_order() const override { return true; }
-  // Reads and writes one layout: it doesn't transpose.
-  std::vector<ValueId> row_major_values(const plan::Context& context, const plan::Region& region,
-                                        const plan::Movable& movable, int64_t) const override {
-    const ValueId x = plan::convolution_in(context.graph, region)->operands[0];
-    const bool direct = std::ranges::find(region.reads, x) != region.reads.end();
-    if (direct && movable(x) && movable(region.writes[0])) return {};
-    return plan::reads_and_writes(region);
-  }
-  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
-    return streaming_rate(context);
-  }
-
- private:
-  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
-  Result<RegionCode> write_region(const RegionRequest& request) const override;
-};
-
-}  // namespace
-
-Result<void> ConvDepthwise::accepts_region(const plan::Context& context, const plan::Region& region) const {
-  const Graph& graph = context.graph;
-  STITCH_TRY(Parts parts, parts_of(graph, region, convolution_ops));
-  const Node& node = *parts.product;
-  Convolution c = geometry_of(graph, node);
-  DType dtype = graph.type(node.results[0]).dtype;
-  if (c.transposed || !c.depthwise() || c.dims > 2 || dtype == DType::f64)
+Result<void> accepts_conv_depthwise(const plan::Context& context, const plan::Region& region) {
+  STITCH_TRY(const Convolution c, accepts_convolution(context.graph, region, {.packs = false}));
+  if (c.transposed || !c.depthwise() || c.dims > 2)
     return not_for(region, "takes depthwise convolutions of 1 or 2 dimensions");
-  if (graph.type(node.results[0]).elements() == 0 || c.taps() == 0 || c.channels_out == 0)
-    return not_for(region, "has no convolutions of nothing");
   if (!tile_of(c)) return not_for(region, "has no tile for so large a kernel");
   return {};
 }
 
-Result<RegionCode> ConvDepthwise::write_region(const RegionRequest& request) const {
+Result<RegionCode> write_conv_depthwise(const RegionRequest& request) {
   STITCH_TRY(Parts parts, parts_of(request.graph, request.region, convolution_ops));
   STITCH_TRY(Convolution c, convolution_of(request, parts));
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 1, 1, nullptr, ElementBy::coordinates));
@@ -128,18 +96,16 @@ Result<RegionCode> ConvDepthwise::write_region(const RegionRequest& request) con
   // In NHWC its weight is packed once.
   bool last = c.strides(c.x)[1] == 1 && c.channels_in > 1 &&
               plan::is_constant(request.graph, parts.product->operands[1]);
-  std::string layer = type_name(request.name, "Layer"),
-              functor = epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct;
+  std::string layer = type_name(request.name, "Layer"), functor = epilogue.construct;
   const Place &x = *c.x.place, &weight = *c.weight.place, &out = *c.result.view.place;
 
   Signature signature("enqueue_" + request.name);
   RegionCode code;
   code.includes = "#include \"stitch/kernels/conv_depthwise.h\"\n";
-  code.source = format("// {}{}{}\n// Every channel by itself on the CUDA cores, {}.\n{}\n", describe(c),
-                       epilogue.summary.empty() ? "" : ", then ", epilogue.summary,
-                       last ? "channels last" : "tiles of planes in shared memory",
+  code.source = format("// {}{}\n// Every channel by itself on the CUDA cores, {}.\n{}\n", describe(c),
+                       epilogue.then(), last ? "channels last" : "tiles of planes in shared memory",
                        layer_struct(c, *tile_of(c), layer, request.context.torch.as_pytorch));
-  if (!epilogue.empty()) code.source += epilogue.definition + "\n";
+  code.source += epilogue.text();
   signature.read(x);
   for (const Place* place : epilogue.places) signature.read(*place);
   signature.write(out);
@@ -181,9 +147,26 @@ Result<RegionCode> ConvDepthwise::write_region(const RegionRequest& request) con
   return code;
 }
 
-const Technique& conv_depthwise() {
-  static const ConvDepthwise technique;
-  return technique;
-}
+}  // namespace
+
+constinit const ProductTechnique conv_depthwise{{
+    .name = "conv.depthwise",
+    .idea = "depthwise convolutions at memory bandwidth",
+    .kind = plan::Kind::convolution,
+    .accepts = accepts_conv_depthwise,
+    .write = write_conv_depthwise,
+    .rate = [](const plan::Context& context, const plan::Region&) -> plan::Rate {
+      return streaming_rate(context);
+    },
+    .takes_any_order = true,
+    // Reads and writes one layout: it doesn't transpose.
+    .row_major_values = [](const plan::Context& context, const plan::Region& region,
+                           const plan::Movable& movable, int64_t) -> std::vector<ValueId> {
+      const ValueId x = plan::convolution_in(context.graph, region)->operands[0];
+      const bool direct = std::ranges::find(region.reads, x) != region.reads.end();
+      if (direct && movable(x) && movable(region.writes[0])) return {};
+      return plan::reads_and_writes(region);
+    },
+}};
 
 }  // namespace stitch::code

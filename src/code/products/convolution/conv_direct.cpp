@@ -8,9 +8,7 @@
 
 #include "base/text.h"
 #include "code/products/convolution/convolution.h"
-#include "code/products/epilogue.h"
-#include "code/products/recurrence/layer_indices.h"
-#include "code/products/signature.h"
+#include "code/products/kernel_region.h"
 #include "code/products/techniques.h"
 #include "plan/constants.h"
 #include "plan/cost/estimate.h"
@@ -83,55 +81,17 @@ std::string direct_struct(const Convolution& c, const DirectTile& tile, const st
   return text + layer_indices(c) + "};\n";
 }
 
-class ConvDirect final : public ProductTechnique {
- public:
-  std::string_view name() const override { return "conv.direct"; }
-  std::string_view idea() const override {
-    return "convolutions over few channels with few filters, on the CUDA cores";
-  }
-  plan::Kind kind() const override { return plan::Kind::convolution; }
-  // FP32 accuracy in every class.
-  std::vector<plan::Offer> offers(const plan::Context&, const plan::Region&) const override {
-    return {{plan::Arithmetic::by_class, plan::Order::row_major},
-            {plan::Arithmetic::exact, plan::Order::row_major}};
-  }
-  bool is_exact(const plan::Offer&) const override { return true; }
-  bool suits(const plan::Context& context, const plan::Region& region, const plan::Offer&) const override {
-    const Convolution c = geometry_of(context.graph, *plan::convolution_in(context.graph, region));
-    return c.channels_out <= few_filters && c.channels_in * c.taps() <= most_weights && c.taps() > 1 &&
-           c.stride == Convolution::Three{1, 1, 1};
-  }
-  bool takes_any_order() const override { return true; }
-  // Half of the cores' rate: a value of x is read from shared memory for every pack of filters.
-  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
-    return {0.5 * context.gpu.fp32, plan::streaming_share, 1};
-  }
-
- private:
-  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
-  Result<RegionCode> write_region(const RegionRequest& request) const override;
-};
-
-}  // namespace
-
-Result<void> ConvDirect::accepts_region(const plan::Context& context, const plan::Region& region) const {
-  const Graph& graph = context.graph;
-  STITCH_TRY(Parts parts, parts_of(graph, region, convolution_ops));
-  const Node& node = *parts.product;
-  const Convolution c = geometry_of(graph, node);
-  if (c.transposed || c.groups != 1 || c.dims != 2 || graph.type(node.results[0]).dtype == DType::f64)
-    return not_for(region, "takes convolutions of 2 dimensions and one group");
-  if (graph.type(node.results[0]).elements() == 0 || c.taps() == 0 || c.channels_in == 0)
-    return not_for(region, "has no convolutions of nothing");
+Result<void> accepts_conv_direct(const plan::Context& context, const plan::Region& region) {
+  STITCH_TRY(const Convolution c,
+             accepts_convolution(context.graph, region,
+                                 {.one_group = true, .packs = false, .indexed_by_int = true}));
+  if (c.dims != 2) return not_for(region, "takes convolutions of 2 dimensions");
   if (c.channels_out > most_filters) return not_for(region, "has registers for 32 filters");
-  if (graph.type(node.results[0]).elements() >= (int64_t{1} << 31) ||
-      graph.type(node.operands[0]).elements() >= (int64_t{1} << 31))
-    return not_for(region, "has no tensors of 2^31 elements");
   if (!direct_tile(c)) return not_for(region, "has no tile for so large a kernel");
   return {};
 }
 
-Result<RegionCode> ConvDirect::write_region(const RegionRequest& request) const {
+Result<RegionCode> write_conv_direct(const RegionRequest& request) {
   STITCH_TRY(Parts parts, parts_of(request.graph, request.region, convolution_ops));
   STITCH_TRY(Convolution c, convolution_of(request, parts));
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 1, 1, nullptr, ElementBy::coordinates));
@@ -139,30 +99,41 @@ Result<RegionCode> ConvDirect::write_region(const RegionRequest& request) const 
   const std::string layer = type_name(request.name, "Layer");
   const Place &x = *c.x.place, &weight = *c.weight.place, &out = *c.result.view.place;
 
-  RegionCode code;
-  code.includes = "#include \"stitch/kernels/conv_direct.h\"\n";
-  code.source = format(
-      "// {}{}{}\n// Directly, on the CUDA cores; kernels/conv_direct.h has the kernel.\n{}\n", describe(c),
-      epilogue.summary.empty() ? "" : ", then ", epilogue.summary, direct_struct(c, *direct_tile(c), layer));
-  if (!epilogue.empty()) code.source += epilogue.definition + "\n";
-  Signature signature("enqueue_" + request.name);
-  signature.read(x);
-  signature.read(weight);
-  for (const Place* place : epilogue.places) signature.read(*place);
-  signature.write(out);
-  code.source += format(
-      "{} {{\n  return stitch::enqueue_conv_direct<{}>(\n      \"{}\", {}, {}, {}, {}, "
-      "stream);\n}}\n",
-      signature.head(), layer, request.name, x.pointer, weight.pointer, out.pointer,
-      epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
-  code.declaration = signature.declaration();
-  code.arguments = signature.arguments();
-  return code;
+  return write_kernel(request, out, epilogue,
+                      {.header = "conv_direct.h",
+                       .summary = describe(c),
+                       .idea = "Directly, on the CUDA cores; kernels/conv_direct.h has the kernel.",
+                       .structs = direct_struct(c, *direct_tile(c), layer) + "\n",
+                       .reads = {&x, &weight},
+                       .call = format("enqueue_conv_direct<{}>", layer),
+                       .arguments = {x.pointer, weight.pointer, out.pointer}});
 }
 
-const Technique& conv_direct() {
-  static const ConvDirect technique;
-  return technique;
-}
+}  // namespace
+
+constinit const ProductTechnique conv_direct{{
+    .name = "conv.direct",
+    .idea = "convolutions over few channels with few filters, on the CUDA cores",
+    .kind = plan::Kind::convolution,
+    .accepts = accepts_conv_direct,
+    .write = write_conv_direct,
+    // Half of the cores' rate: a value of x is read from shared memory for every pack of filters.
+    .rate = [](const plan::Context& context, const plan::Region&) -> plan::Rate {
+      return {0.5 * context.gpu.fp32, plan::streaming_share, 1};
+    },
+    // FP32 accuracy in every class.
+    .offers = [](const plan::Context&, const plan::Region&) -> std::vector<plan::Offer> {
+      return {{plan::Arithmetic::by_class, plan::Order::row_major},
+              {plan::Arithmetic::exact, plan::Order::row_major}};
+    },
+    .is_exact = [](const plan::Offer&) { return true; },
+    .suits =
+        [](const plan::Context& context, const plan::Region& region, const plan::Offer&) {
+          const Convolution c = geometry_of(context.graph, *plan::convolution_in(context.graph, region));
+          return c.channels_out <= few_filters && c.channels_in * c.taps() <= most_weights && c.taps() > 1 &&
+                 c.stride == Convolution::Three{1, 1, 1};
+        },
+    .takes_any_order = true,
+}};
 
 }  // namespace stitch::code

@@ -6,9 +6,8 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "code/products/epilogue.h"
 #include "code/products/convolution/implicit_tile.h"
-#include "code/products/signature.h"
+#include "code/products/kernel_region.h"
 #include "code/products/techniques.h"
 #include "plan/constants.h"
 #include "plan/cost/estimate.h"
@@ -46,78 +45,43 @@ Result<Convolution> pooled_convolution(const RegionRequest& request, const Parts
   return out;
 }
 
-class ConvImplicit final : public ProductTechnique {
- public:
-  std::string_view name() const override { return "conv.implicit"; }
-  std::string_view idea() const override {
-    return "convolutions over NCHW images on fp16 tensor cores, without transposes";
-  }
-  plan::Kind kind() const override { return plan::Kind::convolution; }
-  std::vector<plan::Offer> offers(const plan::Context&, const plan::Region&) const override {
-    using enum plan::Arithmetic;
-    return {
-        {by_class, plan::Order::row_major}, {exact, plan::Order::row_major}, {half, plan::Order::row_major}};
-  }
-  bool is_exact(const plan::Offer& offer) const override { return !offer.rounds_to_half(); }
-  bool takes_any_order() const override { return true; }
-  bool suits(const plan::Context& context, const plan::Region& region,
-             const plan::Offer& offer) const override;
-  plan::Rate rate(const plan::Context& context, const plan::Region& region) const override {
-    const Convolution c = geometry_of(context.graph, *plan::convolution_in(context.graph, region));
-    const double rate = rate_of(context, c, is_exact(region.offer), pooled_of(context.graph, region));
-    return {rate, bandwidth_of(c), 1};
-  }
+double useful_products(const Convolution& c) {
+  const Convolution::Three& over = c.transposed ? c.size_in : c.size_out;
+  return static_cast<double>(c.batch * over[0] * over[1] * over[2] * c.taps() * c.channels_in *
+                             c.channels_out);
+}
 
- private:
-  // FLOP/s of the convolution itself.
-  static double rate_of(const plan::Context& context, const Convolution& c, bool exact,
-                        const std::optional<PooledConvolution>& pooled) {
-    const auto walked = implicit_of(context.gpu, c, exact, pooled);
-    if (!walked) return 0.01 * context.gpu.tensor_fp16;
-    const double share = std::min(1.0, useful_products(c) / walked->products);
-    return tensor_share * context.gpu.tensor_fp16 * share / (exact ? 3 : 1);
-  }
-  static double bandwidth_of(const Convolution& c) {
-    return c.transposed && c.stride != Convolution::Three{1, 1, 1} ? phases_share * memory_share
-                                                                   : memory_share;
-  }
-  static double useful_products(const Convolution& c) {
-    const Convolution::Three& over = c.transposed ? c.size_in : c.size_out;
-    return static_cast<double>(c.batch * over[0] * over[1] * over[2] * c.taps() * c.channels_in *
-                               c.channels_out);
-  }
-  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
-  Result<RegionCode> write_region(const RegionRequest& request) const override;
-};
+// FLOP/s of the convolution itself.
+double rate_of(const plan::Context& context, const Convolution& c, bool exact,
+               const std::optional<PooledConvolution>& pooled) {
+  const auto walked = implicit_of(context.gpu, c, exact, pooled);
+  if (!walked) return 0.01 * context.gpu.tensor_fp16;
+  const double share = std::min(1.0, useful_products(c) / walked->products);
+  return tensor_share * context.gpu.tensor_fp16 * share / (exact ? 3 : 1);
+}
 
-}  // namespace
+double bandwidth_of(const Convolution& c) {
+  return c.transposed && c.stride != Convolution::Three{1, 1, 1} ? phases_share * memory_share : memory_share;
+}
 
-Result<void> ConvImplicit::accepts_region(const plan::Context& context, const plan::Region& region) const {
-  const Graph& graph = context.graph;
-  const auto pooled = pooled_of(graph, region);
-  STITCH_TRY(Parts parts, parts_of(graph, pooled ? pooled->without : region, convolution_ops));
-  const Node& node = *parts.product;
-  const Convolution c = geometry_of(graph, node);
+Result<void> accepts_conv_implicit(const plan::Context& context, const plan::Region& region) {
+  const auto pooled = pooled_of(context.graph, region);
+  STITCH_TRY(const Convolution c,
+             accepts_convolution(context.graph, pooled ? pooled->without : region, {.only_f32 = true}));
   constexpr int64_t most = int64_t{1} << 31;
-  if (graph.type(node.results[0]).dtype != DType::f32) return not_for(region, "takes convolutions of f32");
-  if (graph.type(node.results[0]).elements() == 0 || graph.type(node.operands[0]).elements() == 0)
-    return not_for(region, "has no convolutions of nothing");
-  if (!plan::is_constant(graph, node.operands[1])) return not_for(region, "packs its weight once");
-  if (graph.type(node.operands[0]).elements() / c.batch >= most ||
-      graph.type(node.results[0]).elements() / c.batch >= most)
+  if (c.channels_in * c.positions_in() >= most || c.channels_out * c.positions() >= most)
     return not_for(region, "has no images of 2^31 elements");
-  if (!implicit_of(context.gpu, c, is_exact(region.offer), pooled))
+  if (!implicit_of(context.gpu, c, !region.offer.rounds_to_half(), pooled))
     return not_for(region, "has no tile for its groups, dilation or size");
   return {};
 }
 
-bool ConvImplicit::suits(const plan::Context& context, const plan::Region& region,
-                         const plan::Offer& offer) const {
+bool suits_conv_implicit(const plan::Context& context, const plan::Region& region, const plan::Offer& offer) {
   const Graph& graph = context.graph;
   const Node& node = *plan::convolution_in(graph, region);
   const Convolution c = geometry_of(graph, node);
   const GpuSpec& gpu = context.gpu;
-  const bool exact = is_exact(offer);
+  const bool exact = !offer.rounds_to_half();
   const auto pooled = pooled_of(graph, region);
   const auto walked = implicit_of(gpu, c, exact, pooled);
   if (!walked || walked->blocks < 2 * gpu.sms) return false;
@@ -147,53 +111,56 @@ bool ConvImplicit::suits(const plan::Context& context, const plan::Region& regio
   return here < there;
 }
 
-Result<RegionCode> ConvImplicit::write_region(const RegionRequest& request) const {
+Result<RegionCode> write_conv_implicit(const RegionRequest& request) {
   const auto pooled = pooled_of(request.graph, request.region);
   STITCH_TRY(Parts parts,
              parts_of(request.graph, pooled ? pooled->without : request.region, convolution_ops));
   STITCH_TRY(Convolution c, pooled ? pooled_convolution(request, parts) : convolution_of(request, parts));
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 1, 1, nullptr, ElementBy::coordinates));
-  const bool exact = is_exact(request.region.offer);
+  const bool exact = !request.region.offer.rounds_to_half();
   const auto walked = implicit_of(request.context.gpu, c, exact, pooled);
   if (!walked) return not_for(request.region, "has no tile for it");
   const std::string image = type_name(request.name, "Image"), packed = request.name + "_weight_steps";
   const Place &x = *c.x.place, &weight = *c.weight.place, &out = *c.result.view.place;
-  const std::string comment = format("({}): octets of channels, as steps take them", walked->packed);
-
-  RegionCode code;
-  code.includes = "#include \"stitch/kernels/conv_implicit.h\"\n";
-  const std::string function = "pack_" + request.name;
-  code.packed.push_back(
-      packed_memory(packed, DType::f16, walked->packed, PackCall{function, {weight.pointer, packed}}));
-  Signature pack(function), signature("enqueue_" + request.name);
-  pack.read(weight);
-  pack.add(Signature::writes, "__half*", "packed", comment);
-  signature.read(x);
-  signature.packed(code.packed.back(), comment);
-  for (const Place* place : epilogue.places) signature.read(*place);
-  signature.write(out);
-  code.declaration = pack.declaration() + signature.declaration();
-  std::vector<std::string> then;
-  if (!epilogue.summary.empty()) then.push_back(epilogue.summary);
-  if (pooled) then.emplace_back(info(pooled->pool->op).name);
-  code.source =
-      format("// {}{}{}\n// An implicit GEMM on fp16 tensor cores{}; kernels/conv_implicit.h has it.\n{}\n",
-             describe(c), then.empty() ? "" : ", then ", join(then, ", "), exact ? ", in pairs of fp16" : "",
-             implicit_struct(c, *walked, image));
-  if (!epilogue.empty()) code.source += epilogue.definition + "\n";
-  code.source += format("{} {{\n  return stitch::pack_implicit<{}, {}>({}, packed, stream);\n}}\n\n",
-                        pack.head(), image, exact, weight.pointer);
-  code.source += format(
-      "{} {{\n  return stitch::enqueue_conv_implicit<{}, {}>(\n      \"{}\", {}, {}, {}, {}, stream);\n}}\n",
-      signature.head(), image, exact, request.name, x.pointer, packed, out.pointer,
-      epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
-  code.arguments = signature.arguments();
-  return code;
+  if (pooled)
+    epilogue.summary += (epilogue.summary.empty() ? "" : ", ") + std::string(info(pooled->pool->op).name);
+  return write_kernel(
+      request, out, epilogue,
+      {.header = "conv_implicit.h",
+       .summary = describe(c),
+       .idea = format("An implicit GEMM on fp16 tensor cores{}; kernels/conv_implicit.h has it.",
+                      exact ? ", in pairs of fp16" : ""),
+       .structs = implicit_struct(c, *walked, image) + "\n",
+       .reads = {&x},
+       .packed = {{weight, packed, DType::f16, walked->packed, "octets of channels, as steps take them",
+                   format("pack_implicit<{}, {}>", image, exact)}},
+       .call = format("enqueue_conv_implicit<{}, {}>", image, exact),
+       .arguments = {x.pointer, packed, out.pointer}});
 }
 
-const Technique& conv_implicit() {
-  static const ConvImplicit technique;
-  return technique;
-}
+}  // namespace
+
+constinit const ProductTechnique conv_implicit{{
+    .name = "conv.implicit",
+    .idea = "convolutions over NCHW images on fp16 tensor cores, without transposes",
+    .kind = plan::Kind::convolution,
+    .accepts = accepts_conv_implicit,
+    .write = write_conv_implicit,
+    .rate = [](const plan::Context& context, const plan::Region& region) -> plan::Rate {
+      const Convolution c = geometry_of(context.graph, *plan::convolution_in(context.graph, region));
+      const double rate =
+          rate_of(context, c, !region.offer.rounds_to_half(), pooled_of(context.graph, region));
+      return {rate, bandwidth_of(c), 1};
+    },
+    .offers = [](const plan::Context&, const plan::Region&) -> std::vector<plan::Offer> {
+      using enum plan::Arithmetic;
+      return {{by_class, plan::Order::row_major},
+              {exact, plan::Order::row_major},
+              {half, plan::Order::row_major}};
+    },
+    .is_exact = [](const plan::Offer& offer) { return !offer.rounds_to_half(); },
+    .suits = suits_conv_implicit,
+    .takes_any_order = true,
+}};
 
 }  // namespace stitch::code

@@ -4,8 +4,7 @@
 #include "base/text.h"
 #include "code/names.h"
 #include "code/products/convolution/convolution.h"
-#include "code/products/epilogue.h"
-#include "code/products/signature.h"
+#include "code/products/kernel_region.h"
 #include "code/products/techniques.h"
 #include "plan/regions/layouts.h"
 
@@ -180,68 +179,50 @@ std::string convolution_struct(const Convolution& c, const std::string& name) {
 
 namespace {
 
-class ConvPlain final : public ProductTechnique {
- public:
-  std::string_view name() const override { return "conv.plain"; }
-  std::string_view idea() const override {
-    return "any convolution on the CUDA cores, as an implicit product that gathers its operand";
-  }
-  plan::Kind kind() const override { return plan::Kind::convolution; }
-  plan::Entry entry() const override { return plan::Entry::plain; }
-  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
-    return plain_rate(context);
-  }
-  // At least as long as conv.pointwise waits for its weights.
-  double latency(const plan::Context& context, const plan::Region& region) const override {
-    const Convolution c = geometry_of(context.graph, *plan::convolution_in(context.graph, region));
-    constexpr double start = 4e-6, step = 0.45e-6;
-    return start + step * static_cast<double>((c.channels_in / c.groups * c.taps() + 7) / 8);
-  }
-
- private:
-  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
-  Result<RegionCode> write_region(const RegionRequest& request) const override;
-};
-
-}  // namespace
-
-Result<void> ConvPlain::accepts_region(const plan::Context& context, const plan::Region& region) const {
+Result<void> accepts_conv_plain(const plan::Context& context, const plan::Region& region) {
   const Graph& graph = context.graph;
   STITCH_TRY(Parts parts, parts_of(graph, region, convolution_ops));
   return {};
 }
 
-Result<RegionCode> ConvPlain::write_region(const RegionRequest& request) const {
+Result<RegionCode> write_conv_plain(const RegionRequest& request) {
   STITCH_TRY(Parts parts, parts_of(request.graph, request.region, convolution_ops));
   STITCH_TRY(Convolution convolution, convolution_of(request, parts));
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 1));
   std::string product = type_name(request.name, "Product");
 
-  Signature signature("enqueue_" + request.name);
-  signature.read(*convolution.x.place);
-  signature.read(*convolution.weight.place);
-  for (const Place* place : epilogue.places) signature.read(*place);
-  signature.write(*convolution.result.view.place);
-
-  RegionCode code;
-  code.includes = "#include \"stitch/kernels/matmul.h\"\n";
-  code.declaration = signature.declaration();
-  code.source = format(
-      "// {}{}{}\n// A product that gathers x, on the CUDA cores, exact; kernels/matmul.h has the "
-      "kernel.\n{}\n{}{}"
-      "{} {{\n  return stitch::enqueue_product<{}>(\n      \"{}\", {}, {}, {}, {}, stream);\n}}\n",
-      describe(convolution), epilogue.summary.empty() ? "" : ", then ", epilogue.summary,
-      convolution_struct(convolution, product), epilogue.definition, epilogue.empty() ? "" : "\n",
-      signature.head(), product, request.name, convolution.weight.place->pointer,
-      convolution.x.place->pointer, convolution.result.view.place->pointer,
-      epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
-  code.arguments = signature.arguments();
-  return code;
+  const Place &x = *convolution.x.place, &weight = *convolution.weight.place,
+              &out = *convolution.result.view.place;
+  return write_kernel(
+      request, out, epilogue,
+      {.header = "matmul.h",
+       .summary = describe(convolution),
+       .idea = "A product that gathers x, on the CUDA cores, exact; kernels/matmul.h has the kernel.",
+       .structs = convolution_struct(convolution, product) + "\n",
+       .reads = {&x, &weight},
+       .call = format("enqueue_product<{}>", product),
+       .arguments = {weight.pointer, x.pointer, out.pointer}});
 }
 
-const Technique& conv_plain() {
-  static const ConvPlain technique;
-  return technique;
-}
+}  // namespace
+
+constinit const ProductTechnique conv_plain{{
+    .name = "conv.plain",
+    .idea = "any convolution on the CUDA cores, as an implicit product that gathers its operand",
+    .kind = plan::Kind::convolution,
+    .entry = plan::Entry::plain,
+    .accepts = accepts_conv_plain,
+    .write = write_conv_plain,
+    .rate = [](const plan::Context& context, const plan::Region&) -> plan::Rate {
+      return plain_rate(context);
+    },
+    // At least as long as conv.pointwise waits for its weights.
+    .latency =
+        [](const plan::Context& context, const plan::Region& region) {
+          const Convolution c = geometry_of(context.graph, *plan::convolution_in(context.graph, region));
+          constexpr double start = 4e-6, step = 0.45e-6;
+          return start + step * static_cast<double>((c.channels_in / c.groups * c.taps() + 7) / 8);
+        },
+}};
 
 }  // namespace stitch::code

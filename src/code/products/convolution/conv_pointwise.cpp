@@ -12,8 +12,8 @@
 
 #include "base/text.h"
 #include "code/names.h"
-#include "code/products/epilogue.h"
 #include "code/products/convolution/nhwc_tiles.h"
+#include "code/products/kernel_region.h"
 #include "code/products/signature.h"
 #include "code/products/techniques.h"
 #include "plan/constants.h"
@@ -71,69 +71,15 @@ std::string planes_struct(const Convolution& c, const std::string& name, bool to
       x_planes && c.positions() % 4 == 0, lies_in_quads(c), out_planes, together);
 }
 
-class ConvPointwise final : public ProductTechnique {
- public:
-  std::string_view name() const override { return "conv.pointwise"; }
-  std::string_view idea() const override {
-    return "1x1 convolutions over NCHW images: a TF32 product at memory bandwidth";
-  }
-  plan::Kind kind() const override { return plan::Kind::convolution; }
-  std::vector<plan::Offer> offers(const plan::Context& context, const plan::Region& region) const override;
-  bool suits(const plan::Context& context, const plan::Region& region,
-             const plan::Offer& offer) const override;
-  bool gives_way(const plan::Context& context, const plan::Region& region) const override;
-  std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
-    return {proposal_knob(),
-            {"together", "1: the warps of a block run in step, and share the weights in L1", {0, 1}},
-            {"library", "1: use cuBLASLt, where there is no epilogue", {0, 1}}};
-  }
-  Result<void> accepts_storage(const plan::Context& context, const plan::Plan& plan,
-                               const plan::Region& region) const override;
-  bool has_free_epilogue() const override { return false; }
-  plan::Precision operand_precision(const plan::Context& context, const plan::Region& region) const override {
-    return convolution_precision(context, region);
-  }
-  plan::Rate rate(const plan::Context& context, const plan::Region& region) const override {
-    const GpuSpec& gpu = context.gpu;
-    if (region.offer.rounds_to_half()) return {0.7 * gpu.tensor_fp16, plan::streaming_share, 1};
-    return {0.4 * gpu.tensor_tf32 / (is_exact(region.offer) ? 3 : 1), plan::streaming_share, 1};
-  }
-  // A warp waits for weights every eight channels: 24 us for 16 x 184 x 14² to 80 filters, 42 for 672
-  // channels to 112, 10 for 120 x 28² to 40 (H200).
-  double latency(const plan::Context& context, const plan::Region& region) const override {
-    if (region.offer.order == plan::Order::channels_last) return 0;
-    const Convolution c = geometry_of(context.graph, *plan::convolution_in(context.graph, region));
-    constexpr double start = 4e-6, step = 0.45e-6;
-    return start + step * static_cast<double>(rounded_up(c.channels_in / c.groups, 8) / 8);
-  }
-
- private:
-  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
-  Result<RegionCode> write_region(const RegionRequest& request) const override;
-};
-
-}  // namespace
-
-Result<void> ConvPointwise::accepts_region(const plan::Context& context, const plan::Region& region) const {
-  const Graph& graph = context.graph;
-  STITCH_TRY(Parts parts, parts_of(graph, region, convolution_ops));
-  const Node& node = *parts.product;
-  Convolution c = geometry_of(graph, node);
-  if (graph.type(node.results[0]).dtype != DType::f32) return not_for(region, "takes convolutions of f32");
+Result<void> accepts_conv_pointwise(const plan::Context& context, const plan::Region& region) {
+  STITCH_TRY(const Convolution c, accepts_convolution(context.graph, region,
+                                                      {.only_f32 = true, .one_tap = true, .strides = false}));
   if (c.transposed) return not_for(region, "has no transposed convolutions");
-  if (graph.type(node.results[0]).elements() == 0 || c.channels_in == 0)
-    return not_for(region, "has no convolutions of nothing");
-  if (!plan::is_constant(graph, node.operands[1])) return not_for(region, "packs its weight once");
-  for (size_t d = 0; d < 3; ++d)
-    if (c.kernel[d] != 1 || c.stride[d] != 1 || c.padding[d] != 0)
-      return not_for(region, "has kernels of one pixel only, without strides or padding");
   int64_t slices = rounded_up(c.channels_out / c.groups, 128) / 128;
   if (c.batch * c.groups * rounded_up(c.positions(), 32) / 128 * slices >= (int64_t{1} << 31) - slices)
     return not_for(region, "has no grid for so many pixels");
   return {};
 }
-
-namespace {
 
 bool has_bias(const Node& node) { return node.operands.size() > 2 && node.operands[2] != ValueId::none; }
 
@@ -193,10 +139,7 @@ bool suits_cublaslt(const plan::Context& context, const plan::Region& region) {
   return library < sure * own;
 }
 
-}  // namespace
-
-std::vector<plan::Offer> ConvPointwise::offers(const plan::Context& context,
-                                               const plan::Region& region) const {
+std::vector<plan::Offer> offers_conv_pointwise(const plan::Context& context, const plan::Region& region) {
   using plan::Arithmetic, plan::Order;
   const Graph& graph = context.graph;
   const Node& node = *plan::convolution_in(graph, region);
@@ -219,24 +162,25 @@ std::vector<plan::Offer> ConvPointwise::offers(const plan::Context& context,
 
 // Products that need no transposition, in TF32 if allowed, otherwise at FP32 accuracy. Four pixels at a time:
 // elsewhere cuDNN is better. Steps that choose NHWC may return to cuDNN.
-bool ConvPointwise::suits(const plan::Context& context, const plan::Region& region,
-                          const plan::Offer& offer) const {
+bool suits_conv_pointwise(const plan::Context& context, const plan::Region& region,
+                          const plan::Offer& offer) {
   if (offer.order == plan::Order::channels_last) return true;  // offered only if it suits
-  if (context.numerics == Numerics::half && conv_cudnn().accepts(context, region)) return false;
+  if (context.numerics == Numerics::half && conv_cudnn.accepts(context, region)) return false;
   const Convolution c = geometry_of(context.graph, *plan::convolution_in(context.graph, region));
   const int64_t pixels = c.positions(), channels = c.channels_in / c.groups;
   // Tensor cores truncate sums: deep ones lose visibly compared to FP32.
-  return pixels >= 16 && pixels % 4 == 0 && channels >= 4 && (!is_exact(offer) || channels <= 1024);
+  return pixels >= 16 && pixels % 4 == 0 && channels >= 4 &&
+         (offer.arithmetic != plan::Arithmetic::exact || channels <= 1024);
 }
 
 // In NHWC a library's, except for groups.
-bool ConvPointwise::gives_way(const plan::Context& context, const plan::Region& region) const {
+bool gives_way_conv_pointwise(const plan::Context& context, const plan::Region& region) {
   return plan::convolution_in(context.graph, region)->attributes.integer("groups") == 1;
 }
 
 // It doesn't transpose NHWC.
-Result<void> ConvPointwise::accepts_storage(const plan::Context& context, const plan::Plan& plan,
-                                            const plan::Region& region) const {
+Result<void> accepts_storage_conv_pointwise(const plan::Context& context, const plan::Plan& plan,
+                                            const plan::Region& region) {
   if (region.offer.order == plan::Order::row_major) return {};
   const ValueId x = plan::convolution_in(context.graph, region)->operands[0], out = region.writes[0];
   const bool typed =
@@ -245,15 +189,15 @@ Result<void> ConvPointwise::accepts_storage(const plan::Context& context, const 
   if (typed && plan::is_channels_last(context.graph, plan, x) &&
       plan::is_channels_last(context.graph, plan, out))
     return {};
-  return at(region.name,
-            user_error("technique", "conv.pointwise reads and writes channels last, both in one type"));
+  return not_for(region, "reads and writes channels last, both in one type");
 }
 
-Result<RegionCode> ConvPointwise::write_region(const RegionRequest& request) const {
+Result<RegionCode> write_conv_pointwise(const RegionRequest& request) {
   STITCH_TRY(Parts parts, parts_of(request.graph, request.region, convolution_ops));
   STITCH_TRY(Convolution c, convolution_of(request, parts));
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 1));
-  const bool exact = request.context.numerics == Numerics::strict || is_exact(request.region.offer);
+  const bool exact = request.context.numerics == Numerics::strict ||
+                     request.region.offer.arithmetic == plan::Arithmetic::exact;
 
   if (auto last = pointwise_last_epilogue(request, parts, c))
     return write_pointwise_last(request, c, *last, epilogue.summary, exact);
@@ -261,56 +205,68 @@ Result<RegionCode> ConvPointwise::write_region(const RegionRequest& request) con
   if (!exact && suits_library(request, c, epilogue)) return write_pointwise_library(request, c);
 
   // Sums may start with the bias, if nothing else follows.
-  std::string bias = "nullptr", functor = "stitch::NoEpilogue{}";
   auto library = library_epilogue_of(request, parts, 1);
   bool starts = library && library->activation == LibraryEpilogue::none && library->bias &&
                 library->bias->place->dtype == DType::f32;
-  if (starts)
-    bias = library->bias->place->pointer;
-  else if (!epilogue.empty())
-    functor = epilogue.construct;
-
   std::string product = type_name(request.name, "Product"), planes = type_name(request.name, "Planes"),
               packed = request.name + "_weight_packed";
   const Place &x = *c.x.place, &weight = *c.weight.place, &out = *c.result.view.place;
   TileSizes sizes(c, exact);
-  int64_t elements = sizes.packed;
-  std::string comment = format("({}): operands as lanes take them", elements);
-  RegionCode code;
-  code.includes = "#include \"stitch/kernels/conv_pointwise.h\"\n";
-  const std::string function = "pack_" + request.name;
-  code.packed.push_back(
-      packed_memory(packed, DType::f32, elements, PackCall{function, {weight.pointer, packed}}));
-  Signature pack(function), signature("enqueue_" + request.name);
-  pack.read(weight);
-  pack.add(Signature::writes, "float*", "packed", comment);
-  signature.read(x);
-  signature.packed(code.packed.back(), comment);
-  if (starts) signature.read(*library->bias->place);
-  if (!starts)
-    for (const Place* place : epilogue.places) signature.read(*place);
-  signature.write(out);
-  code.declaration = pack.declaration() + signature.declaration();
-  code.source =
-      format("// {}{}{}\n// A product a sample{}, in {}; kernels/conv_pointwise.h has the kernel.\n",
-             describe(c), epilogue.summary.empty() ? "" : ", then ", epilogue.summary,
-             c.groups > 1 ? " and group" : "", exact ? "pairs of TF32" : "TF32");
-  code.source +=
-      convolution_struct(c, product) + "\n" + planes_struct(c, planes, keeps_step(c, sizes, request)) + "\n";
-  if (!starts && !epilogue.empty()) code.source += epilogue.definition + "\n";
-  code.source += format("{} {{\n  return stitch::pack_pointwise<{}, {}, {}>({}, packed, stream);\n}}\n\n",
-                        pack.head(), product, planes, exact, weight.pointer);
-  code.source += format(
-      "{} {{\n  return stitch::enqueue_pointwise<{}, {}, {}>(\n      \"{}\", {}, {}, {}, {}, {}, "
-      "stream);\n}}\n",
-      signature.head(), product, planes, exact, request.name, x.pointer, packed, bias, out.pointer, functor);
-  code.arguments = signature.arguments();
-  return code;
+  KernelRegion region{
+      .header = "conv_pointwise.h",
+      .summary = describe(c) + epilogue.then(),
+      .idea = format("A product a sample{}, in {}; kernels/conv_pointwise.h has the kernel.",
+                     c.groups > 1 ? " and group" : "", exact ? "pairs of TF32" : "TF32"),
+      .structs = convolution_struct(c, product) + "\n" +
+                 planes_struct(c, planes, keeps_step(c, sizes, request)) + "\n",
+      .reads = {&x},
+      .packed = {{weight, packed, DType::f32, sizes.packed, "operands as lanes take them",
+                  format("pack_pointwise<{}, {}, {}>", product, planes, exact)}},
+      .call = format("enqueue_pointwise<{}, {}, {}>", product, planes, exact),
+      .arguments = {x.pointer, packed, starts ? library->bias->place->pointer : "nullptr", out.pointer}};
+  if (starts) {
+    region.reads.push_back(library->bias->place);
+    epilogue = {};
+  }
+  epilogue.summary.clear();
+  return write_kernel(request, out, epilogue, region);
 }
 
-const Technique& conv_pointwise() {
-  static const ConvPointwise technique;
-  return technique;
-}
+}  // namespace
+
+constinit const ProductTechnique conv_pointwise{{
+    .name = "conv.pointwise",
+    .idea = "1x1 convolutions over NCHW images: a TF32 product at memory bandwidth",
+    .kind = plan::Kind::convolution,
+    .accepts = accepts_conv_pointwise,
+    .write = write_conv_pointwise,
+    .rate = [](const plan::Context& context, const plan::Region& region) -> plan::Rate {
+      const GpuSpec& gpu = context.gpu;
+      if (region.offer.rounds_to_half()) return {0.7 * gpu.tensor_fp16, plan::streaming_share, 1};
+      return {0.4 * gpu.tensor_tf32 / (region.offer.arithmetic == plan::Arithmetic::exact ? 3 : 1),
+              plan::streaming_share, 1};
+    },
+    .offers = offers_conv_pointwise,
+    .suits = suits_conv_pointwise,
+    .gives_way = gives_way_conv_pointwise,
+    .knobs = [](const plan::Context&, const plan::Region&) -> std::vector<plan::Knob> {
+      return {proposal_knob(),
+              {"together", "1: the warps of a block run in step, and share the weights in L1", {0, 1}},
+              {"library", "1: use cuBLASLt, where there is no epilogue", {0, 1}}};
+    },
+    .accepts_storage = accepts_storage_conv_pointwise,
+    .has_free_epilogue = false,
+    // A warp waits for weights every eight channels: 24 us for 16 x 184 x 14² to 80 filters, 42 for 672
+    // channels to 112, 10 for 120 x 28² to 40 (H200).
+    .latency =
+        [](const plan::Context& context, const plan::Region& region) {
+          if (region.offer.order == plan::Order::channels_last) return 0.0;
+          const Convolution c = geometry_of(context.graph, *plan::convolution_in(context.graph, region));
+          constexpr double start = 4e-6, step = 0.45e-6;
+          return start + step * static_cast<double>(rounded_up(c.channels_in / c.groups, 8) / 8);
+        },
+    .operand_precision = [](const plan::Context& context,
+                            const plan::Region& region) { return convolution_precision(context, region); },
+}};
 
 }  // namespace stitch::code

@@ -14,8 +14,7 @@
 #include "code/names.h"
 #include "code/products/convolution/conv_folded.h"
 #include "code/products/convolution/convolution.h"
-#include "code/products/epilogue.h"
-#include "code/products/signature.h"
+#include "code/products/kernel_region.h"
 #include "code/products/techniques.h"
 #include "plan/constants.h"
 #include "plan/cost/estimate.h"
@@ -129,70 +128,41 @@ std::string halo_struct(const Convolution& c, const Halo& halo, const std::strin
   return text + "};\n";
 }
 
-class ConvSplitHalf final : public ProductTechnique {
- public:
-  std::string_view name() const override { return "conv.split_half"; }
-  std::string_view idea() const override {
-    return "convolutions over few channels on fp16 tensor cores, operands split in two";
-  }
-  plan::Kind kind() const override { return plan::Kind::convolution; }
-  // It writes any layout; NHWC offers are for images that the next region reads so.
-  std::vector<plan::Offer> offers(const plan::Context& context, const plan::Region& region) const override {
-    using enum plan::Arithmetic;
-    const Graph& graph = context.graph;
-    if (graph.type(plan::convolution_in(graph, region)->results[0]).dtype != DType::f32)
-      return {{by_class, plan::Order::row_major}, {by_class, plan::Order::channels_last}};
-    return {{by_class, plan::Order::row_major},
-            {exact, plan::Order::row_major},
-            {half, plan::Order::row_major},
-            {half, plan::Order::channels_last},
-            {half_exact_bias, plan::Order::channels_last}};
-  }
-  bool is_exact(const plan::Offer& offer) const override { return !offer.rounds_to_half(); }
-  bool suits(const plan::Context& context, const plan::Region& region,
-             const plan::Offer& offer) const override;
-  bool takes_any_order() const override { return true; }
-  plan::Rate rate(const plan::Context& context, const plan::Region& region) const override {
-    const Convolution c = geometry_of(context.graph, *plan::convolution_in(context.graph, region));
-    const int64_t channels = c.channels_in / c.groups, filters = c.channels_out / c.groups;
-    // Warps load operands element by element: 256 channels to 208 filters reach 2 % of fp16's rate with one
-    // product, 1.2 with three, 48 to 192 of 3 x 3 4 % (H200). Groups leave most of a tile empty.
-    const double filled =
-        std::min(1.0, static_cast<double>(channels) / 16) * std::min(1.0, static_cast<double>(filters) / 8);
-    if (c.groups > 1 || channels > 16) return {0.03 * filled * context.gpu.tensor_fp16, 0.7, 1};
-    // Both are guesses: neither a first layer nor one product alone was timed.
-    const bool first_layer =
-        multiplies_once(context, region) && region.offer.order == plan::Order::channels_last;
-    return {(first_layer ? 0.2 : 0.4 / 3) * context.gpu.tensor_fp16, 0.7, 1};
-  }
-  // A warp waits every 16 of the depth: 2 to 2.6 us each for 48 to 3456 (H200).
-  double latency(const plan::Context& context, const plan::Region& region) const override {
-    const Convolution c = geometry_of(context.graph, *plan::convolution_in(context.graph, region));
-    constexpr double start = 2e-6, step = 2.2e-6;
-    return start + step * static_cast<double>((c.channels_in / c.groups * c.taps() + 15) / 16);
-  }
-
- private:
-  bool multiplies_once(const plan::Context& context, const plan::Region& region) const {
-    const Graph& graph = context.graph;
-    return !is_exact(region.offer) ||
-           graph.type(plan::convolution_in(graph, region)->results[0]).dtype != DType::f32;
-  }
-  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
-  Result<RegionCode> write_region(const RegionRequest& request) const override;
-};
-
-}  // namespace
-
-Result<void> ConvSplitHalf::accepts_region(const plan::Context& context, const plan::Region& region) const {
+// It writes any layout; NHWC offers are for images that the next region reads so.
+std::vector<plan::Offer> offers_conv_split_half(const plan::Context& context, const plan::Region& region) {
+  using enum plan::Arithmetic;
   const Graph& graph = context.graph;
-  STITCH_TRY(Parts parts, parts_of(graph, region, convolution_ops));
-  const Node& node = *parts.product;
-  Convolution c = geometry_of(graph, node);
-  if (graph.type(node.results[0]).dtype == DType::f64) return not_for(region, "has no convolutions of f64");
-  if (graph.type(node.results[0]).elements() == 0 || c.taps() == 0 || c.channels_in == 0)
-    return not_for(region, "has no convolutions of nothing");
-  if (!plan::is_constant(graph, node.operands[1])) return not_for(region, "packs its weight once");
+  if (graph.type(plan::convolution_in(graph, region)->results[0]).dtype != DType::f32)
+    return {{by_class, plan::Order::row_major}, {by_class, plan::Order::channels_last}};
+  return {{by_class, plan::Order::row_major},
+          {exact, plan::Order::row_major},
+          {half, plan::Order::row_major},
+          {half, plan::Order::channels_last},
+          {half_exact_bias, plan::Order::channels_last}};
+}
+
+bool multiplies_once(const plan::Context& context, const plan::Region& region) {
+  const Graph& graph = context.graph;
+  return region.offer.rounds_to_half() ||
+         graph.type(plan::convolution_in(graph, region)->results[0]).dtype != DType::f32;
+}
+
+plan::Rate rate_conv_split_half(const plan::Context& context, const plan::Region& region) {
+  const Convolution c = geometry_of(context.graph, *plan::convolution_in(context.graph, region));
+  const int64_t channels = c.channels_in / c.groups, filters = c.channels_out / c.groups;
+  // Warps load operands element by element: 256 channels to 208 filters reach 2 % of fp16's rate with one
+  // product, 1.2 with three, 48 to 192 of 3 x 3 4 % (H200). Groups leave most of a tile empty.
+  const double filled =
+      std::min(1.0, static_cast<double>(channels) / 16) * std::min(1.0, static_cast<double>(filters) / 8);
+  if (c.groups > 1 || channels > 16) return {0.03 * filled * context.gpu.tensor_fp16, 0.7, 1};
+  // Both are guesses: neither a first layer nor one product alone was timed.
+  const bool first_layer =
+      multiplies_once(context, region) && region.offer.order == plan::Order::channels_last;
+  return {(first_layer ? 0.2 : 0.4 / 3) * context.gpu.tensor_fp16, 0.7, 1};
+}
+
+Result<void> accepts_conv_split_half(const plan::Context& context, const plan::Region& region) {
+  STITCH_TRY(const Convolution c, accepts_convolution(context.graph, region, {}));
   if (c.groups > 65535 || c.channels_out / c.groups > 65535 * 64)
     return not_for(region, "has no grid for so many filters");
   return {};
@@ -200,14 +170,14 @@ Result<void> ConvSplitHalf::accepts_region(const plan::Context& context, const p
 
 // With few channels cuDNN's tensor cores are mostly idle, and it falls back to FP32 or worse: ours gathers
 // channels and taps together.
-bool ConvSplitHalf::suits(const plan::Context& context, const plan::Region& region,
-                          const plan::Offer& offer) const {
+bool suits_conv_split_half(const plan::Context& context, const plan::Region& region,
+                           const plan::Offer& offer) {
   const Graph& graph = context.graph;
   const Node& node = *plan::convolution_in(graph, region);
   const Convolution c = geometry_of(graph, node);
   constexpr int64_t few_channels = 16, large = int64_t{1} << 25;
   // Large strided ones are better in cuDNN, once folded into channels.
-  if (!is_exact(offer) || context.rounding.may_lose_bits(graph.number_of(node)))
+  if (offer.rounds_to_half() || context.rounding.may_lose_bits(graph.number_of(node)))
     if (offer.arithmetic != plan::Arithmetic::exact && context.numerics != Numerics::strict &&
         folded_of(graph, c, 8) && c.taps() >= 25 && graph.type(node.results[0]).elements() >= large)
       return false;
@@ -235,7 +205,7 @@ bool ConvSplitHalf::suits(const plan::Context& context, const plan::Region& regi
   return c.channels_in < few_channels;
 }
 
-Result<RegionCode> ConvSplitHalf::write_region(const RegionRequest& request) const {
+Result<RegionCode> write_conv_split_half(const RegionRequest& request) {
   STITCH_TRY(Parts parts, parts_of(request.graph, request.region, convolution_ops));
   STITCH_TRY(Convolution c, convolution_of(request, parts));
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 1));
@@ -245,44 +215,44 @@ Result<RegionCode> ConvSplitHalf::write_region(const RegionRequest& request) con
   std::string product = type_name(request.name, "Product"), packed = request.name + "_weight_split";
   const Place &x = *c.x.place, &weight = *c.weight.place, &out = *c.result.view.place;
   int64_t elements = halo ? HaloSizes(c, *halo).packed : 2 * packed_elements(c);
-  std::string kernel = halo ? "conv_split_halo" : "conv_split", tile = type_name(request.name, "Halo");
-  std::string comment = format("({}): high and low parts", elements);
-
-  RegionCode code;
-  code.includes = format("#include \"stitch/kernels/{}.h\"\n", kernel);
-  const std::string function = "pack_" + request.name;
-  code.packed.push_back(
-      packed_memory(packed, DType::f16, elements, PackCall{function, {weight.pointer, packed}}));
-  Signature pack(function), signature("enqueue_" + request.name);
-  pack.read(weight);
-  pack.add(Signature::writes, "__half*", "packed", comment);
-  signature.read(x);
-  signature.packed(code.packed.back(), comment);
-  for (const Place* place : epilogue.places) signature.read(*place);
-  signature.write(out);
-  code.declaration = pack.declaration() + signature.declaration();
-  code.source = format("// {}{}{}\n// {}, on fp16 tensor cores{}; kernels/{}.h has the kernel.\n{}\n",
-                       describe(c), epilogue.summary.empty() ? "" : ", then ", epilogue.summary,
-                       halo ? "x is read once into shared memory" : "A product that gathers x",
-                       exact ? " in pairs of fp16" : "", kernel, convolution_struct(c, product));
-  if (halo) code.source += halo_struct(c, *halo, tile) + "\n";
-  if (!epilogue.empty()) code.source += epilogue.definition + "\n";
-  std::string packs =
-      halo ? format("pack_split_halo<{}, {}>", product, tile) : format("pack_split<{}>", product);
-  std::string runs = halo ? format("enqueue_conv_split_halo<{}, {}, {}>", product, tile, exact)
-                          : format("enqueue_conv_split<{}, {}, {}>", product, exact, last);
-  code.source +=
-      format("{} {{\n  return stitch::{}({}, packed, stream);\n}}\n\n", pack.head(), packs, weight.pointer);
-  code.source += format("{} {{\n  return stitch::{}(\n      \"{}\", {}, {}, {}, {}, stream);\n}}\n",
-                        signature.head(), runs, request.name, x.pointer, packed, out.pointer,
-                        epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
-  code.arguments = signature.arguments();
-  return code;
+  const std::string kernel = halo ? "conv_split_halo" : "conv_split", tile = type_name(request.name, "Halo");
+  return write_kernel(
+      request, out, epilogue,
+      {.header = kernel + ".h",
+       .summary = describe(c),
+       .idea = format("{}, on fp16 tensor cores{}; kernels/{}.h has the kernel.",
+                      halo ? "x is read once into shared memory" : "A product that gathers x",
+                      exact ? " in pairs of fp16" : "", kernel),
+       .structs = convolution_struct(c, product) + "\n" + (halo ? halo_struct(c, *halo, tile) + "\n" : ""),
+       .reads = {&x},
+       .packed = {{weight, packed, DType::f16, elements, "high and low parts",
+                   halo ? format("pack_split_halo<{}, {}>", product, tile)
+                        : format("pack_split<{}>", product)}},
+       .call = halo ? format("enqueue_conv_split_halo<{}, {}, {}>", product, tile, exact)
+                    : format("enqueue_conv_split<{}, {}, {}>", product, exact, last),
+       .arguments = {x.pointer, packed, out.pointer}});
 }
 
-const Technique& conv_split_half() {
-  static const ConvSplitHalf technique;
-  return technique;
-}
+}  // namespace
+
+constinit const ProductTechnique conv_split_half{{
+    .name = "conv.split_half",
+    .idea = "convolutions over few channels on fp16 tensor cores, operands split in two",
+    .kind = plan::Kind::convolution,
+    .accepts = accepts_conv_split_half,
+    .write = write_conv_split_half,
+    .rate = rate_conv_split_half,
+    .offers = offers_conv_split_half,
+    .is_exact = [](const plan::Offer& offer) { return !offer.rounds_to_half(); },
+    .suits = suits_conv_split_half,
+    .takes_any_order = true,
+    // A warp waits every 16 of the depth: 2 to 2.6 us each for 48 to 3456 (H200).
+    .latency =
+        [](const plan::Context& context, const plan::Region& region) {
+          const Convolution c = geometry_of(context.graph, *plan::convolution_in(context.graph, region));
+          constexpr double start = 2e-6, step = 2.2e-6;
+          return start + step * static_cast<double>((c.channels_in / c.groups * c.taps() + 15) / 16);
+        },
+}};
 
 }  // namespace stitch::code

@@ -10,8 +10,7 @@
 #include "base/text.h"
 #include "code/names.h"
 #include "code/products/convolution/convolution.h"
-#include "code/products/epilogue.h"
-#include "code/products/signature.h"
+#include "code/products/kernel_region.h"
 #include "code/products/techniques.h"
 #include "plan/constants.h"
 #include "plan/cost/estimate.h"
@@ -213,45 +212,9 @@ Bias bias_of(const RegionRequest& request, const Parts& parts) {
   return dense ? out : Bias{};
 }
 
-class ConvTransposed final : public ProductTechnique {
- public:
-  std::string_view name() const override { return "conv.transposed"; }
-  std::string_view idea() const override {
-    return "transposed convolutions in FP32, without multiplying by inserted zeros";
-  }
-  plan::Kind kind() const override { return plan::Kind::convolution; }
-  bool suits(const plan::Context& context, const plan::Region& region, const plan::Offer&) const override;
-  std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
-    return {{"fours", "groups of four results per thread", {1, 2}}};
-  }
-  bool takes_any_order() const override { return true; }
-  // It doesn't transpose.
-  std::vector<ValueId> row_major_values(const plan::Context&, const plan::Region& region,
-                                        const plan::Movable&, int64_t) const override {
-    return plan::reads_and_writes(region);
-  }
-  bool may_round_result() const override { return true; }
-  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
-    return {0.55 * context.gpu.fp32, 0.8, 1};
-  }
-
- private:
-  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
-  Result<RegionCode> write_region(const RegionRequest& request) const override;
-};
-
-}  // namespace
-
-Result<void> ConvTransposed::accepts_region(const plan::Context& context, const plan::Region& region) const {
-  const Graph& graph = context.graph;
-  STITCH_TRY(Parts parts, parts_of(graph, region, convolution_ops));
-  const Node& node = *parts.product;
-  Convolution c = geometry_of(graph, node);
-  if (!c.transposed || graph.type(node.results[0]).dtype != DType::f32)
-    return not_for(region, "takes transposed convolutions of f32");
-  if (graph.type(node.results[0]).elements() == 0 || c.taps() == 0 || c.channels_in == 0)
-    return not_for(region, "has no convolutions of nothing");
-  if (!plan::is_constant(graph, node.operands[1])) return not_for(region, "packs its weight once");
+Result<void> accepts_conv_transposed(const plan::Context& context, const plan::Region& region) {
+  STITCH_TRY(const Convolution c, accepts_convolution(context.graph, region, {.only_f32 = true}));
+  if (!c.transposed) return not_for(region, "takes transposed convolutions");
   if (c.stride[2] > 6 || c.kernel[2] > 64) return not_for(region, "has no registers for so wide a cell");
   auto tile = TileChoice(c, region).choose();
   if (!tile) return not_for(region, "has no tile for so large a kernel");
@@ -264,8 +227,7 @@ Result<void> ConvTransposed::accepts_region(const plan::Context& context, const 
 // Grouped ones, and strided ones in FP32, are cuDNN's worst: 10 to 80 times the bytes' time on an H200, as
 // are those with few channels in three dimensions in any arithmetic. With few enough products per result,
 // FP32 finishes before cuDNN's fp16 has transposed its images and back.
-bool ConvTransposed::suits(const plan::Context& context, const plan::Region& region,
-                           const plan::Offer&) const {
+bool suits_conv_transposed(const plan::Context& context, const plan::Region& region, const plan::Offer&) {
   constexpr double few_products = 50;
   const Graph& graph = context.graph;
   const Node& node = *plan::convolution_in(graph, region);
@@ -280,7 +242,7 @@ bool ConvTransposed::suits(const plan::Context& context, const plan::Region& reg
   return few_channels || products <= few_products || (exact && (strided || grouped));
 }
 
-Result<RegionCode> ConvTransposed::write_region(const RegionRequest& request) const {
+Result<RegionCode> write_conv_transposed(const RegionRequest& request) {
   STITCH_TRY(Parts parts, parts_of(request.graph, request.region, convolution_ops));
   STITCH_TRY(Convolution c, convolution_of(request, parts));
   const auto [bias, bias_add] = bias_of(request, parts);
@@ -289,43 +251,41 @@ Result<RegionCode> ConvTransposed::write_region(const RegionRequest& request) co
   std::string layer = type_name(request.name, "Layer"), packed = request.name + "_weight_by_tap";
   const Place &x = *c.x.place, &weight = *c.weight.place, &out = *c.result.view.place;
   Layer made = transposed_layer(c, *TileChoice(c, request.region).choose(), layer);
-  std::string comment = format("({}): taps, channels, filters", made.packed);
-
-  RegionCode code;
-  code.includes = "#include \"stitch/kernels/conv_transposed.h\"\n";
-  const std::string function = "pack_" + request.name;
-  code.packed.push_back(
-      packed_memory(packed, DType::f32, made.packed, PackCall{function, {weight.pointer, packed}}));
-  Signature pack(function), signature("enqueue_" + request.name);
-  pack.read(weight);
-  pack.add(Signature::writes, "float*", "packed", comment);
-  signature.read(x);
-  signature.packed(code.packed.back(), comment);
-  if (bias) signature.read(*bias->place);
-  for (const Place* place : epilogue.places) signature.read(*place);
-  signature.write(out);
-  code.declaration = pack.declaration() + signature.declaration();
-  code.source = format(
-      "// {}{}{}{}\n// Phase by phase in FP32: outputs that see the same taps; kernels/conv_transposed.h has "
-      "the "
-      "kernel.\n{}\n",
-      describe(c), bias ? ", bias" : "", epilogue.summary.empty() ? "" : ", then ", epilogue.summary,
-      made.text);
-  if (!epilogue.empty()) code.source += epilogue.definition + "\n";
-  code.source += format("{} {{\n  return stitch::pack_transposed<{}>({}, packed, stream);\n}}\n\n",
-                        pack.head(), layer, weight.pointer);
-  code.source += format(
-      "{} {{\n  return stitch::enqueue_conv_transposed<{}>(\n      \"{}\", {}, {}, {}, {}, {}, "
-      "stream);\n}}\n",
-      signature.head(), layer, request.name, x.pointer, packed, bias ? bias->place->pointer : "nullptr",
-      out.pointer, epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
-  code.arguments = signature.arguments();
-  return code;
+  KernelRegion region{
+      .header = "conv_transposed.h",
+      .summary = describe(c) + (bias ? ", bias" : ""),
+      .idea =
+          "Phase by phase in FP32: outputs that see the same taps; kernels/conv_transposed.h has the kernel.",
+      .structs = made.text + "\n",
+      .reads = {&x},
+      .packed = {{weight, packed, DType::f32, made.packed, "taps, channels, filters",
+                  format("pack_transposed<{}>", layer)}},
+      .call = format("enqueue_conv_transposed<{}>", layer),
+      .arguments = {x.pointer, packed, bias ? bias->place->pointer : "nullptr", out.pointer}};
+  if (bias) region.reads.push_back(bias->place);
+  return write_kernel(request, out, epilogue, region);
 }
 
-const Technique& conv_transposed() {
-  static const ConvTransposed technique;
-  return technique;
-}
+}  // namespace
+
+constinit const ProductTechnique conv_transposed{{
+    .name = "conv.transposed",
+    .idea = "transposed convolutions in FP32, without multiplying by inserted zeros",
+    .kind = plan::Kind::convolution,
+    .accepts = accepts_conv_transposed,
+    .write = write_conv_transposed,
+    .rate = [](const plan::Context& context, const plan::Region&) -> plan::Rate {
+      return {0.55 * context.gpu.fp32, 0.8, 1};
+    },
+    .suits = suits_conv_transposed,
+    .knobs = [](const plan::Context&, const plan::Region&) -> std::vector<plan::Knob> {
+      return {{"fours", "groups of four results per thread", {1, 2}}};
+    },
+    .takes_any_order = true,
+    // It doesn't transpose.
+    .row_major_values = [](const plan::Context&, const plan::Region& region, const plan::Movable&,
+                           int64_t) -> std::vector<ValueId> { return plan::reads_and_writes(region); },
+    .may_round_result = true,
+}};
 
 }  // namespace stitch::code

@@ -4,10 +4,9 @@
 // classes.
 #include "code/names.h"
 #include "code/products/convolution/convolution.h"
-#include "code/products/epilogue.h"
-#include "code/products/signature.h"
+#include "code/products/kernel_region.h"
+#include "code/products/matmul/product_size.h"
 #include "code/products/techniques.h"
-#include "code/products/recurrence/vector_teams.h"
 
 namespace stitch::code {
 
@@ -23,78 +22,51 @@ bool lies_in_quads(const Convolution& c) {
          strides[1] == 1 && (one_sample || strides[0] % 4 == 0) && one_pixel;
 }
 
-class ConvVector final : public ProductTechnique {
- public:
-  std::string_view name() const override { return "conv.vector"; }
-  std::string_view idea() const override {
-    return "1x1 convolutions over one to twelve pixels, at the bandwidth of reading the filters";
-  }
-  plan::Kind kind() const override { return plan::Kind::convolution; }
-  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
-    return streaming_rate(context);
-  }
-
- private:
-  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
-  Result<RegionCode> write_region(const RegionRequest& request) const override;
-};
-
-}  // namespace
-
-Result<void> ConvVector::accepts_region(const plan::Context& context, const plan::Region& region) const {
-  const Graph& graph = context.graph;
-  STITCH_TRY(Parts parts, parts_of(graph, region, convolution_ops));
-  const Node& node = *parts.product;
-  Convolution c = geometry_of(graph, node);
-  if (graph.type(node.results[0]).dtype != DType::f32) return not_for(region, "takes convolutions of f32");
-  if (c.transposed || c.groups > 1) return not_for(region, "has no groups and no transposed convolutions");
-  if (graph.type(node.results[0]).elements() == 0 || c.channels_in == 0)
-    return not_for(region, "has no convolutions of nothing");
-  for (size_t d = 0; d < 3; ++d)
-    if (c.kernel[d] != 1 || c.padding[d] != 0)
-      return not_for(region, "has kernels of one pixel only, without padding");
+Result<void> accepts_conv_vector(const plan::Context& context, const plan::Region& region) {
+  STITCH_TRY(const Convolution c,
+             accepts_convolution(context.graph, region,
+                                 {.only_f32 = true, .one_group = true, .one_tap = true, .packs = false}));
   if (c.batch * c.positions() > most_pixels || c.channels_in > most_channels)
     return not_for(region, format("takes at most {} pixels and {} channels", most_pixels, most_channels));
   return {};
 }
 
-Result<RegionCode> ConvVector::write_region(const RegionRequest& request) const {
+Result<RegionCode> write_conv_vector(const RegionRequest& request) {
   STITCH_TRY(Parts parts, parts_of(request.graph, request.region, convolution_ops));
   STITCH_TRY(Convolution c, convolution_of(request, parts));
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 1));
   const Place &x = *c.x.place, &weight = *c.weight.place, &out = *c.result.view.place;
   for (const Place* place : {&x, &weight, &out})
     if (place->dtype != DType::f32) return not_for(request.region, "reads and writes f32 only");
-  RegionCode code;
-  code.includes = "#include \"stitch/kernels/matmul_vector.h\"\n";
-  Signature signature("enqueue_" + request.name);
-  signature.read(weight);
-  signature.read(x);
-  for (const Place* place : epilogue.places) signature.read(*place);
-  signature.write(out);
-  code.declaration = signature.declaration();
-  std::string product = type_name(request.name, "Product");
+  const std::string product = type_name(request.name, "Product");
   const int64_t pixels = c.batch * c.positions(), together = pixels <= 4 ? 4 : 2;
   const int teams = vector_teams(request.context.gpu, c.channels_in, size_of(weight.dtype),
                                  (c.channels_out + together - 1) / together);
-  code.source = format(
-      "// {}{}{}\n// Filters times {} vectors: filters are read once; kernels/matmul_vector.h has the "
-      "kernel.\n{}\n",
-      describe(c), epilogue.summary.empty() ? "" : ", then ", epilogue.summary, c.batch * c.positions(),
-      convolution_struct(c, product));
-  if (!epilogue.empty()) code.source += epilogue.definition + "\n";
-  code.source += format(
-      "{} {{\n  return stitch::enqueue_vector_product<{}, false, true, {}, {}, {}>(\n      \"{}\", {}, {}, "
-      "nullptr, {}, {}, stream);\n}}\n",
-      signature.head(), product, most_channels, teams, lies_in_quads(c), request.name, weight.pointer,
-      x.pointer, out.pointer, epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
-  code.arguments = signature.arguments();
-  return code;
+  return write_kernel(
+      request, out, epilogue,
+      {.header = "matmul_vector.h",
+       .summary = describe(c),
+       .idea =
+           format("Filters times {} vectors: filters are read once; kernels/matmul_vector.h has the kernel.",
+                  pixels),
+       .structs = convolution_struct(c, product) + "\n",
+       .reads = {&weight, &x},
+       .call = format("enqueue_vector_product<{}, false, true, {}, {}, {}>", product, most_channels, teams,
+                      lies_in_quads(c)),
+       .arguments = {weight.pointer, x.pointer, "nullptr", out.pointer}});
 }
 
-const Technique& conv_vector() {
-  static const ConvVector technique;
-  return technique;
-}
+}  // namespace
+
+constinit const ProductTechnique conv_vector{{
+    .name = "conv.vector",
+    .idea = "1x1 convolutions over one to twelve pixels, at the bandwidth of reading the filters",
+    .kind = plan::Kind::convolution,
+    .accepts = accepts_conv_vector,
+    .write = write_conv_vector,
+    .rate = [](const plan::Context& context, const plan::Region&) -> plan::Rate {
+      return streaming_rate(context);
+    },
+}};
 
 }  // namespace stitch::code

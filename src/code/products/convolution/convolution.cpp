@@ -1,7 +1,10 @@
 #include "code/products/convolution/convolution.h"
 
+#include <functional>
+
 #include "base/text.h"
 #include "code/names.h"
+#include "plan/constants.h"
 #include "plan/regions/layouts.h"
 
 namespace stitch::code {
@@ -49,6 +52,30 @@ Convolution geometry_of(const Graph& graph, const Node& node) {
   return out;
 }
 
+Result<Convolution> accepts_convolution(const Graph& graph, const plan::Region& region,
+                                        const ConvolutionLimits& limits) {
+  STITCH_TRY(const Parts parts, parts_of(graph, region, convolution_ops));
+  const Node& node = *parts.product;
+  const Convolution c = geometry_of(graph, node);
+  const TensorType &x = graph.type(node.operands[0]), &y = graph.type(node.results[0]);
+  const Convolution::Three once{1, 1, 1}, none{0, 0, 0};
+  if (limits.only_f32 && y.dtype != DType::f32) return not_for(region, "takes convolutions of f32");
+  if (y.dtype == DType::f64) return not_for(region, "has no convolutions of f64");
+  if (limits.one_group && (c.transposed || c.groups > 1))
+    return not_for(region, "has no groups and no transposed convolutions");
+  if (x.elements() == 0 || y.elements() == 0 || c.taps() == 0)
+    return not_for(region, "has no convolutions of nothing");
+  if (limits.packs && !plan::is_constant(graph, node.operands[1]))
+    return not_for(region, "packs its weight once");
+  if (limits.one_tap && (c.taps() != 1 || c.padding != none))
+    return not_for(region, "has kernels of one pixel only, without padding");
+  if (!limits.strides && c.stride != once) return not_for(region, "has no strides");
+  constexpr int64_t most = int64_t{1} << 31;
+  if (limits.indexed_by_int && (x.elements() >= most || y.elements() >= most))
+    return not_for(region, "has no tensors of 2^31 elements");
+  return c;
+}
+
 Result<Convolution> convolution_of(const RegionRequest& request, const Parts& parts) {
   Convolution out = geometry_of(request.graph, *parts.product);
   auto x = find_view(request, parts.product->operands[0]),
@@ -88,6 +115,53 @@ bool channels_last(const Convolution& convolution, const View& view) {
   for (size_t d = 0; d < convolution.dims; ++d) dims.push_back(static_cast<int64_t>(d) + 2);
   dims.push_back(1);
   return permuted(view, dims).contiguous();
+}
+
+namespace {
+
+std::string layer_index_function(std::string_view name, const Convolution& c, const View& view, bool input,
+                                 const std::function<Index(const Index&)>& scatter) {
+  auto strides = c.strides(view);
+  const auto& size = input ? c.size_in : c.size_out;
+  const char* names[] = {"n", "c", "y", "x"};
+  int64_t extents[] = {c.batch, input ? c.channels_in : c.channels_out, size[1], size[2]};
+  int64_t steps[] = {strides[0], strides[1], strides[3], strides[4]};
+  Index sum(view.offset);
+  for (size_t i = 0; i < 4; ++i) sum = sum + Index::variable(names[i], extents[i]) * steps[i];
+  if (scatter) sum = scatter(sum);
+  std::vector<std::string> parameters;
+  for (const char* each : names) parameters.push_back(sum.appears(each) ? format("Index {}", each) : "Index");
+  return format("  __device__ static Index {}({}) {{ return {}; }}\n", name, join(parameters, ", "),
+                sum.text());
+}
+
+}  // namespace
+
+std::string layer_head(const Convolution& c, const std::string& name) {
+  constexpr int64_t small = int64_t{1} << 30;
+  const bool fits = element_count(c.x.shape) < small && element_count(c.result.view.shape) < small;
+  return format("struct {} {{  // {}\n", name, describe(c)) +
+         format("  using In = {};\n  using Weight = {};\n  using Out = {};\n  using Index = {};\n",
+                element_type(c.x.place->dtype), element_type(c.weight.place->dtype),
+                element_type(c.result.view.place->dtype), fits ? "int" : "int64_t");
+}
+
+std::string layer_geometry(const Convolution& c) {
+  std::string text =
+      format("  static constexpr int height = {}, width = {}, out_height = {}, out_width = {};\n",
+             c.size_in[1], c.size_in[2], c.size_out[1], c.size_out[2]);
+  text += format("  static constexpr int kernel_y = {}, kernel_x = {}, stride_y = {}, stride_x = {};\n",
+                 c.kernel[1], c.kernel[2], c.stride[1], c.stride[2]);
+  return text + format("  static constexpr int pad_y = {}, pad_x = {}, dilation_y = {}, dilation_x = {};\n",
+                       c.padding[1], c.padding[2], c.dilation[1], c.dilation[2]);
+}
+
+std::string layer_indices(const Convolution& c) {
+  View dense = c.result.view;
+  dense.strides = contiguous_strides(dense.shape);
+  dense.offset = 0;
+  return layer_index_function("x", c, c.x, true, {}) +
+         layer_index_function("out", c, c.result.scatter ? dense : c.result.view, false, c.result.scatter);
 }
 
 }  // namespace stitch::code

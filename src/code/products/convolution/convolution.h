@@ -19,6 +19,7 @@ struct Convolution {
 
   int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
   int64_t positions() const { return size_out[0] * size_out[1] * size_out[2]; }
+  int64_t positions_in() const { return size_in[0] * size_in[1] * size_in[2]; }
   bool depthwise() const { return groups > 1 && groups == channels_in; }
   // Strides of a tensor (N, C, spatial…) as {sample, channel, z, y, x}.
   std::array<int64_t, 5> strides(const View& view) const;
@@ -28,12 +29,30 @@ inline constexpr std::array convolution_ops = {Op::conv, Op::conv_transpose};
 
 // Sizes only, for `accepts`.
 Convolution geometry_of(const Graph& graph, const Node& node);
+// What a kernel takes: refusals say which of it a region is not.
+struct ConvolutionLimits {
+  bool only_f32 = false;   // else fp16 and bf16, too
+  bool one_group = false;  // and not transposed
+  bool one_tap = false;    // without padding
+  bool strides = true;
+  bool packs = true;            // once: the weight is a constant
+  bool indexed_by_int = false;  // images of less than 2^31 elements
+};
+Result<Convolution> accepts_convolution(const Graph& graph, const plan::Region& region,
+                                        const ConvolutionLimits& limits);
 Result<Convolution> convolution_of(const RegionRequest& request, const Parts& parts);
 // relu (4, 10, 17, 15) = x (4, 8, 17, 15) * weight (10, 8, 3, 3), stride 2: the comment above a convolution.
 std::string describe(const Convolution& convolution);
 
 // The indices of a convolution as a gathering product, for kernels/matmul.h.
 std::string convolution_struct(const Convolution& convolution, const std::string& name);
+
+// As a struct of constants, for kernels/conv_depthwise.h and conv_direct.h: "struct NAME {  // description"
+// with element and index types; sizes, kernel, stride, padding and dilation; offsets of elements of x and the
+// result.
+std::string layer_head(const Convolution& convolution, const std::string& name);
+std::string layer_geometry(const Convolution& convolution);
+std::string layer_indices(const Convolution& convolution);
 
 // The operands' precision on a library's tensor cores: by the offer, otherwise by the class.
 plan::Precision convolution_precision(const plan::Context& context, const plan::Region& region);

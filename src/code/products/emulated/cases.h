@@ -12,10 +12,10 @@
 #include <set>
 
 #include "base/text.h"
+#include "build/compile_emulated/compile.h"
 #include "code/catalogue.h"
 #include "code/names.h"
 #include "cuda_runtime.h"
-#include "build/compile_emulated/compile.h"
 #include "graph/text.h"
 #include "oracle/interpreter.h"
 #include "stitch_emulated.h"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/file.h"
-#include "cuda_runtime.h"
 #include "build/compile_emulated/compile.h"
+#include "cuda_runtime.h"
 #include "stitch_emulated.h"
 
 namespace stitch::code {

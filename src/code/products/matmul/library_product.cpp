@@ -172,20 +172,18 @@ RegionCode LibraryProduct::finish(std::string_view idea) {
                              16 / size_of(result_type));
   std::string form = format("{}, {}, {}, {}", product, partials, from_pitch, quads);
   if (enlarged > 1) form += format(", {}", enlarged);
-  body +=
-      format("  return stitch::finish_product<{}>(\"{}\", {}, {}, {}, stream);\n", form, request.name, from,
-             contraction.out.place->pointer, epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
+  body += format("  return stitch::finish_product<{}>(\"{}\", {}, {}, {}, stream);\n", form, request.name,
+                 from, contraction.out.place->pointer, epilogue.construct);
   return finish_own(idea);
 }
 
 RegionCode LibraryProduct::finish_own(std::string_view idea) {
   for (const Place* place : epilogue.places) signature.read(*place);
   signature.write(*contraction.out.place);
-  std::string own = epilogue.empty() ? "" : epilogue.definition + "\n";
+  std::string own = epilogue.text();
   bool indexed = (definitions + body).find(product) != std::string::npos;
   if (indexed) own = product_struct(contraction, product) + "\n" + own;
-  code.source = format("// {}{}{}\n// {}\n", describe(contraction), epilogue.summary.empty() ? "" : ", then ",
-                       epilogue.summary, idea);
+  code.source = format("// {}{}\n// {}\n", describe(contraction), epilogue.then(), idea);
   code.source += own + definitions + format("{} {{\n{}}}\n", signature.head(), body);
   code.declaration += signature.declaration();
   code.arguments = signature.arguments();
@@ -210,6 +208,20 @@ Result<void> accepts_library_product(const Graph& graph, const plan::Region& reg
       if (einsum.operands[1 - side].find(letter) == std::string::npos &&
           einsum.result.find(letter) == std::string::npos)
         return not_for(region, format("can't sum '{}' in one operand alone", letter));
+  return {};
+}
+
+Result<void> accepts_f32_product(const Graph& graph, const plan::Region& region) {
+  STITCH_CHECK(accepts_library_product(graph, region));
+  for (int32_t node : region.nodes)
+    for (ValueId result : graph.nodes[static_cast<size_t>(node)].results)
+      if (graph.type(result).dtype != DType::f32) return not_for(region, "multiplies f32");
+  return {};
+}
+
+Result<void> reads_f32(const plan::Context&, const plan::Plan& plan, const plan::Region& region) {
+  for (ValueId id : region.reads)
+    if (plan.storage[index_of(id)].dtype != DType::f32) return not_for(region, "reads f32 only");
   return {};
 }
 

@@ -2,8 +2,8 @@
 // result written in place or finished by a separate pass.
 #pragma once
 
-#include "code/products/matmul/contraction.h"
 #include "code/products/epilogue.h"
+#include "code/products/matmul/contraction.h"
 #include "code/products/signature.h"
 
 namespace stitch::code {
@@ -86,6 +86,9 @@ struct LibraryProduct {
 
 // For `accepts`: one product of two non-empty operands of f32, f16 or bf16.
 Result<void> accepts_library_product(const Graph& graph, const plan::Region& region);
+// The same of f32 alone, and that it reads nothing else, for techniques that split what they read.
+Result<void> accepts_f32_product(const Graph& graph, const plan::Region& region);
+Result<void> reads_f32(const plan::Context& context, const plan::Plan& plan, const plan::Region& region);
 // `operand`: the multiplied type. `turns`: several calls are allowed. `adds`: the library adds what it can: a
 // residual (in_library.added), a bias before a pass in place.
 Result<LibraryProduct> library_product(const RegionRequest& request, DType operand, bool turns,

@@ -70,46 +70,12 @@ bool is_half_product(const Graph& graph, const plan::Region& region) {
   return false;
 }
 
-class MatmulCublasLt final : public ProductTechnique {
- public:
-  std::string_view name() const override { return "matmul.cublaslt"; }
-  std::string_view idea() const override {
-    return "a product by cuBLASLt with bias and activation in its epilogue";
-  }
-  plan::Kind kind() const override { return plan::Kind::product; }
-  bool gives_way(const plan::Context&, const plan::Region&) const override { return true; }
-  std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
-    return {proposal_knob()};
-  }
-  plan::Precision operand_precision(const plan::Context& context, const plan::Region& region) const override {
-    const Node& node = context.graph.nodes[static_cast<size_t>(region.nodes.back())];
-    if (context.graph.type(node.results[0]).dtype != DType::f32) return plan::Precision::f32;
-    if (context.numerics == Numerics::tf32) return plan::Precision::tf32;
-    return context.numerics == Numerics::half ? plan::Precision::f16 : plan::Precision::f32;
-  }
-  plan::Rate rate(const plan::Context& context, const plan::Region& region) const override {
-    const GpuSpec& gpu = context.gpu;
-    if (is_half_product(context.graph, region)) return {0.8 * gpu.tensor_fp16, 0.8, 1};
-    switch (context.numerics) {
-      case Numerics::tf32: return {0.8 * gpu.tensor_tf32, 0.8, 1};
-      case Numerics::half: return {0.8 * gpu.tensor_fp16, 0.8, 1};
-      default: return {0.75 * gpu.fp32, 0.8, 1};
-    }
-  }
-
- private:
-  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
-  Result<RegionCode> write_region(const RegionRequest& request) const override;
-};
-
-}  // namespace
-
-Result<void> MatmulCublasLt::accepts_region(const plan::Context& context, const plan::Region& region) const {
+Result<void> accepts_matmul_cublaslt(const plan::Context& context, const plan::Region& region) {
   const Graph& graph = context.graph;
   return accepts_library_product(graph, region);
 }
 
-Result<RegionCode> MatmulCublasLt::write_region(const RegionRequest& request) const {
+Result<RegionCode> write_matmul_cublaslt(const RegionRequest& request) {
   const Node& node = request.graph.nodes[static_cast<size_t>(request.region.nodes.back())];
   DType type = operand_type(request, request.graph.type(node.results[0]).dtype);
   STITCH_TRY(LibraryProduct made, library_product(request, type, true, true));
@@ -160,9 +126,34 @@ Result<RegionCode> MatmulCublasLt::write_region(const RegionRequest& request) co
   return made.finish(format("By cuBLASLt; {} holds the algorithm.", member));
 }
 
-const Technique& matmul_cublaslt() {
-  static const MatmulCublasLt technique;
-  return technique;
-}
+}  // namespace
+
+constinit const ProductTechnique matmul_cublaslt{{
+    .name = "matmul.cublaslt",
+    .idea = "a product by cuBLASLt with bias and activation in its epilogue",
+    .kind = plan::Kind::product,
+    .accepts = accepts_matmul_cublaslt,
+    .write = write_matmul_cublaslt,
+    .rate = [](const plan::Context& context, const plan::Region& region) -> plan::Rate {
+      const GpuSpec& gpu = context.gpu;
+      if (is_half_product(context.graph, region)) return {0.8 * gpu.tensor_fp16, 0.8, 1};
+      switch (context.numerics) {
+        case Numerics::tf32: return {0.8 * gpu.tensor_tf32, 0.8, 1};
+        case Numerics::half: return {0.8 * gpu.tensor_fp16, 0.8, 1};
+        default: return {0.75 * gpu.fp32, 0.8, 1};
+      }
+    },
+    .gives_way = [](const plan::Context&, const plan::Region&) { return true; },
+    .knobs = [](const plan::Context&, const plan::Region&) -> std::vector<plan::Knob> {
+      return {proposal_knob()};
+    },
+    .operand_precision =
+        [](const plan::Context& context, const plan::Region& region) {
+          const Node& node = context.graph.nodes[static_cast<size_t>(region.nodes.back())];
+          if (context.graph.type(node.results[0]).dtype != DType::f32) return plan::Precision::f32;
+          if (context.numerics == Numerics::tf32) return plan::Precision::tf32;
+          return context.numerics == Numerics::half ? plan::Precision::f16 : plan::Precision::f32;
+        },
+}};
 
 }  // namespace stitch::code

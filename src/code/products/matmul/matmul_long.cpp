@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "code/loops/kernel.h"
 #include "code/names.h"
 #include "code/products/matmul/library_product.h"
 #include "code/products/matmul/product_size.h"
@@ -32,37 +31,9 @@ int64_t segment_of(const LibraryProduct& made) {
   return (depth + long_depth_tile - 1) / long_depth_tile * long_depth_tile;
 }
 
-class MatmulLong final : public ProductTechnique {
- public:
-  std::string_view name() const override { return "matmul.long"; }
-  std::string_view idea() const override {
-    return "few long FP32 sums on fp16 tensor cores, operands split while they are loaded";
-  }
-  plan::Kind kind() const override { return plan::Kind::product; }
-  bool suits(const plan::Context& context, const plan::Region& region, const plan::Offer&) const override;
-  Result<void> accepts_storage(const plan::Context& context, const plan::Plan& plan,
-                               const plan::Region& region) const override;
-  std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
-    return {{"segments", "parts of the depth (split-K), one block each", {8, 16, 32, 64, 128}}};
-  }
-  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
-    return {0.4 * context.gpu.tensor_fp16 / 3, 0.7, 2};
-  }
-
- private:
-  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
-  Result<RegionCode> write_region(const RegionRequest& request) const override;
-};
-
-}  // namespace
-
-Result<void> MatmulLong::accepts_region(const plan::Context& context, const plan::Region& region) const {
-  const Graph& graph = context.graph;
-  STITCH_CHECK(accepts_library_product(graph, region));
-  for (int32_t node : region.nodes)
-    for (ValueId result : graph.nodes[static_cast<size_t>(node)].results)
-      if (graph.type(result).dtype != DType::f32) return not_for(region, "multiplies f32");
-  const RegionRequest request = loops::plain_request(context, region);
+Result<void> accepts_matmul_long(const plan::Context& context, const plan::Region& region) {
+  STITCH_CHECK(accepts_f32_product(context.graph, region));
+  const RegionRequest request = request_alone(context, region);
   STITCH_TRY(LibraryProduct made, library_product(request, DType::f32, false));
   if (made.depth() < shortest_long_sum)
     return not_for(region, format("makes sums of {} products and more", shortest_long_sum));
@@ -73,15 +44,7 @@ Result<void> MatmulLong::accepts_region(const plan::Context& context, const plan
   return {};
 }
 
-Result<void> MatmulLong::accepts_storage(const plan::Context&, const plan::Plan& plan,
-                                         const plan::Region& region) const {
-  for (ValueId id : region.reads)
-    if (plan.storage[index_of(id)].dtype != DType::f32)
-      return at(region.name, user_error("technique", "matmul.long reads f32 only"));
-  return {};
-}
-
-bool MatmulLong::suits(const plan::Context& context, const plan::Region& region, const plan::Offer&) const {
+bool suits_matmul_long(const plan::Context& context, const plan::Region& region, const plan::Offer&) {
   if (context.numerics != Numerics::strict && context.numerics != Numerics::standard) return false;
   const std::optional<ProductSize> size = product_size(context.graph, region);
   constexpr double narrowest = 64, least = 16384;
@@ -102,7 +65,7 @@ bool MatmulLong::suits(const plan::Context& context, const plan::Region& region,
   return own <= 0.9 * std::min(fp32_seconds(gpu, *size), split_seconds(gpu, *size));
 }
 
-Result<RegionCode> MatmulLong::write_region(const RegionRequest& request) const {
+Result<RegionCode> write_matmul_long(const RegionRequest& request) {
   STITCH_TRY(LibraryProduct made, library_product(request, DType::f32, false));
   const Contraction& c = made.contraction;
   for (const View* view : {&c.left, &c.right})
@@ -133,9 +96,22 @@ Result<RegionCode> MatmulLong::write_region(const RegionRequest& request) const 
       format("Split into fp16 on the way to tensor cores, {} segments of the depth.", segments));
 }
 
-const Technique& matmul_long() {
-  static const MatmulLong technique;
-  return technique;
-}
+}  // namespace
+
+constinit const ProductTechnique matmul_long{{
+    .name = "matmul.long",
+    .idea = "few long FP32 sums on fp16 tensor cores, operands split while they are loaded",
+    .kind = plan::Kind::product,
+    .accepts = accepts_matmul_long,
+    .write = write_matmul_long,
+    .rate = [](const plan::Context& context, const plan::Region&) -> plan::Rate {
+      return {0.4 * context.gpu.tensor_fp16 / 3, 0.7, 2};
+    },
+    .suits = suits_matmul_long,
+    .knobs = [](const plan::Context&, const plan::Region&) -> std::vector<plan::Knob> {
+      return {{"segments", "parts of the depth (split-K), one block each", {8, 16, 32, 64, 128}}};
+    },
+    .accepts_storage = reads_f32,
+}};
 
 }  // namespace stitch::code

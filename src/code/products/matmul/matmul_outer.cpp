@@ -13,25 +13,7 @@ namespace {
 
 constexpr std::array products = {Op::linear, Op::matmul};
 
-class MatmulOuter final : public ProductTechnique {
- public:
-  std::string_view name() const override { return "matmul.outer"; }
-  std::string_view idea() const override {
-    return "a product of depth one at the bandwidth of writing its result";
-  }
-  plan::Kind kind() const override { return plan::Kind::product; }
-  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
-    return streaming_rate(context);
-  }
-
- private:
-  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
-  Result<RegionCode> write_region(const RegionRequest& request) const override;
-};
-
-}  // namespace
-
-Result<void> MatmulOuter::accepts_region(const plan::Context& context, const plan::Region& region) const {
+Result<void> accepts_matmul_outer(const plan::Context& context, const plan::Region& region) {
   const Graph& graph = context.graph;
   STITCH_TRY(Parts parts, parts_of(graph, region, products));
   const Node& node = *parts.product;
@@ -42,7 +24,7 @@ Result<void> MatmulOuter::accepts_region(const plan::Context& context, const pla
   return accepts_views(graph, region, parts);
 }
 
-Result<RegionCode> MatmulOuter::write_region(const RegionRequest& request) const {
+Result<RegionCode> write_matmul_outer(const RegionRequest& request) {
   STITCH_TRY(Parts parts, parts_of(request.graph, request.region, products));
   STITCH_TRY(Products all, products_of(request, parts));
   const Contraction& c = all.steps.back();
@@ -60,7 +42,7 @@ Result<RegionCode> MatmulOuter::write_region(const RegionRequest& request) const
   const std::string product = type_name(request.name, "Product"), kernel = request.name + "_outer";
   code.source = format("// {}\n// Nothing is summed: each thread writes one element.\n{}\n", describe(c),
                        product_struct(c, product));
-  if (!epilogue.empty()) code.source += epilogue.definition + "\n";
+  code.source += epilogue.text();
   code.source += format(
       "template <class P, class Epilogue>\n"
       "__global__ void {0}(const typename P::Left* left, const typename P::Right* right,\n"
@@ -83,14 +65,22 @@ Result<RegionCode> MatmulOuter::write_region(const RegionRequest& request) const
   code.source +=
       format("{} {{\n  return stitch::launch(\"{}\", {}<{}, {}>, {{{}, {}}}, stream, {}, {}, {}, {});\n}}\n",
              signature.head(), request.name, kernel, product, epilogue.type, blocks, threads, left.pointer,
-             right.pointer, out.pointer, epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
+             right.pointer, out.pointer, epilogue.construct);
   code.arguments = signature.arguments();
   return code;
 }
 
-const Technique& matmul_outer() {
-  static const MatmulOuter technique;
-  return technique;
-}
+}  // namespace
+
+constinit const ProductTechnique matmul_outer{{
+    .name = "matmul.outer",
+    .idea = "a product of depth one at the bandwidth of writing its result",
+    .kind = plan::Kind::product,
+    .accepts = accepts_matmul_outer,
+    .write = write_matmul_outer,
+    .rate = [](const plan::Context& context, const plan::Region&) -> plan::Rate {
+      return streaming_rate(context);
+    },
+}};
 
 }  // namespace stitch::code

@@ -68,30 +68,13 @@ std::string product_struct(const Contraction& c, const std::string& name) {
 
 namespace {
 
-class MatmulPlain final : public ProductTechnique {
- public:
-  std::string_view name() const override { return "matmul.plain"; }
-  std::string_view idea() const override { return "any product on the CUDA cores"; }
-  plan::Kind kind() const override { return plan::Kind::product; }
-  plan::Entry entry() const override { return plan::Entry::plain; }
-  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
-    return plain_rate(context);
-  }
-
- private:
-  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
-  Result<RegionCode> write_region(const RegionRequest& request) const override;
-};
-
-}  // namespace
-
-Result<void> MatmulPlain::accepts_region(const plan::Context& context, const plan::Region& region) const {
+Result<void> accepts_matmul_plain(const plan::Context& context, const plan::Region& region) {
   const Graph& graph = context.graph;
   STITCH_TRY(Parts parts, parts_of(graph, region, matrix_products));
   return accepts_views(graph, region, parts);
 }
 
-Result<RegionCode> MatmulPlain::write_region(const RegionRequest& request) const {
+Result<RegionCode> write_matmul_plain(const RegionRequest& request) {
   STITCH_TRY(Parts parts, parts_of(request.graph, request.region, matrix_products));
   STITCH_TRY(Products all, products_of(request, parts));
   const Shape& result = request.graph.type(parts.product->results[0]).shape;
@@ -126,24 +109,32 @@ Result<RegionCode> MatmulPlain::write_region(const RegionRequest& request) const
     std::string right = step.has_right() ? step.right.place->pointer : "nullptr";
     std::string call = format("stitch::enqueue_product<{}>(\n      \"{}\", {}, {}, {}, {}, stream)", name,
                               request.name, step.left.place->pointer, right, step.out.place->pointer,
-                              last && !epilogue.empty() ? epilogue.construct : "stitch::NoEpilogue{}");
+                              last ? epilogue.construct : "stitch::NoEpilogue{}");
     body += last ? format("  return {};\n", call) : format("  STITCH_OK_OR_RETURN({});\n", call);
   }
-  if (!epilogue.empty()) structs += epilogue.definition + "\n";
+  structs += epilogue.text();
 
   code.includes = "#include \"stitch/kernels/matmul.h\"\n";
   code.declaration = signature.declaration();
   code.source =
-      format("// {}{}{}\n// On the CUDA cores, exact; kernels/matmul.h has the kernel.\n{}{} {{\n{}}}\n",
-             describe(all.steps.back()), epilogue.summary.empty() ? "" : ", then ", epilogue.summary, structs,
-             signature.head(), body);
+      format("// {}{}\n// On the CUDA cores, exact; kernels/matmul.h has the kernel.\n{}{} {{\n{}}}\n",
+             describe(all.steps.back()), epilogue.then(), structs, signature.head(), body);
   code.arguments = signature.arguments();
   return code;
 }
 
-const Technique& matmul_plain() {
-  static const MatmulPlain technique;
-  return technique;
-}
+}  // namespace
+
+constinit const ProductTechnique matmul_plain{{
+    .name = "matmul.plain",
+    .idea = "any product on the CUDA cores",
+    .kind = plan::Kind::product,
+    .entry = plan::Entry::plain,
+    .accepts = accepts_matmul_plain,
+    .write = write_matmul_plain,
+    .rate = [](const plan::Context& context, const plan::Region&) -> plan::Rate {
+      return plain_rate(context);
+    },
+}};
 
 }  // namespace stitch::code

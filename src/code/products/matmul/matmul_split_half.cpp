@@ -21,8 +21,8 @@ namespace {
 
 // Blocks of a splitting pass, per multiprocessor.
 constexpr int64_t split_blocks = 6, most_split_blocks = 8;
-// As in kernels/split_half.h: SplitFactors, and the data after a packed weight.
-constexpr int64_t factors_bytes = 28, weight_tail = 2 * (8 + 1056);
+// As in kernels/split_half.h: SplitFactors, and the floats after a packed weight, besides one for each block.
+constexpr int64_t factors_bytes = 28, tail_floats = 8;
 
 int64_t round_up(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
 
@@ -240,60 +240,14 @@ class ProductWriter {
   std::string factors_;
 };
 
-class MatmulSplitHalf final : public ProductTechnique {
- public:
-  std::string_view name() const override { return "matmul.split_half"; }
-  std::string_view idea() const override {
-    return "FP32 products on fp16 tensor cores, operands split in two";
-  }
-  plan::Kind kind() const override { return plan::Kind::product; }
-  plan::Entry entry() const override { return plan::Entry::approximate; }
-  bool suits(const plan::Context& context, const plan::Region& region, const plan::Offer&) const override;
-  Result<void> accepts_storage(const plan::Context& context, const plan::Plan& plan,
-                               const plan::Region& region) const override;
-  std::vector<plan::Knob> knobs(const plan::Context& context, const plan::Region& region) const override;
-  std::optional<plan::TruncatedSums> truncated_sums(const plan::Context& context,
-                                                    const plan::Region& region) const override;
-  std::optional<plan::Leaner> leaner(const plan::Context& context, const plan::Region& region) const override;
-  double scratch_bytes(const plan::Context& context, const plan::Region& region) const override;
-  // Measured on an H200: 0.81 of the bandwidth if operands dominate, 0.70 if the result does.
-  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
-    return {0.75 * context.gpu.tensor_fp16 / 3, 0.75, 4};
-  }
-
- private:
-  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
-  Result<RegionCode> write_region(const RegionRequest& request) const override;
-};
-
-}  // namespace
-
-Result<void> MatmulSplitHalf::accepts_region(const plan::Context& context, const plan::Region& region) const {
-  const Graph& graph = context.graph;
-  STITCH_CHECK(accepts_library_product(graph, region));
-  for (int32_t node : region.nodes)
-    for (ValueId result : graph.nodes[static_cast<size_t>(node)].results)
-      if (graph.type(result).dtype != DType::f32) return not_for(region, "splits f32 only");
-  return {};
-}
-
-bool MatmulSplitHalf::suits(const plan::Context& context, const plan::Region& region,
-                            const plan::Offer&) const {
+bool suits_matmul_split_half(const plan::Context& context, const plan::Region& region, const plan::Offer&) {
   if (context.numerics != Numerics::strict && context.numerics != Numerics::standard) return false;
   const std::optional<ProductSize> size = product_size(context.graph, region);
   if (!size || (size->left_is_weight && size->right_is_weight)) return false;
   return split_seconds(context.gpu, *size) <= 0.9 * fp32_seconds(context.gpu, *size);
 }
 
-Result<void> MatmulSplitHalf::accepts_storage(const plan::Context&, const plan::Plan& plan,
-                                              const plan::Region& region) const {
-  for (ValueId id : region.reads)
-    if (plan.storage[index_of(id)].dtype != DType::f32)
-      return at(region.name, user_error("technique", "matmul.split_half reads f32 only"));
-  return {};
-}
-
-std::vector<plan::Knob> MatmulSplitHalf::knobs(const plan::Context& context, const plan::Region&) const {
+std::vector<plan::Knob> knobs_matmul_split_half(const plan::Context& context, const plan::Region&) {
   const int64_t sms = context.gpu.sms;
   return {
       {"longest_sum",
@@ -313,16 +267,16 @@ std::vector<plan::Knob> MatmulSplitHalf::knobs(const plan::Context& context, con
       proposal_knob()};
 }
 
-std::optional<plan::TruncatedSums> MatmulSplitHalf::truncated_sums(const plan::Context& context,
-                                                                   const plan::Region& region) const {
+std::optional<plan::TruncatedSums> truncated_sums_matmul_split_half(const plan::Context& context,
+                                                                    const plan::Region& region) {
   const std::optional<ProductSize> size = product_size(context.graph, region);
   if (!size) return std::nullopt;
   return plan::TruncatedSums{size->depth(), size->left_is_weight || size->right_is_weight, "longest_sum"};
 }
 
 // A deep product reads and stores the high part of a weight twice: 6 bytes where FP32 has 4.
-std::optional<plan::Leaner> MatmulSplitHalf::leaner(const plan::Context& context,
-                                                    const plan::Region& region) const {
+std::optional<plan::Leaner> leaner_matmul_split_half(const plan::Context& context,
+                                                     const plan::Region& region) {
   const std::optional<ProductSize> size = product_size(context.graph, region);
   if (!size || region.choice("form", 0) != 0 || size->left_is_weight == size->right_is_weight)
     return std::nullopt;
@@ -335,7 +289,7 @@ std::optional<plan::Leaner> MatmulSplitHalf::leaner(const plan::Context& context
 }
 
 // Activations in parts, and a result finished by another pass.
-double MatmulSplitHalf::scratch_bytes(const plan::Context& context, const plan::Region& region) const {
+double scratch_bytes_matmul_split_half(const plan::Context& context, const plan::Region& region) {
   const std::optional<ProductSize> size = product_size(context.graph, region);
   if (!size) return 0;
   const double parts = region.choice("form", 0) == static_cast<int64_t>(Form::accumulated) ? 2 : 3;
@@ -343,7 +297,7 @@ double MatmulSplitHalf::scratch_bytes(const plan::Context& context, const plan::
   return 2 * parts * split + 4 * size->result;
 }
 
-Result<RegionCode> MatmulSplitHalf::write_region(const RegionRequest& request) const {
+Result<RegionCode> write_matmul_split_half(const RegionRequest& request) {
   STITCH_TRY(LibraryProduct made, library_product(request, DType::f32, false));
   const plan::Region& region = request.region;
   const bool stacked = stacks_rows(made, region);
@@ -405,26 +359,27 @@ Result<RegionCode> MatmulSplitHalf::write_region(const RegionRequest& request) c
     std::string pack = "pack_" + request.own_name(*side->place);
     side->pointer = request.own_name(*side->place) + "_split";
     scale = format("stitch::weight_scale({}, {})", side->pointer, elements);
-    Packed packed = packed_memory(side->pointer, DType::f16, elements + weight_tail,
+    Packed packed = packed_memory(side->pointer, DType::f16, elements + 2 * (tail_floats + most_blocks),
                                   PackCall{pack, {from, side->pointer}});
     packed.what = what_is_split(made.contraction, *side, elements);
     Signature signature(pack);
     signature.read(*side->place);
     signature.add(Signature::writes, "__half*", "packed", comment(*side));
     made.code.declaration += signature.declaration();
-    made.definitions +=
-        format("{} {{\n  return stitch::split_weight<{}, {}>({}, packed, {}, stream);\n}}\n\n",
-               signature.head(), side->type, side->quads, from, elements);
+    made.definitions += format(
+        "{} {{\n  return stitch::split_weight<{}, {}>(\n      {}, packed, {}, stitch::SplitBlocks{{{}, {}}}, "
+        "stream);\n}}\n\n",
+        signature.head(), side->type, side->quads, from, elements, split_blocks * sms, sms);
     made.signature.packed(packed, comment(*side));
     made.code.packed.push_back(std::move(packed));
   }
   for (const Side* side : {&right, &left})
     if (!side->weight)
       splits += format(
-          "  STITCH_OK_OR_RETURN((stitch::split_operand<{}, {}, {}>(\n      {}, {}, {}, {}, {}, {}, stream, "
-          "{})));\n",
+          "  STITCH_OK_OR_RETURN((stitch::split_operand<{}, {}, {}>(\n      {}, {}, {}, {}, {}, {}, "
+          "stitch::SplitBlocks{{{}, {}}}, stream)));\n",
           side->type, side == last, side->quads, side->place->pointer, side->pointer, largest, scale, factors,
-          factor, blocks);
+          factor, blocks, sms);
   made.body += splits;
 
   ProductWriter(made, left, right, chunks, factors).write(form);
@@ -435,9 +390,26 @@ Result<RegionCode> MatmulSplitHalf::write_region(const RegionRequest& request) c
                             chunks.count > 1 ? format(", {} chunks of the depth", chunks.count) : ""));
 }
 
-const Technique& matmul_split_half() {
-  static const MatmulSplitHalf technique;
-  return technique;
-}
+}  // namespace
+
+constinit const ProductTechnique matmul_split_half{{
+    .name = "matmul.split_half",
+    .idea = "FP32 products on fp16 tensor cores, operands split in two",
+    .kind = plan::Kind::product,
+    .entry = plan::Entry::approximate,
+    .accepts = [](const plan::Context& context,
+                  const plan::Region& region) { return accepts_f32_product(context.graph, region); },
+    .write = write_matmul_split_half,
+    // Measured on an H200: 0.81 of the bandwidth if operands dominate, 0.70 if the result does.
+    .rate = [](const plan::Context& context, const plan::Region&) -> plan::Rate {
+      return {0.75 * context.gpu.tensor_fp16 / 3, 0.75, 4};
+    },
+    .suits = suits_matmul_split_half,
+    .knobs = knobs_matmul_split_half,
+    .accepts_storage = reads_f32,
+    .truncated_sums = truncated_sums_matmul_split_half,
+    .leaner = leaner_matmul_split_half,
+    .scratch_bytes = scratch_bytes_matmul_split_half,
+}};
 
 }  // namespace stitch::code

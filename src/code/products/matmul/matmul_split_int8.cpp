@@ -8,7 +8,6 @@
 // Chosen for large f32 products in classes strict and default that are bound by arithmetic.
 #include <algorithm>
 
-#include "code/loops/kernel.h"
 #include "code/names.h"
 #include "code/products/matmul/library_product.h"
 #include "code/products/matmul/product_size.h"
@@ -80,46 +79,9 @@ bool is_tame(const Graph& graph, ValueId side) {
   });
 }
 
-class MatmulSplitInt8 final : public ProductTechnique {
- public:
-  std::string_view name() const override { return "matmul.split_int8"; }
-  std::string_view idea() const override {
-    return "FP32 products as an fp16 product of the large terms and an int8 product of the small ones";
-  }
-  plan::Kind kind() const override { return plan::Kind::product; }
-  plan::Entry entry() const override { return plan::Entry::approximate; }
-  bool suits(const plan::Context& context, const plan::Region& region, const plan::Offer&) const override;
-  Result<void> accepts_storage(const plan::Context& context, const plan::Plan& plan,
-                               const plan::Region& region) const override;
-  std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
-    return {{"longest_sum",
-             "products summed by tensor cores before FP32 adds the sum up",
-             {128, 256, 512, 1024, 2048, 4096}},
-            proposal_knob()};
-  }
-  std::optional<plan::TruncatedSums> truncated_sums(const plan::Context& context,
-                                                    const plan::Region& region) const override;
-  // Computed for depth 4096: 1.8e-6 to 2.9e-6 with uniform weights, as layers are initialised, and 2.8e-6 to
-  // 3.9e-6 with normal ones.
-  double added_error(const plan::Context&, const plan::Region&) const override { return 3e-6; }
-  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
-    return {0.75 * context.gpu.tensor_fp16 / 2, 0.75, 5};
-  }
-
- private:
-  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
-  Result<RegionCode> write_region(const RegionRequest& request) const override;
-};
-
-}  // namespace
-
-Result<void> MatmulSplitInt8::accepts_region(const plan::Context& context, const plan::Region& region) const {
-  const Graph& graph = context.graph;
-  STITCH_CHECK(accepts_library_product(graph, region));
-  for (int32_t node : region.nodes)
-    for (ValueId result : graph.nodes[static_cast<size_t>(node)].results)
-      if (graph.type(result).dtype != DType::f32) return not_for(region, "splits f32 only");
-  const RegionRequest request = loops::plain_request(context, region);
+Result<void> accepts_matmul_split_int8(const plan::Context& context, const plan::Region& region) {
+  STITCH_CHECK(accepts_f32_product(context.graph, region));
+  const RegionRequest request = request_alone(context, region);
   STITCH_TRY(LibraryProduct made, library_product(request, DType::f32, false));
   if (made.depth() < shallowest || made.depth() > deepest)
     return not_for(region, format("makes sums of {} to {} products", shallowest, deepest));
@@ -132,8 +94,7 @@ Result<void> MatmulSplitInt8::accepts_region(const plan::Context& context, const
   return {};
 }
 
-bool MatmulSplitInt8::suits(const plan::Context& context, const plan::Region& region,
-                            const plan::Offer&) const {
+bool suits_matmul_split_int8(const plan::Context& context, const plan::Region& region, const plan::Offer&) {
   if (context.numerics != Numerics::strict && context.numerics != Numerics::standard) return false;
   // Errors are relative to a whole row: an elementwise allclose rejects small results, near a triangle's edge
   // or of sums that cancel.
@@ -149,23 +110,15 @@ bool MatmulSplitInt8::suits(const plan::Context& context, const plan::Region& re
          own <= 0.9 * fp32_seconds(context.gpu, *size);
 }
 
-Result<void> MatmulSplitInt8::accepts_storage(const plan::Context&, const plan::Plan& plan,
-                                              const plan::Region& region) const {
-  for (ValueId id : region.reads)
-    if (plan.storage[index_of(id)].dtype != DType::f32)
-      return at(region.name, user_error("technique", "matmul.split_int8 reads f32 only"));
-  return {};
-}
-
-std::optional<plan::TruncatedSums> MatmulSplitInt8::truncated_sums(const plan::Context& context,
-                                                                   const plan::Region& region) const {
+std::optional<plan::TruncatedSums> truncated_sums_matmul_split_int8(const plan::Context& context,
+                                                                    const plan::Region& region) {
   const std::optional<ProductSize> size = product_size(context.graph, region);
   if (!size) return std::nullopt;
   return plan::TruncatedSums{
       .length = size->depth(), .balanced = true, .knob = "longest_sum", .centred = true};
 }
 
-Result<RegionCode> MatmulSplitInt8::write_region(const RegionRequest& request) const {
+Result<RegionCode> write_matmul_split_int8(const RegionRequest& request) {
   STITCH_TRY(LibraryProduct made, library_product(request, DType::f32, false));
   Int8Side left = int8_side(made, true), right = int8_side(made, false);
   for (const Int8Side* side : {&left, &right})
@@ -275,14 +228,34 @@ Result<RegionCode> MatmulSplitInt8::write_region(const RegionRequest& request) c
       "{}, "
       "stream);\n",
       made.product, left.type, right.type, made.columns(), quads, request.name, left.pointer, right.pointer,
-      made.contraction.out.place->pointer,
-      made.epilogue.empty() ? "stitch::NoEpilogue{}" : made.epilogue.construct);
+      made.contraction.out.place->pointer, made.epilogue.construct);
   return made.finish_own("Large terms in fp16 and small ones in int8 on tensor cores.");
 }
 
-const Technique& matmul_split_int8() {
-  static const MatmulSplitInt8 technique;
-  return technique;
-}
+}  // namespace
+
+constinit const ProductTechnique matmul_split_int8{{
+    .name = "matmul.split_int8",
+    .idea = "FP32 products as an fp16 product of the large terms and an int8 product of the small ones",
+    .kind = plan::Kind::product,
+    .entry = plan::Entry::approximate,
+    .accepts = accepts_matmul_split_int8,
+    .write = write_matmul_split_int8,
+    .rate = [](const plan::Context& context, const plan::Region&) -> plan::Rate {
+      return {0.75 * context.gpu.tensor_fp16 / 2, 0.75, 5};
+    },
+    .suits = suits_matmul_split_int8,
+    .knobs = [](const plan::Context&, const plan::Region&) -> std::vector<plan::Knob> {
+      return {{"longest_sum",
+               "products summed by tensor cores before FP32 adds the sum up",
+               {128, 256, 512, 1024, 2048, 4096}},
+              proposal_knob()};
+    },
+    .accepts_storage = reads_f32,
+    .truncated_sums = truncated_sums_matmul_split_int8,
+    // Computed for depth 4096: 1.8e-6 to 2.9e-6 with uniform weights, as layers are initialised, and 2.8e-6
+    // to 3.9e-6 with normal ones.
+    .added_error = [](const plan::Context&, const plan::Region&) { return 3e-6; },
+}};
 
 }  // namespace stitch::code

@@ -8,8 +8,8 @@
 #include <array>
 #include <cmath>
 
-#include "code/loops/kernel.h"
 #include "code/names.h"
+#include "code/products/kernel_region.h"
 #include "code/products/matmul/library_product.h"
 #include "code/products/matmul/product_size.h"
 #include "code/products/techniques.h"
@@ -97,35 +97,7 @@ Result<TensorCoreRegion> tensor_core_region(const RegionRequest& request) {
   return out;
 }
 
-class MatmulTensorCore final : public ProductTechnique {
- public:
-  std::string_view name() const override { return "matmul.tensor_core"; }
-  std::string_view idea() const override {
-    return "FP32 products on tensor cores at FP32's accuracy, operands split while they are loaded, any "
-           "strides";
-  }
-  plan::Kind kind() const override { return plan::Kind::product; }
-  bool suits(const plan::Context& context, const plan::Region& region, const plan::Offer&) const override;
-  Result<void> accepts_storage(const plan::Context& context, const plan::Plan& plan,
-                               const plan::Region& region) const override;
-  std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
-    return {{"row_tiles", "tiles of 16 rows per warp", {1, 2}},
-            {"column_tiles", "tiles of 8 columns per warp", {1, 2, 3, 4, 6, 8}},
-            {"stages", "pipeline stages of depth tiles in shared memory", {2, 3, 4}}};
-  }
-  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
-    return {0.15 * context.gpu.tensor_tf32, 0.75, 1};
-  }
-
- private:
-  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
-  Result<RegionCode> write_region(const RegionRequest& request) const override;
-};
-
-}  // namespace
-
-Result<void> MatmulTensorCore::accepts_region(const plan::Context& context,
-                                              const plan::Region& region) const {
+Result<void> accepts_matmul_tensor_core(const plan::Context& context, const plan::Region& region) {
   const Graph& graph = context.graph;
   STITCH_TRY(Parts parts, parts_of(graph, region, contractions));
   const Node& node = *parts.product;
@@ -134,7 +106,7 @@ Result<void> MatmulTensorCore::accepts_region(const plan::Context& context,
     if (graph.type(id).dtype != DType::f32) return not_for(region, "multiplies f32");
   if (graph.type(node.results[0]).elements() == 0) return not_for(region, "has a result");
   STITCH_CHECK(accepts_views(graph, region, parts));
-  STITCH_TRY(TensorCoreRegion made, tensor_core_region(loops::plain_request(context, region)));
+  STITCH_TRY(TensorCoreRegion made, tensor_core_region(request_alone(context, region)));
   const Extents size(made.all.steps[0]);
   const ProductTiles tiles = best_tiles(context.gpu, region, size);
   if (size.depth == 0) return not_for(region, "sums something");
@@ -147,21 +119,20 @@ Result<void> MatmulTensorCore::accepts_region(const plan::Context& context,
   return {};
 }
 
-Result<void> MatmulTensorCore::accepts_storage(const plan::Context& context, const plan::Plan& plan,
-                                               const plan::Region& region) const {
+Result<void> accepts_storage_matmul_tensor_core(const plan::Context& context, const plan::Plan& plan,
+                                                const plan::Region& region) {
   for (const auto& ids : {region.reads, region.writes})
     for (ValueId id : ids)
       if (plan.storage[index_of(id)].dtype != context.graph.type(id).dtype)
-        return at(region.name, user_error("technique", "matmul.tensor_core reads and writes f32 only"));
+        return not_for(region, "reads and writes f32 only");
   return {};
 }
 
 // Bound by bytes: if arithmetic dominates, libraries have wgmma, on fp16 parts.
-bool MatmulTensorCore::suits(const plan::Context& context, const plan::Region& region,
-                             const plan::Offer&) const {
+bool suits_matmul_tensor_core(const plan::Context& context, const plan::Region& region, const plan::Offer&) {
   if (context.numerics != Numerics::strict && context.numerics != Numerics::standard) return false;
   const std::optional<ProductSize> size = product_size(context.graph, region);
-  auto made = tensor_core_region(loops::plain_request(context, region));
+  auto made = tensor_core_region(request_alone(context, region));
   if (!size || !made) return false;
   const GpuSpec& gpu = context.gpu;
   const Extents extents(made->all.steps[0]);
@@ -176,7 +147,7 @@ bool MatmulTensorCore::suits(const plan::Context& context, const plan::Region& r
   return bytes >= worth_it && own <= 1.05 * std::min(fp32_seconds(gpu, *size), split_seconds(gpu, *size));
 }
 
-Result<RegionCode> MatmulTensorCore::write_region(const RegionRequest& request) const {
+Result<RegionCode> write_matmul_tensor_core(const RegionRequest& request) {
   STITCH_TRY(TensorCoreRegion made, tensor_core_region(request));
   const Contraction& c = made.all.steps[0];
   const Place &left = *c.left.place, &right = *c.right.place, &out = *c.out.place;
@@ -189,37 +160,44 @@ Result<RegionCode> MatmulTensorCore::write_region(const RegionRequest& request) 
     return lies_in_quads(c, lies_by_depth(c.depth, side, tensor) ? c.depth : side, tensor, offset);
   };
 
-  RegionCode code;
-  code.includes = "#include \"stitch/kernels/matmul_tensor_core.h\"\n";
-  Signature signature("enqueue_" + request.name);
-  for (const Place* place : {&left, &right}) signature.read(*place);
-  for (const Place* place : epilogue.places) signature.read(*place);
-  signature.write(out);
-  code.declaration = signature.declaration();
   const std::string product = type_name(request.name, "Product"), name = type_name(request.name, "Tiles");
-  code.source = format(
-      "// {}{}{}\n// In pairs of TF32 on tensor cores; kernels/matmul_tensor_core.h has the kernel.\n{}\n"
-      "struct {} {{\n  static constexpr int warp_rows = {}, warp_columns = {}, row_tiles = {}, column_tiles "
-      "= "
-      "{};\n  static constexpr int depth_tile = {}, stages = {};\n"
-      "  static constexpr bool left_quads = {}, right_quads = {}, out_pairs = {};\n}};\n\n",
-      describe(c), epilogue.summary.empty() ? "" : ", then ", epilogue.summary, product_struct(c, product),
-      name, tiles.warp_rows, tiles.warp_columns, tiles.row_tiles, tiles.column_tiles, tiles.depth_tile,
-      tiles.stages, quads(&Axis::left, c.rows, c.left.offset), quads(&Axis::right, c.columns, c.right.offset),
-      !c.scatter && lies_in_quads(c, c.columns, &Axis::out, c.out.offset, 2));
-  if (!epilogue.empty()) code.source += epilogue.definition + "\n";
-  code.source += format(
-      "{} {{\n  return stitch::enqueue_tensor_core_product<{}, {}>(\n      \"{}\", {}, {}, {}, {}, "
-      "stream);\n}}\n",
-      signature.head(), product, name, request.name, left.pointer, right.pointer, out.pointer,
-      epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
-  code.arguments = signature.arguments();
-  return code;
+  return write_kernel(
+      request, out, epilogue,
+      {.header = "matmul_tensor_core.h",
+       .summary = describe(c),
+       .idea = "In pairs of TF32 on tensor cores; kernels/matmul_tensor_core.h has the kernel.",
+       .structs = format(
+           "{}\nstruct {} {{\n  static constexpr int warp_rows = {}, warp_columns = {}, row_tiles = {}, "
+           "column_tiles = {};\n  static constexpr int depth_tile = {}, stages = {};\n"
+           "  static constexpr bool left_quads = {}, right_quads = {}, out_pairs = {};\n}};\n\n",
+           product_struct(c, product), name, tiles.warp_rows, tiles.warp_columns, tiles.row_tiles,
+           tiles.column_tiles, tiles.depth_tile, tiles.stages, quads(&Axis::left, c.rows, c.left.offset),
+           quads(&Axis::right, c.columns, c.right.offset),
+           !c.scatter && lies_in_quads(c, c.columns, &Axis::out, c.out.offset, 2)),
+       .reads = {&left, &right},
+       .call = format("enqueue_tensor_core_product<{}, {}>", product, name),
+       .arguments = {left.pointer, right.pointer, out.pointer}});
 }
 
-const Technique& matmul_tensor_core() {
-  static const MatmulTensorCore technique;
-  return technique;
-}
+}  // namespace
+
+constinit const ProductTechnique matmul_tensor_core{{
+    .name = "matmul.tensor_core",
+    .idea = "FP32 products on tensor cores at FP32's accuracy, operands split while they are loaded, any "
+            "strides",
+    .kind = plan::Kind::product,
+    .accepts = accepts_matmul_tensor_core,
+    .write = write_matmul_tensor_core,
+    .rate = [](const plan::Context& context, const plan::Region&) -> plan::Rate {
+      return {0.15 * context.gpu.tensor_tf32, 0.75, 1};
+    },
+    .suits = suits_matmul_tensor_core,
+    .knobs = [](const plan::Context&, const plan::Region&) -> std::vector<plan::Knob> {
+      return {{"row_tiles", "tiles of 16 rows per warp", {1, 2}},
+              {"column_tiles", "tiles of 8 columns per warp", {1, 2, 3, 4, 6, 8}},
+              {"stages", "pipeline stages of depth tiles in shared memory", {2, 3, 4}}};
+    },
+    .accepts_storage = accepts_storage_matmul_tensor_core,
+}};
 
 }  // namespace stitch::code

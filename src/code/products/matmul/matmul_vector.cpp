@@ -5,8 +5,8 @@
 
 #include "code/names.h"
 #include "code/products/matmul/library_product.h"
+#include "code/products/matmul/product_size.h"
 #include "code/products/techniques.h"
-#include "code/products/recurrence/vector_teams.h"
 
 namespace stitch::code {
 
@@ -34,34 +34,7 @@ int64_t segment_depth(const GpuSpec& gpu, const Contraction& c, int64_t wide, in
   return (each + step - 1) / step * step;
 }
 
-class MatmulVector final : public ProductTechnique {
- public:
-  std::string_view name() const override { return "matmul.vector"; }
-  std::string_view idea() const override {
-    return "a matrix times one to twelve vectors at memory bandwidth";
-  }
-  plan::Kind kind() const override { return plan::Kind::product; }
-  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
-    return streaming_rate(context);
-  }
-
- private:
-  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
-  Result<RegionCode> write_region(const RegionRequest& request) const override;
-};
-
-}  // namespace
-
-int vector_teams(const GpuSpec& gpu, int64_t depth, int64_t bytes_an_element, int64_t blocks) {
-  constexpr int64_t threads = 256, warp = 32;
-  const int64_t vectors = (depth * bytes_an_element + 15) / 16;
-  auto wasteful = [&](int64_t team) { return 10 * vectors < 9 * ((vectors + team - 1) / team * team); };
-  int64_t teams = 1;
-  while (threads / teams > warp && wasteful(threads / teams) && blocks / (2 * teams) >= gpu.sms) teams *= 2;
-  return static_cast<int>(teams);
-}
-
-Result<void> MatmulVector::accepts_region(const plan::Context& context, const plan::Region& region) const {
+Result<void> accepts_matmul_vector(const plan::Context& context, const plan::Region& region) {
   const Graph& graph = context.graph;
   STITCH_CHECK(accepts_library_product(graph, region));
   const Node* product = nullptr;
@@ -86,7 +59,7 @@ Result<void> MatmulVector::accepts_region(const plan::Context& context, const pl
   return {};
 }
 
-Result<RegionCode> MatmulVector::write_region(const RegionRequest& request) const {
+Result<RegionCode> write_matmul_vector(const RegionRequest& request) {
   const Node& node = request.graph.nodes[static_cast<size_t>(request.region.nodes.back())];
   const DType dtype = request.graph.type(node.results[0]).dtype;
   STITCH_TRY(LibraryProduct made, library_product(request, dtype, false));
@@ -128,14 +101,21 @@ Result<RegionCode> MatmulVector::write_region(const RegionRequest& request) cons
       "  return stitch::enqueue_vector_product<{}, {}, {}, {}, {}, {}>(\n      \"{}\", {}, {}, {}, {}, {}, "
       "stream);\n",
       made.product, thin_rows, depth_inside, segment, teams, quads, request.name, c.left.place->pointer,
-      c.right.place->pointer, partial, c.out.place->pointer,
-      made.epilogue.empty() ? "stitch::NoEpilogue{}" : made.epilogue.construct);
+      c.right.place->pointer, partial, c.out.place->pointer, made.epilogue.construct);
   return made.finish_own("The wide matrix is read once; kernels/matmul_vector.h has the kernel.");
 }
 
-const Technique& matmul_vector() {
-  static const MatmulVector technique;
-  return technique;
-}
+}  // namespace
+
+constinit const ProductTechnique matmul_vector{{
+    .name = "matmul.vector",
+    .idea = "a matrix times one to twelve vectors at memory bandwidth",
+    .kind = plan::Kind::product,
+    .accepts = accepts_matmul_vector,
+    .write = write_matmul_vector,
+    .rate = [](const plan::Context& context, const plan::Region&) -> plan::Rate {
+      return streaming_rate(context);
+    },
+}};
 
 }  // namespace stitch::code

@@ -86,4 +86,13 @@ double int8_seconds(const GpuSpec& gpu, const ProductSize& size) {
          (12 * splits + 12 * size.result) / bandwidth(gpu) + kernels * gpu.kernel_overhead;
 }
 
+int vector_teams(const GpuSpec& gpu, int64_t depth, int64_t bytes_an_element, int64_t blocks) {
+  constexpr int64_t threads = 256, warp = 32;
+  const int64_t vectors = (depth * bytes_an_element + 15) / 16;
+  auto wasteful = [&](int64_t team) { return 10 * vectors < 9 * ((vectors + team - 1) / team * team); };
+  int64_t teams = 1;
+  while (threads / teams > warp && wasteful(threads / teams) && blocks / (2 * teams) >= gpu.sms) teams *= 2;
+  return static_cast<int>(teams);
+}
+
 }  // namespace stitch::code

@@ -26,4 +26,9 @@ double fp32_seconds(const GpuSpec& gpu, const ProductSize& size);
 double int8_seconds(const GpuSpec& gpu, const ProductSize& size);
 double split_seconds(const GpuSpec& gpu, const ProductSize& size);
 
+// How the threads of a block of kernels/matmul_vector.h divide rows of the wide matrix: teams per block,
+// small enough that hardly a thread idles at the end of a sum of `depth`, as long as every multiprocessor has
+// a block. `blocks`: with one team each.
+int vector_teams(const GpuSpec& gpu, int64_t depth, int64_t bytes_an_element, int64_t blocks);
+
 }  // namespace stitch::code

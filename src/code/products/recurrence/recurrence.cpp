@@ -22,17 +22,6 @@ Result<const Place*> dense_operand(const RegionRequest& request, ValueId value) 
   return view->place;
 }
 
-}  // namespace
-
-Result<void> accepts_recurrence(const Graph& graph, const plan::Region& region) {
-  STITCH_TRY(Parts parts, parts_of(graph, region, rnn_ops));
-  if (!parts.after.empty()) return not_for(region, "computes nothing behind its recurrence");
-  DType dtype = graph.type(parts.product->results[0]).dtype;
-  if (dtype != DType::f32 && dtype != DType::f64)
-    return not_for(region, format("has no recurrence of {}", name(dtype)));
-  return {};
-}
-
 Recurrence sizes_of(const Graph& graph, const Node& node) {
   const Attributes& attributes = node.attributes;
   const Shape &x = graph.type(node.operands[0]).shape, &h0 = graph.type(node.operands[1]).shape;
@@ -51,6 +40,24 @@ Recurrence sizes_of(const Graph& graph, const Node& node) {
   r.output = h0[2];
   r.hidden = r.lstm() ? graph.type(node.operands[2]).shape[2] : r.output;
   return r;
+}
+
+}  // namespace
+
+Result<void> accepts_recurrence(const Graph& graph, const plan::Region& region) {
+  STITCH_TRY(Parts parts, parts_of(graph, region, rnn_ops));
+  if (!parts.after.empty()) return not_for(region, "computes nothing behind its recurrence");
+  DType dtype = graph.type(parts.product->results[0]).dtype;
+  if (dtype != DType::f32 && dtype != DType::f64)
+    return not_for(region, format("has no recurrence of {}", name(dtype)));
+  return {};
+}
+
+Recurrence recurrence_sizes(const Graph& graph, const plan::Region& region) {
+  for (int32_t n : region.nodes)
+    if (const Node& node = graph.nodes[static_cast<size_t>(n)]; node.op == Op::rnn)
+      return sizes_of(graph, node);
+  throw Bug("a recurrence has one");
 }
 
 Result<Recurrence> recurrence_of(const RegionRequest& request) {

@@ -28,7 +28,7 @@ struct Recurrence {
 // For `accepts`: a single non-empty rnn, of f32 or f64.
 Result<void> accepts_recurrence(const Graph& graph, const plan::Region& region);
 // Kind and sizes, from the graph.
-Recurrence sizes_of(const Graph& graph, const Node& node);
+Recurrence recurrence_sizes(const Graph& graph, const plan::Region& region);
 Result<Recurrence> recurrence_of(const RegionRequest& request);
 std::string describe(const Recurrence& recurrence);
 // Lines that declare `r`, a struct of this type, and fill in what `signature` then reads and writes;

@@ -13,38 +13,7 @@ namespace stitch::code {
 
 namespace {
 
-class RnnCudnn final : public ProductTechnique {
- public:
-  std::string_view name() const override { return "rnn.cudnn"; }
-  std::string_view idea() const override { return "the whole recurrence in one cuDNN call"; }
-  plan::Kind kind() const override { return plan::Kind::recurrence; }
-  std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
-    return {{"algorithm",
-             "cuDNN's algorithm: 0 standard, 1 persistent, 3 persistent for small sizes",
-             {0, 1, 3},
-             false}};
-  }
-  plan::Precision operand_precision(const plan::Context& context, const plan::Region&) const override {
-    return context.numerics == Numerics::strict ? plan::Precision::f32 : plan::Precision::tf32;
-  }
-  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
-    return {0.5 * context.gpu.fp32, 0.5, 8};
-  }
-  // Measured on an H200: 512 steps of 6 layers of 256 units took 7.5 to 8.3 ms, in both directions 20 to 22.
-  double latency(const plan::Context& context, const plan::Region& region) const override {
-    return step_latency(context.graph, region, [](double steps, double layers, bool both) {
-      return steps * layers * (both ? 7e-6 : 2.5e-6);
-    });
-  }
-
- private:
-  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
-  Result<RegionCode> write_region(const RegionRequest& request) const override;
-};
-
-}  // namespace
-
-Result<void> RnnCudnn::accepts_region(const plan::Context& context, const plan::Region& region) const {
+Result<void> accepts_rnn_cudnn(const plan::Context& context, const plan::Region& region) {
   const Graph& graph = context.graph;
   STITCH_CHECK(accepts_recurrence(graph, region));
   for (int32_t index : region.nodes) {
@@ -62,7 +31,7 @@ Result<void> RnnCudnn::accepts_region(const plan::Context& context, const plan::
   return {};
 }
 
-Result<RegionCode> RnnCudnn::write_region(const RegionRequest& request) const {
+Result<RegionCode> write_rnn_cudnn(const RegionRequest& request) {
   STITCH_TRY(Recurrence r, recurrence_of(request));
   View stored = r.batch_first ? permuted(r.x, {1, 0, 2}) : r.x;
   if (!stored.contiguous() || stored.offset != 0 || stored.place->dtype != DType::f32)
@@ -112,9 +81,35 @@ Result<RegionCode> RnnCudnn::write_region(const RegionRequest& request) const {
   return code;
 }
 
-const Technique& rnn_cudnn() {
-  static const RnnCudnn technique;
-  return technique;
-}
+}  // namespace
+
+constinit const ProductTechnique rnn_cudnn{{
+    .name = "rnn.cudnn",
+    .idea = "the whole recurrence in one cuDNN call",
+    .kind = plan::Kind::recurrence,
+    .accepts = accepts_rnn_cudnn,
+    .write = write_rnn_cudnn,
+    .rate = [](const plan::Context& context, const plan::Region&) -> plan::Rate {
+      return {0.5 * context.gpu.fp32, 0.5, 8};
+    },
+    .knobs = [](const plan::Context&, const plan::Region&) -> std::vector<plan::Knob> {
+      return {{"algorithm",
+               "cuDNN's algorithm: 0 standard, 1 persistent, 3 persistent for small sizes",
+               {0, 1, 3},
+               false}};
+    },
+    // Measured on an H200: 512 steps of 6 layers of 256 units took 7.5 to 8.3 ms, in both directions 20
+    // to 22.
+    .latency =
+        [](const plan::Context& context, const plan::Region& region) {
+          return step_latency(context.graph, region, [](double steps, double layers, bool both) {
+            return steps * layers * (both ? 7e-6 : 2.5e-6);
+          });
+        },
+    .operand_precision =
+        [](const plan::Context& context, const plan::Region&) {
+          return context.numerics == Numerics::strict ? plan::Precision::f32 : plan::Precision::tf32;
+        },
+}};
 
 }  // namespace stitch::code

@@ -165,41 +165,34 @@ class Writer {
   int64_t bytes_ = 0;
 };
 
-class RnnPlain final : public ProductTechnique {
- public:
-  std::string_view name() const override { return "rnn.plain"; }
-  std::string_view idea() const override { return "one product for all steps, then one kernel per step"; }
-  plan::Kind kind() const override { return plan::Kind::recurrence; }
-  plan::Entry entry() const override { return plan::Entry::plain; }
-  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
-    return plain_rate(context);
-  }
-  double latency(const plan::Context& context, const plan::Region& region) const override {
-    return step_latency(context.graph, region, [](double steps, double layers, bool both) {
-      return steps * layers * (both ? 2 : 1) * 4e-6;
-    });
-  }
-
- private:
-  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
-  Result<RegionCode> write_region(const RegionRequest& request) const override;
-};
-
-}  // namespace
-
-Result<void> RnnPlain::accepts_region(const plan::Context& context, const plan::Region& region) const {
+Result<void> accepts_rnn_plain(const plan::Context& context, const plan::Region& region) {
   const Graph& graph = context.graph;
   return accepts_recurrence(graph, region);
 }
 
-Result<RegionCode> RnnPlain::write_region(const RegionRequest& request) const {
+Result<RegionCode> write_rnn_plain(const RegionRequest& request) {
   STITCH_TRY(Recurrence recurrence, recurrence_of(request));
   return Writer(request, std::move(recurrence)).write();
 }
 
-const Technique& rnn_plain() {
-  static const RnnPlain technique;
-  return technique;
-}
+}  // namespace
+
+constinit const ProductTechnique rnn_plain{{
+    .name = "rnn.plain",
+    .idea = "one product for all steps, then one kernel per step",
+    .kind = plan::Kind::recurrence,
+    .entry = plan::Entry::plain,
+    .accepts = accepts_rnn_plain,
+    .write = write_rnn_plain,
+    .rate = [](const plan::Context& context, const plan::Region&) -> plan::Rate {
+      return plain_rate(context);
+    },
+    .latency =
+        [](const plan::Context& context, const plan::Region& region) {
+          return step_latency(context.graph, region, [](double steps, double layers, bool both) {
+            return steps * layers * (both ? 2 : 1) * 4e-6;
+          });
+        },
+}};
 
 }  // namespace stitch::code

@@ -5,7 +5,7 @@
 struct GoldenRows {
   static constexpr int64_t pixels = 32, plane = 1;  // of all samples, and of one
   static constexpr int channels = 72, filters = 20;
-  static constexpr int pixel_tiles = 1, filter_tiles = 1, depth_warps = 4;
+  static constexpr int pixel_tiles = 1, filter_tiles = 1, depth_warps = 4, multiprocessors = 132;
   static constexpr bool x_nchw = false, out_nchw = false, raw_weights = false;
 };
 

@@ -5,7 +5,7 @@
 struct GoldenRows {
   static constexpr int64_t pixels = 16, plane = 1;  // rows
   static constexpr int channels = 256, filters = 96;  // depth, columns
-  static constexpr int pixel_tiles = 1, filter_tiles = 1, depth_warps = 8;
+  static constexpr int pixel_tiles = 1, filter_tiles = 1, depth_warps = 8, multiprocessors = 132;
   static constexpr bool x_nchw = false, out_nchw = false, raw_weights = true;
 };
 

@@ -46,7 +46,8 @@ struct NhwcTile {
   static constexpr int held = (own_steps + rounds - 1) / rounds;
   static constexpr int64_t units = (Shape::pixels + pixels - 1) / pixels;  // per slice
   // Units per warp: all are done in two waves of warps.
-  static constexpr int64_t two_waves = 132 * 32, wanted = (units * slices + two_waves - 1) / two_waves;
+  static constexpr int64_t two_waves = 32 * Shape::multiprocessors,
+                           wanted = (units * slices + two_waves - 1) / two_waves;
   static constexpr int repeats = Shape::depth_warps > 1 ? 1 : wanted < 16 ? static_cast<int>(wanted) : 16;
   static constexpr int64_t x_stride = Shape::x_nchw ? Shape::plane : 1;  // between channels
   // Some lanes have channels past the last one.

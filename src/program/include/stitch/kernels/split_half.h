@@ -25,9 +25,11 @@
 #include "stitch/runtime/vectors.h"
 
 namespace stitch {
-// Six blocks for each of an H200's 132 SMs: 48 KB of loads in flight on each. A run may use others, up to
-// `most_split_blocks`.
-constexpr int split_blocks = 792, most_split_blocks = 1056;
+// Blocks of the pass that splits, which has 48 KB of loads in flight on a multiprocessor with six of them,
+// and of the one that splits again: usually it has nothing to do, and few blocks find that out sooner.
+struct SplitBlocks {
+  int splitting, again;
+};
 
 // One operand of Product, with its depth or its other side contiguous, its 2 or 3 parts consecutive in every
 // chunk.
@@ -118,9 +120,8 @@ struct SplitFactors {
   float small_terms[2], first[2], second[2];
 };
 
-// A packed weight's `elements` numbers are followed by its scale, then by what packing found out: independent
-// of runs, so all products of the weight share it.
-constexpr int64_t weight_tail = 2 * (8 + most_split_blocks);  // in fp16 elements
+// A packed weight's `elements` numbers are followed by its scale, then, eight floats on, by the largest
+// magnitude of each block that packed it: independent of runs, so all products of the weight share it.
 inline float* weight_scale(__half* packed, int64_t elements) {
   return reinterpret_cast<float*>(packed + elements);
 }
@@ -225,17 +226,14 @@ __global__ void __launch_bounds__(256)
   }
 }
 
-// Splits an operand. `largest`: most_split_blocks floats. `quads`: every four elements are contiguous,
-// 16-byte aligned if `from` is. `factors`: for the last operand only.
+// Splits an operand. `largest`: a float for each splitting block. `quads`: every four elements are
+// contiguous, 16-byte aligned if `from` is. `factors`: for the last operand only.
 template <class Operand, bool last, bool quads>
 StitchStatus split_operand(const float* from, __half* to, float* largest, ScaleOfFirst<last>* first_scale,
-                           SplitFactors* factors, float factor, cudaStream_t stream,
-                           int most_blocks = split_blocks) {
-  const Geometry geometry{static_cast<unsigned>(Operand::blocks(most_blocks)), 256};
-  // Usually there is nothing to do, and few blocks find that out sooner.
-  constexpr unsigned few_blocks = 132;
-  const int blocks = static_cast<int>(geometry.grid.x);
-  const Geometry few{geometry.grid.x < few_blocks ? geometry.grid.x : few_blocks, 256};
+                           SplitFactors* factors, float factor, SplitBlocks most, cudaStream_t stream) {
+  const int blocks = Operand::blocks(most.splitting);
+  const Geometry geometry{static_cast<unsigned>(blocks), 256},
+      few{static_cast<unsigned>(blocks < most.again ? blocks : most.again), 256};
   auto both = [&](auto* split, auto* again) -> StitchStatus {
     STITCH_OK_OR_RETURN(launch("split_operand", split, geometry, stream, from, to, largest));
     return launch("split_again", again, few, stream, from, to, largest, blocks, first_scale, factors, factor);
@@ -249,9 +247,10 @@ StitchStatus split_operand(const float* from, __half* to, float* largest, ScaleO
 
 // Packs a weight for all products: `elements` numbers, and its tail.
 template <class Operand, bool quads>
-StitchStatus split_weight(const float* from, __half* packed, int64_t elements, cudaStream_t stream) {
+StitchStatus split_weight(const float* from, __half* packed, int64_t elements, SplitBlocks most,
+                          cudaStream_t stream) {
   float* scale = weight_scale(packed, elements);
-  return split_operand<Operand, false, quads>(from, packed, scale + 8, scale, nullptr, 1.0f, stream);
+  return split_operand<Operand, false, quads>(from, packed, scale + 8, scale, nullptr, 1.0f, most, stream);
 }
 
 }  // namespace stitch
