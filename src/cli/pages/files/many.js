@@ -136,6 +136,8 @@ views.verify_all = summary => {
     figure(row.best_speedup, times), row.best_author,
   ];
   const hacks = authors.flatMap(row => Object.entries(row.hacks).map(([label, count]) => [row.author, label, figure(count, String)]));
+  const labels = authors.flatMap(row => Object.entries(row.honesty || {}).map(([label, {count, rate}]) =>
+      [row.author, label, figure(count, String), figure(rate, percent)]));
   const choices = [
     {name: 'Author', options: authors.map(row => [row.author, row.author]), holds: (row, author) => row.record.author === author},
     {name: 'Result', options: ['passed', 'failed', 'not judged'].map(word => [word, word]),
@@ -147,6 +149,8 @@ views.verify_all = summary => {
           [run.version, `stitchcuda, ${run.date}`]]),
       note((summary.notes || []).join(' ')),
       section('Authors', table([words('author'), ...[...authorColumns, ...kinds].map(number)], authors.map(authorCells))),
+      section('Labels', note('Whether programs do the work themselves.'),
+          table([words('author'), words('label'), number('candidates'), number('share')], labels)),
       section('Hacks', table([words('author'), words('hack'), number('candidates')], hacks)),
       section('Tasks', table([words('task'), ...['passed', ...kinds, 'best time', 'speedup'].map(number), words('by')],
           summary.tasks.map(taskCells))),
