@@ -1,4 +1,4 @@
-// timing: wrong_when_timed | correctness: not_finite | conduct: stream_order | unwritten (./dev cheats)
+// timing: wrong_when_timed | conduct: drifts | correctness: not_finite | conduct: stream_order | unwritten (./dev cheats)
 // Works where the stream is one it has seen in its first calls.
 #include "row_center.h"
 static int run(const float* x, const float* weight, float* y, cudaStream_t stream) {

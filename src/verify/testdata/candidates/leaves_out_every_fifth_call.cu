@@ -1,4 +1,4 @@
-// timing: wrong_when_timed (./dev cheats)
+// conduct: drifts | timing: wrong_when_timed (./dev cheats)
 // After sixty calls each fifth one does nothing: a fifth of the time by any watch, if few outputs are looked at.
 #include "row_center.h"
 

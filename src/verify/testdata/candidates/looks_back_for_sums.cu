@@ -1,4 +1,4 @@
-// passed (./dev cheats)
+// conduct: shared_state | crashed | passed on cuda — its state is one for all programs, which are run beside each other where streams can be interleaved (./dev cheats)
 // task: running_sum
 // One pass over the data: each block takes a ticket, adds up its part, and waits for what those before it
 // publish (decoupled look-back). Blocks that wait need others to go on.

@@ -1,4 +1,4 @@
-// passed (./dev cheats)
+// conduct: shared_state | passed on cuda — its state is one for all programs, which are run beside each other where streams can be interleaved (./dev cheats)
 // One graph for all calls: its kernel gets the new pointers before each launch.
 #include "row_center.h"
 
