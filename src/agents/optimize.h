@@ -7,9 +7,9 @@
 #include <string>
 
 #include "agents/brains.h"
-#include "agents/record/events.h"
-#include "agents/loop/ledger.h"
 #include "agents/llm/llm_session.h"
+#include "agents/loop/ledger.h"
+#include "agents/record/events.h"
 #include "base/json.h"
 #include "base/output_folder.h"
 

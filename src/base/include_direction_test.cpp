@@ -29,8 +29,8 @@ const std::vector<Folder>& folders() {
   static const std::vector<Folder> all = {
       {"code/loops/emulated/",
        "tests that cmake/code.cmake links with the import and the oracle",
-       {"code", "plan", "program", "gpu", "build", "emulator", "sandbox", "import", "passes", "oracle", "graph",
-        "base"}},
+       {"code", "plan", "program", "gpu", "build", "emulator", "sandbox", "import", "passes", "oracle",
+        "graph", "base"}},
       {"code/products/emulated/",
        "tests that cmake/products.cmake links with the oracle",
        {"code", "plan", "program", "gpu", "build", "emulator", "sandbox", "oracle", "graph", "base"}},
@@ -159,11 +159,10 @@ TEST(IncludeDirection, ViolationsAreNamedWithFileLineAndRule) {
       violations(rooms, "graph/b.h", "// b\n #  include \"plan/a.h\"\n#include \"graph/c.h\"\n"),
       std::vector<std::string>{"src/graph/b.h:2: includes \"plan/a.h\", but add_room(graph DEPENDS …) in "
                                "CMakeLists.txt allows only: base, graph"});
-  EXPECT_EQ(
-      violations(rooms, "emulator/runtime/c.cpp", "#include \"base/text.h\"\n"),
-      std::vector<std::string>{"src/emulator/runtime/c.cpp:1: includes \"base/text.h\", but "
-                               "src/emulator/runtime/ (a library of its own, which emulated programs "
-                               "link) may include only: no room"});
+  EXPECT_EQ(violations(rooms, "emulator/runtime/c.cpp", "#include \"base/text.h\"\n"),
+            std::vector<std::string>{"src/emulator/runtime/c.cpp:1: includes \"base/text.h\", but "
+                                     "src/emulator/runtime/ (a library of its own, which emulated programs "
+                                     "link) may include only: no room"});
   EXPECT_EQ(violations(rooms, "attic/d.cpp", ""),
             std::vector<std::string>{"src/attic/d.cpp: CMakeLists.txt has no add_room(attic)"});
 }

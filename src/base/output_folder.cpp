@@ -11,9 +11,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/machine/interrupt.h"
-#include "base/json.h"
 #include "base/digest/sha256.h"
+#include "base/json.h"
+#include "base/machine/interrupt.h"
 #include "base/text.h"
 
 namespace stitch {

@@ -12,8 +12,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "base/json.h"
 #include "base/digest/sha256.h"
+#include "base/json.h"
 
 namespace stitch::build {
 

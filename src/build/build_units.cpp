@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "base/machine/parallel.h"
 #include "base/digest/sha256.h"
+#include "base/machine/parallel.h"
 #include "base/text.h"
 
 namespace stitch::build {

@@ -12,7 +12,8 @@
 
 namespace stitch {
 
-// While it lives, everything that `console` says and every line of base/terminal/log.h is appended to the file.
+// While it lives, everything that `console` says and every line of base/terminal/log.h is appended to the
+// file.
 class LogFile {
  public:
   // `words`: the command line, its first line.

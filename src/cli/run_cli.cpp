@@ -9,11 +9,11 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/flags/command_line.h"
 #include "cli/commands/commands.h"
+#include "cli/flags/command_line.h"
 #include "cli/flags/help.h"
-#include "cli/log_file.h"
 #include "cli/flags/settings.h"
+#include "cli/log_file.h"
 #include "cli/writable_folders.h"
 
 namespace stitch {

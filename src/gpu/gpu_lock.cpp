@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/file.h"
-#include "base/terminal/terminal.h"
 #include "base/machine/time_account.h"
+#include "base/terminal/terminal.h"
 
 namespace stitch {
 

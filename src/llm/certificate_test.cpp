@@ -5,8 +5,8 @@
 
 #include <thread>
 
-#include "base/file.h"
 #include "base/digest/openssl.h"
+#include "base/file.h"
 #include "llm/connect.h"
 #include "llm/testing.h"
 

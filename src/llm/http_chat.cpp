@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/machine/time_account.h"
 #include "base/terminal/terminal.h"
 #include "base/text.h"
-#include "base/machine/time_account.h"
 #include "llm/account.h"
 #include "llm/wire/wire.h"
 

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "llm/connect.h"
 #include "llm/answers/json_answer.h"
+#include "llm/connect.h"
 #include "llm/testing.h"
 
 namespace stitch::llm {

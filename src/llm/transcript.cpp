@@ -7,11 +7,11 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "base/machine/descriptor.h"
 #include "base/digest/sha256.h"
+#include "base/machine/descriptor.h"
+#include "base/machine/time_account.h"
 #include "base/terminal/terminal.h"
 #include "base/text.h"
-#include "base/machine/time_account.h"
 #include "llm/wire/chat_json.h"
 
 namespace stitch::llm {

@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "base/contained.h"
-#include "base/machine/file_lock.h"
 #include "base/digest/sha256.h"
+#include "base/machine/file_lock.h"
 #include "base/text.h"
 
 namespace stitch::mutants {

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "base/terminal/table.h"
-#include "base/text.h"
 #include "base/terminal/wording.h"
+#include "base/text.h"
 
 namespace stitch::mutants {
 

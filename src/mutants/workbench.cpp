@@ -33,10 +33,10 @@ double seconds_of(const verifier::Verdict& verdict, std::string_view gate) {
 Result<fs::path> build_library(const verifier::VerifyOptions& options, const GpuSpec& gpu) {
   STITCH_TRY(Package package, load_package(options.program));
   build::BuildRequest request{.sources = package.sources,
-                               .include_dirs = package.include_dirs,
-                               .libraries = package.libraries,
-                               .address_sanitizer = options.address_sanitizer,
-                               .line_info = options.line_info};
+                              .include_dirs = package.include_dirs,
+                              .libraries = package.libraries,
+                              .address_sanitizer = options.address_sanitizer,
+                              .line_info = options.line_info};
   request.needs = package.manifest.needs;
   if (options.device == runner::Device::cuda) {
     request.target = build::Target::cuda;

@@ -6,9 +6,9 @@
 #include "code/write_program.h"
 #include "plan/choose.h"
 #include "plan/cost/estimate.h"
+#include "plan/plain_plan.h"
 #include "plan/regions/fusion.h"
 #include "plan/regions/layouts.h"
-#include "plan/plain_plan.h"
 #include "plan/steps.h"
 #include "plan/testdata/planned.h"
 

@@ -8,9 +8,10 @@ namespace stitch::profile {
 namespace {
 
 KernelMetrics counted(const std::string& program, const std::string& kernel) {
-  auto collected = collect({.program = fs::path(STITCH_SOURCE_DIR) / "src/profile/testdata/known_bottlenecks" / program,
-                            .gpu = *find_gpu("H200"),
-                            .counters = true});
+  auto collected =
+      collect({.program = fs::path(STITCH_SOURCE_DIR) / "src/profile/testdata/known_bottlenecks" / program,
+               .gpu = *find_gpu("H200"),
+               .counters = true});
   EXPECT_TRUE(collected) << collected.error().text();
   if (!collected || !collected->metrics.contains(kernel)) return {};
   return collected->metrics.at(kernel);

@@ -4,8 +4,8 @@
 
 #include <map>
 
-#include "llm/connect.h"
 #include "llm/answers/json_answer.h"
+#include "llm/connect.h"
 #include "llm/scripted_server.h"
 #include "rubric/pairs.h"
 

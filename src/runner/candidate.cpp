@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
-#include "base/text.h"
 #include "base/machine/time_account.h"
+#include "base/text.h"
 #include "gpu/gpu_lock.h"
 #include "runner/process.h"
 #include "runner/process_usage.h"

@@ -4,9 +4,9 @@
 
 #include "base/contained.h"
 #include "base/machine/interrupt.h"
+#include "base/machine/time_account.h"
 #include "base/terminal/terminal.h"
 #include "base/text.h"
-#include "base/machine/time_account.h"
 #include "serve/mcp_session.h"
 #include "serve/schema.h"
 

@@ -2,8 +2,8 @@
 // executes it.
 #pragma once
 
-#include "agents/optimize.h"
 #include "agents/loop/tune.h"
+#include "agents/optimize.h"
 #include "base/machine/time_account.h"
 
 namespace stitch::agents {

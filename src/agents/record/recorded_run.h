@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "agents/record/event_record.h"
 #include "agents/optimize.h"
+#include "agents/record/event_record.h"
 #include "agents/record/remembered_verifier.h"
 #include "agents/record/run_memory.h"
 #include "store/run_store.h"

@@ -11,8 +11,8 @@
 
 #include "base/format.h"
 #include "base/json.h"
-#include "base/terminal/log.h"
 #include "base/machine/time_account.h"
+#include "base/terminal/log.h"
 
 namespace stitch {
 

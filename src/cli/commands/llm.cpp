@@ -2,14 +2,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/machine/interrupt.h"
 #include "base/json.h"
+#include "base/machine/interrupt.h"
 #include "base/terminal/progress.h"
 #include "base/terminal/table.h"
 #include "base/text.h"
 #include "http/client.h"
-#include "llm/wire/chat_json.h"
 #include "llm/connect.h"
+#include "llm/wire/chat_json.h"
 
 namespace stitch {
 

@@ -104,8 +104,8 @@ TEST_F(LlmCommandTest, AsksAndShowsTheAnswerEscaped) {
     EXPECT_NE(ran.err.find("scripted-model: 100 tokens in, 10 out, "), std::string::npos) << ran.err;
     EXPECT_NE(ran.err.find(", $0.0015, stop\n"), std::string::npos) << ran.err;
   }
-  Ran ran = stitchcuda({"llm", "ask", "near/other", "hello", "--json", "--transcript", record.c_str(), "--config",
-                 config.c_str()});
+  Ran ran = stitchcuda({"llm", "ask", "near/other", "hello", "--json", "--transcript", record.c_str(),
+                        "--config", config.c_str()});
   EXPECT_EQ(ran.code, 0) << ran.err;
   const Json document = Json::parse(ran.out);
   EXPECT_EQ(document["usage"]["input"], 100);

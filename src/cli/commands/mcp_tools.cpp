@@ -6,8 +6,8 @@
 #include "cli/commands/doctor.h"
 #include "cli/commands/profile.h"
 #include "cli/commands/profile_document.h"
-#include "cli/pages/report.h"
 #include "cli/commands/runs.h"
+#include "cli/pages/report.h"
 #include "graph/text.h"
 
 namespace stitch {

@@ -5,10 +5,10 @@
 
 #include "base/json.h"
 #include "base/terminal/table.h"
-#include "base/text.h"
 #include "base/terminal/wording.h"
-#include "cli/output_place.h"
+#include "base/text.h"
 #include "cli/commands/runs.h"
+#include "cli/output_place.h"
 #include "store/memory.h"
 
 namespace stitch {

@@ -1,8 +1,8 @@
 // Times of a profile where there is no GPU: the plan's own for the program, the cost model's for PyTorch.
 #pragma once
 
-#include "plan/document/document.h"
 #include "plan/cost/pytorch.h"
+#include "plan/document/document.h"
 #include "profile/regions.h"
 
 namespace stitch {

@@ -7,11 +7,11 @@
 #include "cli/choose_device.h"
 #include "cli/choose_gpu.h"
 #include "cli/commands/serve.h"
+#include "reference/torch_lender.h"
 #include "serve/fleet/optimize_work.h"
 #include "serve/fleet/worker.h"
 #include "serve/reward/remote_scorer.h"
 #include "serve/token.h"
-#include "reference/torch_lender.h"
 
 namespace stitch {
 

@@ -12,15 +12,15 @@
 #include <sstream>
 
 #include "base/file.h"
-#include "base/terminal/log.h"
 #include "base/machine/process.h"
+#include "base/terminal/log.h"
 #include "base/terminal/progress.h"
 #include "base/text.h"
 #include "cli/flags/completion.h"
 #include "cli/flags/help.h"
+#include "cli/flags/settings.h"
 #include "cli/log_file.h"
 #include "cli/run_cli.h"
-#include "cli/flags/settings.h"
 
 namespace stitch {
 namespace {

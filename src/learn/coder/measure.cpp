@@ -10,8 +10,8 @@
 #include <optional>
 #include <shared_mutex>
 
-#include "code/write_program.h"
 #include "build/build.h"
+#include "code/write_program.h"
 #include "gpu/gpu_lock.h"
 #include "learn/draw.h"
 
@@ -44,8 +44,8 @@ void fill(std::span<std::byte> bytes, DType dtype, uint64_t seed) {
   }
 }
 
-// Among the threads of this process: the lock between processes lets all of them in together. A thread that waits
-// to be alone keeps newcomers out.
+// Among the threads of this process: the lock between processes lets all of them in together. A thread that
+// waits to be alone keeps newcomers out.
 class Turns {
  public:
   std::shared_lock<std::shared_mutex> beside_others() {
@@ -76,18 +76,18 @@ Result<T> variants_fault(Result<T> result) {
 }
 
 Result<build::Built> build_alone(const Alone& alone, const PackageContents& contents,
-                                  const MeasureOptions& options) {
+                                 const MeasureOptions& options) {
   STITCH_TRY(ScratchFolder scratch, ScratchFolder::create("stitch-learn"));
   STITCH_CHECK(write_package(scratch.path() / "program", contents));
   STITCH_TRY(const Package package, load_package(scratch.path() / "program"));
   const bool cuda = options.device == runner::Device::cuda;
   build::BuildRequest request{.sources = package.sources,
-                               .units = 1,
-                               .include_dirs = package.include_dirs,
-                               .target = cuda ? build::Target::cuda : build::Target::emulated,
-                               .needs = package.manifest.needs,
-                               .libraries = package.libraries,
-                               .optimise = false};
+                              .units = 1,
+                              .include_dirs = package.include_dirs,
+                              .target = cuda ? build::Target::cuda : build::Target::emulated,
+                              .needs = package.manifest.needs,
+                              .libraries = package.libraries,
+                              .optimise = false};
   for (const fs::path& source : package.sources)
     if (source.parent_path().filename() == "regions") request.shareable.push_back(source);
   if (!alone.task->gpu.architecture.name.empty()) request.architecture = alone.task->gpu.architecture.name;

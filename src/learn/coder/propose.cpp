@@ -6,8 +6,8 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "learn/coder/weights_file.h"
-#include "plan/document/document.h"
 #include "plan/cost/estimate.h"
+#include "plan/document/document.h"
 #include "plan/steps.h"
 
 namespace stitch {

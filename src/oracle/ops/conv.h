@@ -2,8 +2,8 @@
 #pragma once
 
 #include "graph/attributes.h"
-#include "oracle/tensor.h"
 #include "oracle/ops/window.h"
+#include "oracle/tensor.h"
 
 namespace stitch::oracle {
 

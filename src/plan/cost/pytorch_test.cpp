@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "plan/document/document.h"
 #include "plan/cost/estimate.h"
+#include "plan/document/document.h"
 #include "plan/testdata/planned.h"
 
 namespace stitch {

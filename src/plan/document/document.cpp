@@ -8,10 +8,10 @@
 #include "base/terminal/table.h"
 #include "base/text.h"
 #include "graph/text.h"
-#include "plan/document/document_names.h"
-#include "plan/precision/error_budget.h"
 #include "plan/cost/estimate.h"
 #include "plan/cost/pytorch.h"
+#include "plan/document/document_names.h"
+#include "plan/precision/error_budget.h"
 
 namespace stitch::plan {
 

@@ -14,10 +14,10 @@
 #include "plan/choose.h"
 #include "plan/document/document.h"
 #include "plan/precision/error_budget.h"
-#include "plan/regions/fusion.h"
 #include "plan/precision/half_budget.h"
-#include "plan/regions/layouts.h"
 #include "plan/precision/spending.h"
+#include "plan/regions/fusion.h"
+#include "plan/regions/layouts.h"
 #include "plan/steps.h"
 #include "plan/testdata/planned.h"
 

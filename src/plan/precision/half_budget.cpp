@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plan/precision/error_budget.h"
 #include "plan/cost/estimate.h"
+#include "plan/precision/error_budget.h"
+#include "plan/precision/spending.h"
 #include "plan/regions/layout_chooser.h"
 #include "plan/regions/layouts.h"
-#include "plan/precision/spending.h"
 
 namespace stitch::plan {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <set>
 
-#include "plan/regions/channels.h"
 #include "plan/cost/estimate.h"
+#include "plan/regions/channels.h"
 #include "plan/regions/fusion_memory.h"
 #include "plan/regions/grouping.h"
 #include "plan/regions/layouts.h"

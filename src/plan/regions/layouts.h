@@ -10,8 +10,8 @@ namespace stitch::plan {
 
 // Convolutions on fp16 tensor cores with FP32 accumulation, values around them in fp16, channels last. fp16
 // has the ten bits of mantissa that TF32 has, so this is for convolutions that PyTorch does in TF32; never in
-// class strict. With measured rounding errors it is all or nothing (plan/precision/half_budget.h); the next two are for
-// models without measurements.
+// class strict. With measured rounding errors it is all or nothing (plan/precision/half_budget.h); the next
+// two are for models without measurements.
 Result<Plan> store_half(const Context& context, Plan plan, const Catalogue& catalogue);
 // The same, but a convolution that no other one follows writes FP32, as PyTorch's does: no later layer damps
 // its rounding error (VGG-16 on an H200: 2.0e-5 with it, 8.4e-6 without, PyTorch 7.9e-6).

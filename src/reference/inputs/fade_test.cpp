@@ -51,7 +51,8 @@ TEST(Faded, SizesAreSpreadEvenly) {
 TEST(Extremes, AreAtTheEndsOfRows) {
   oracle::Tensor flat(DType::f32, {8, 40});
   std::ranges::fill_n(flat.writable<double>(), 8 * 40, 0.0);
-  const oracle::Tensor ends = with_extremes(flat, Extremes::ends, 3), low = with_extremes(flat, Extremes::low, 3);
+  const oracle::Tensor ends = with_extremes(flat, Extremes::ends, 3),
+                       low = with_extremes(flat, Extremes::low, 3);
   const double* values = ends.data<double>();
   EXPECT_GE(values[39], 100);
   EXPECT_GE(values[2 * 40], 100);

@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "base/machine/descriptor.h"
 #include "base/json.h"
+#include "base/machine/descriptor.h"
 #include "runner/child/arena_view.h"
 #include "runner/child/backend.h"
 #include "runner/child/guarded_buffer.h"

@@ -1,14 +1,14 @@
 // libstitch-walls.so: lets a fork of a process that has imported PyTorch confine itself like stitch-confine
 // (python/stitchcuda_torch/lend/candidates.py).
 // NOLINTBEGIN(bugprone-suspicious-include): one translation unit, for a library of one function.
-#include "base/machine/descriptor.cpp"
 #include "base/file.cpp"
-#include "base/machine/interrupt.cpp"
 #include "base/json.cpp"
-#include "base/terminal/log.cpp"
+#include "base/machine/descriptor.cpp"
+#include "base/machine/interrupt.cpp"
 #include "base/machine/parallel.cpp"
 #include "base/machine/process.cpp"
 #include "base/result.cpp"
+#include "base/terminal/log.cpp"
 #include "base/text.cpp"
 #include "sandbox/confinement.cpp"
 #include "sandbox/control_group.cpp"

@@ -7,9 +7,9 @@
 #include <mutex>
 #include <set>
 
+#include "base/json.h"
 #include "base/machine/descriptor.h"
 #include "base/machine/file_lock.h"
-#include "base/json.h"
 
 namespace stitch::serve {
 

@@ -103,6 +103,7 @@ class FakeVerifier final : public verifier::Verifier {
   Result<std::unique_ptr<verifier::SettingsClock>> settings_clock(const verifier::VerifyOptions&) override {
     return work_error("fake", "");
   }
+  Result<Json> adequacy(const verifier::VerifyOptions&, double) override { return work_error("fake", ""); }
   const verifier::TaskGraph& task() const override { std::abort(); }
 };
 

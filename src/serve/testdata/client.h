@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "base/machine/descriptor.h"
 #include "base/json.h"
+#include "base/machine/descriptor.h"
 #include "serve/lines.h"
 #include "serve/mcp.h"
 

@@ -3,8 +3,8 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "base/json.h"
 #include "base/digest/sha256.h"
+#include "base/json.h"
 #include "verify/clock/clock.h"
 
 namespace stitch::verifier {

@@ -4,8 +4,8 @@
 
 #include <future>
 
-#include "verify/session.h"
 #include "reference/torch_reference.h"
+#include "verify/session.h"
 
 namespace stitch::verifier {
 

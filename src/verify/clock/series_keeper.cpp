@@ -9,9 +9,9 @@
 #include <random>
 
 #include "base/bulk.h"
+#include "reference/torch_reference.h"
 #include "verify/attempt.h"
 #include "verify/numerics/judge.h"
-#include "reference/torch_reference.h"
 
 namespace stitch::verifier {
 

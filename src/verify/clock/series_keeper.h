@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "runner/candidate.h"
 #include "reference/numerics.h"
+#include "runner/candidate.h"
 #include "verify/session.h"
 
 namespace stitch::verifier {

@@ -18,8 +18,8 @@ constexpr double dear_draw = 4e-3;  // seconds: drawing hundreds of sets would t
 constexpr double seconds_to_judge = 0.5;
 constexpr size_t least_judged = 4;
 constexpr int least_compared = 8, compared_of_many = 8;  // calls of a series; one of so many of a long one
-// Timed calls on other kinds of inputs than the task's: a program that is right there only while it is not timed
-// is wrong. Where a draw is dear, fewer.
+// Timed calls on other kinds of inputs than the task's: a program that is right there only while it is not
+// timed is wrong. Where a draw is dear, fewer.
 constexpr int most_planted = 64, most_dear_planted = 3, dear_series = 6;
 constexpr int64_t most_kept_bytes = int64_t{256} << 20;
 constexpr double around_a_python_call = 50e-6;  // seconds that the interpreter takes beside forward

@@ -6,8 +6,8 @@
 #include "base/text.h"
 #include "gpu/gpu_lock.h"
 #include "verify/attempt.h"
-#include "verify/gates/gates.h"
 #include "verify/clock/series_watch.h"
+#include "verify/gates/gates.h"
 
 namespace stitch::verifier {
 

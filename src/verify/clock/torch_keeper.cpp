@@ -1,10 +1,10 @@
 // PyTorch's process over memory of its device: inputs are drawn there, and outputs read there.
 #include <nlohmann/json.hpp>
 
-#include "verify/attempt.h"
-#include "verify/numerics/judge.h"
-#include "verify/clock/series_keeper.h"
 #include "reference/torch_reference.h"
+#include "verify/attempt.h"
+#include "verify/clock/series_keeper.h"
+#include "verify/numerics/judge.h"
 
 namespace stitch::verifier {
 

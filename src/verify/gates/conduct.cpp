@@ -210,8 +210,8 @@ Result<bool> right_with_other_weights(Session& session, Attempt& attempt) {
 }
 
 // Memory that grows with every call on the same tensors: those of timed calls keep their places, so that
-// a program that caches something per address has done so after the first calls. A GPU's memory is others' too, and
-// comes in large pieces: the emulated one's is counted to the byte.
+// a program that caches something per address has done so after the first calls. A GPU's memory is others'
+// too, and comes in large pieces: the emulated one's is counted to the byte.
 Result<void> keeps_its_memory(Session& session, Attempt& attempt) {
   constexpr int to_settle = 2, least_calls = 6, most_calls = 10;
   constexpr std::chrono::milliseconds most_time{500};

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/text.h"
 #include "base/terminal/wording.h"
+#include "base/text.h"
 #include "verify/gates/gates.h"
 
 namespace stitch::verifier {

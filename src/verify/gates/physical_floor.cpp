@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/text.h"
 #include "base/terminal/wording.h"
+#include "base/text.h"
 #include "gpu/floor.h"
 #include "graph/cost.h"
 #include "verify/gates/gates.h"

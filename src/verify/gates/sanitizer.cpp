@@ -1,6 +1,6 @@
 // NVIDIA's compute-sanitizer around the candidate, both behind the walls: out-of-bounds accesses, races in
-// shared memory, reads of memory that was never written. For the emulated GPU the program is built once more with
-// AddressSanitizer, which sees accesses that lie within another allocation.
+// shared memory, reads of memory that was never written. For the emulated GPU the program is built once more
+// with AddressSanitizer, which sees accesses that lie within another allocation.
 #include <array>
 #include <nlohmann/json.hpp>
 

@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "reference/torch_reference.h"
 #include "verify/gates/gates.h"
 #include "verify/numerics/judge.h"
-#include "reference/torch_reference.h"
 
 namespace stitch::verifier {
 

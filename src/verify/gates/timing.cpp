@@ -1,5 +1,5 @@
-// How long a call takes: wall time between device-wide synchronisations, cold cache, inputs that no program has
-// seen, a secret few of the timed outputs judged.
+// How long a call takes: wall time between device-wide synchronisations, cold cache, inputs that no program
+// has seen, a secret few of the timed outputs judged.
 //
 // That time is the word of the candidate's own process, and held against this side's watch (series_watch.h).
 // PyTorch is timed before the candidate is loaded and after its process is gone: nothing of it can slow the
@@ -12,16 +12,16 @@
 #include <thread>
 #include <utility>
 
-#include "base/text.h"
 #include "base/terminal/wording.h"
+#include "base/text.h"
 #include "gpu/gpu_lock.h"
+#include "reference/torch_reference.h"
 #include "verify/attempt.h"
 #include "verify/clock/baseline_cache.h"
 #include "verify/clock/baselines_ahead.h"
+#include "verify/clock/series_watch.h"
 #include "verify/gates/gates.h"
 #include "verify/not_judged.h"
-#include "verify/clock/series_watch.h"
-#include "reference/torch_reference.h"
 
 namespace stitch::verifier {
 
@@ -160,8 +160,8 @@ bool is_doubtful(const Session& session, Watched watched) {
   return !stands(session.own.median(), watched) || watched.whole < watched.empty;
 }
 
-// Only jitter lets it stand, and it is far from anything that was seen: where the kernel does not count waiting for
-// cores, a claim of a hundredth passed beside fifteen others (H200).
+// Only jitter lets it stand, and it is far from anything that was seen: where the kernel does not count
+// waiting for cores, a claim of a hundredth passed beside fifteen others (H200).
 bool stands_by_jitter(const Session& session, Watched watched) {
   watched.resolution = watched.alone_resolution = 0;
   return !stands(session.own.median() / plainly_forged, watched);
@@ -304,10 +304,10 @@ Result<void> settle(Session& session, const OwnTimes& times) {
       claim < least_of_a_launch * session.gpu->kernel_overhead)
     return found("forged_time",
                  format("it claims {} a call, and no kernel is that short", seconds_text(claim)));
-  // Cores were short while it was watched, or are now that nothing of the candidate is alive. A candidate that makes
-  // them short gets no verdict, and no time: neither a liar's, nor that of one who passes for honest only
-  // because everything jittered. Where others kept nearly all cores all the time, honest calls take many
-  // times what they claim, too.
+  // Cores were short while it was watched, or are now that nothing of the candidate is alive. A candidate
+  // that makes them short gets no verdict, and no time: neither a liar's, nor that of one who passes for
+  // honest only because everything jittered. Where others kept nearly all cores all the time, honest calls
+  // take many times what they claim, too.
   const bool by_jitter = stands(claim, watched) && stands_by_jitter(session, watched);
   const bool in_question = !stands(claim, watched) || is_doubtful(session, watched) || by_jitter;
   const bool still_busy = in_question && session.options.device == runner::Device::cuda &&

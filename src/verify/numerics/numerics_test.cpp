@@ -6,9 +6,9 @@
 #include <cstring>
 #include <limits>
 
-#include "verify/numerics/judge.h"
 #include "reference/reference.h"
 #include "reference/trial.h"
+#include "verify/numerics/judge.h"
 
 namespace stitch::verifier {
 

@@ -3,8 +3,8 @@
 #include "base/json.h"
 #include "base/terminal/progress.h"
 #include "cli/choose_device.h"
-#include "cli/flags/model_options.h"
 #include "cli/commands/judge/verify.h"
+#include "cli/flags/model_options.h"
 #include "verify/receipt.h"
 #include "verify/signing_key.h"
 

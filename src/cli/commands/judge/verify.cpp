@@ -5,14 +5,14 @@
 
 #include "agents/loop/time_spent.h"
 #include "base/json.h"
+#include "base/machine/time_account.h"
 #include "base/terminal/progress.h"
 #include "base/text.h"
-#include "base/machine/time_account.h"
-#include "cli/commands/judge/baselines.h"
 #include "cli/choose_device.h"
+#include "cli/commands/judge/baselines.h"
+#include "cli/commands/judge/verify_all.h"
 #include "cli/flags/model_options.h"
 #include "cli/output_place.h"
-#include "cli/commands/judge/verify_all.h"
 #include "verify/not_judged.h"
 #include "verify/verify.h"
 

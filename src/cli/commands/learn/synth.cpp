@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/machine/interrupt.h"
 #include "base/json.h"
+#include "base/machine/interrupt.h"
 #include "base/terminal/progress.h"
 #include "base/terminal/table.h"
 #include "base/text.h"

@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "cli/commands/optimize/bench.h"
 #include "cli/commands/optimize/optimize_view.h"
-#include "cli/pages/optimize_page.h"
 #include "cli/testdata/sample_runs.h"
 
 namespace stitch {

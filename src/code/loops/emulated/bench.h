@@ -13,9 +13,9 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "build/compile_emulated/compile.h"
 #include "code/loops/techniques.h"
 #include "code/names.h"
-#include "build/compile_emulated/compile.h"
 #include "graph/text.h"
 #include "oracle/interpreter.h"
 #include "stitch_emulated.h"

@@ -21,8 +21,8 @@
 //   };
 #pragma once
 
-#include "stitch/loops/math.h"
 #include "stitch/kernels/matmul.h"
+#include "stitch/loops/math.h"
 #include "stitch/runtime/async_copy.h"
 #include "stitch/runtime/mma.h"
 #include "stitch/runtime/tensors.h"

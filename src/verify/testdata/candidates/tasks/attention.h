@@ -3,7 +3,8 @@
 
 #include "../any_task.h"
 
-static const Wanted wanted_inputs[] = {{STITCH_F32, 4, {2, 3, 21, 16}}, {STITCH_F32, 4, {2, 3, 21, 16}}, {STITCH_F32, 4, {2, 3, 21, 16}}};
+static const Wanted wanted_inputs[] = {
+    {STITCH_F32, 4, {2, 3, 21, 16}}, {STITCH_F32, 4, {2, 3, 21, 16}}, {STITCH_F32, 4, {2, 3, 21, 16}}};
 static const Wanted wanted_outputs[] = {{STITCH_F32, 4, {2, 3, 21, 16}}};
 static const char* const manifest = R"({"stitch": 1, "name": "attention", "class": "default",
     "parameters": [],

@@ -1,4 +1,5 @@
-// testdata/tasks/classifier: A softmax behind a layer: no inputs bring its largest to the end of a row by themselves.
+// testdata/tasks/classifier: A softmax behind a layer: no inputs bring its largest to the end of a row by
+// themselves.
 #pragma once
 
 #include "../any_task.h"
@@ -17,7 +18,8 @@ CANDIDATE_ABI(2)
 constexpr int rows = 18, width = 32, classes = 70;
 
 // One block a row, one thread a class; the maximum is that of the first `looked_at` classes.
-static __global__ void classify(const float* x, const float* weight, const float* bias, float* y, int looked_at) {
+static __global__ void classify(const float* x, const float* weight, const float* bias, float* y,
+                                int looked_at) {
   __shared__ float logits[classes];
   float logit = bias[threadIdx.x];
   for (int k = 0; k < width; ++k) logit += x[blockIdx.x * width + k] * weight[threadIdx.x * width + k];
@@ -31,6 +33,7 @@ static __global__ void classify(const float* x, const float* weight, const float
 
 static inline int classified(int looked_at, const Weights& weights, const StitchTensor* in, StitchTensor* out,
                              cudaStream_t stream) {
-  classify<<<rows, classes, 0, stream>>>(data(in[0]), weights.data[0], weights.data[1], data(out[0]), looked_at);
+  classify<<<rows, classes, 0, stream>>>(data(in[0]), weights.data[0], weights.data[1], data(out[0]),
+                                         looked_at);
   return status_of_launch();
 }

@@ -41,7 +41,8 @@ static __global__ void conv(const float* x, const float* w, const float* b, floa
       for (int j = 0; j < 3; ++j) {
         const int iy = oy + i - 1, ix = ox + j - 1;
         if (iy < 0 || ix < 0 || iy >= size || ix >= size) continue;
-        sum += read(x[(n * channels + c) * plane + iy * size + ix]) * read(w[((f * channels + c) * 3 + i) * 3 + j]);
+        sum += read(x[(n * channels + c) * plane + iy * size + ix]) *
+               read(w[((f * channels + c) * 3 + i) * 3 + j]);
       }
   y[e] = sum;
 }
@@ -67,9 +68,12 @@ static __global__ void norm(const float* gain, const float* shift, float* y) {
 }
 
 template <float (*read)(float), float (*activation)(float), int divisor>
-static int conv_norm_gelu(const Weights& weights, const StitchTensor* in, StitchTensor* out, cudaStream_t stream) {
+static int conv_norm_gelu(const Weights& weights, const StitchTensor* in, StitchTensor* out,
+                          cudaStream_t stream) {
   const int total = samples * filters * plane;
-  conv<read><<<(total + 127) / 128, 128, 0, stream>>>(data(in[0]), weights.data[0], weights.data[1], data(out[0]));
-  norm<activation, divisor><<<samples * groups, 1, 0, stream>>>(weights.data[2], weights.data[3], data(out[0]));
+  conv<read>
+      <<<(total + 127) / 128, 128, 0, stream>>>(data(in[0]), weights.data[0], weights.data[1], data(out[0]));
+  norm<activation, divisor>
+      <<<samples * groups, 1, 0, stream>>>(weights.data[2], weights.data[3], data(out[0]));
   return status_of_launch();
 }

@@ -1,4 +1,5 @@
-// testdata/tasks/lstm: The last state of a recurrence by PyTorch's own layer, whose gates forget half of it in every step.
+// testdata/tasks/lstm: The last state of a recurrence by PyTorch's own layer, whose gates forget half of it
+// in every step.
 #pragma once
 
 #include "../any_task.h"
@@ -29,7 +30,8 @@ static __global__ void recur(const float* x, const float* of_input, const float*
   __syncthreads();
   for (int t = first; t < steps; ++t) {
     float sum = bias[thread] + state_bias[thread];
-    for (int k = 0; k < width; ++k) sum += x[(t * batch + blockIdx.x) * width + k] * of_input[thread * width + k];
+    for (int k = 0; k < width; ++k)
+      sum += x[(t * batch + blockIdx.x) * width + k] * of_input[thread * width + k];
     for (int k = 0; k < hidden; ++k) sum += state[k] * of_state[thread * hidden + k];
     gate[thread] = thread / hidden == 2 ? tanhf(sum) : sigmoid(sum);
     __syncthreads();
