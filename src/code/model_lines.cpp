@@ -46,7 +46,7 @@ std::string few(const std::vector<std::string>& list) {
 
 std::vector<std::string> model_lines(const Graph& graph, const plan::Region& region) {
   std::vector<std::string> out;
-  for (int32_t n : region.nodes) add_once(out, as_comment(graph.nodes[static_cast<size_t>(n)].where));
+  for (int32_t n : region.nodes) add_once(out, as_comment(graph.node(n).where));
   return out;
 }
 
@@ -59,7 +59,7 @@ std::string model_line(const Graph& graph, const plan::Region& region) {
 std::string model_words(const Graph& graph, const plan::Region& region) {
   std::vector<std::string> modules, ops;
   for (int32_t n : region.nodes) {
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     add_once(modules, node.module);
     ops.emplace_back(info(node.op).name);
   }

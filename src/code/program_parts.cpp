@@ -86,7 +86,7 @@ class Gatherer {
     std::set<ValueId> made = {state};
     bool normalised = false, computed = false;
     for (int32_t n : region.nodes) {
-      const Node& node = graph_.nodes[static_cast<size_t>(n)];
+      const Node& node = graph_.node(n);
       auto is_made = [&](ValueId id) { return made.contains(id); };
       if (std::ranges::none_of(node.operands, is_made)) continue;
       if (node.op == Op::batch_norm) {
@@ -148,7 +148,7 @@ class Gatherer {
     for (ValueId id : region.writes) request.writes.push_back(parts_.residents.at(id).place);
     std::set<ValueId> seen;
     for (int32_t n : region.nodes)
-      for (ValueId id : graph_.nodes[static_cast<size_t>(n)].operands) {
+      for (ValueId id : graph_.node(n).operands) {
         if (id == ValueId::none || !seen.insert(id).second) continue;
         auto found = parts_.residents.find(id);
         if (found != parts_.residents.end() && found->second.home == Home::weight)
@@ -162,7 +162,7 @@ class Gatherer {
     for (const auto* places : {&request.reads, &request.weights, &request.writes})
       for (const Place& place : *places) out.insert(place.dtype);
     for (int32_t n : request.region.nodes)
-      for (ValueId id : graph_.nodes[static_cast<size_t>(n)].results) out.insert(graph_.type(id).dtype);
+      for (ValueId id : graph_.node(n).results) out.insert(graph_.type(id).dtype);
     return out;
   }
 

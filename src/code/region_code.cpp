@@ -56,7 +56,7 @@ RegionRequest request_alone(const plan::Context& context, const plan::Region& re
   for (ValueId id : region.reads) request.reads.push_back(place(id));
   for (ValueId id : region.writes) request.writes.push_back(place(id));
   for (int32_t n : region.nodes)
-    for (ValueId id : graph.nodes[static_cast<size_t>(n)].operands)
+    for (ValueId id : graph.node(n).operands)
       if (id != ValueId::none && graph[id].has_data() && !placed.contains(id))
         request.weights.push_back(place(id));
   return request;

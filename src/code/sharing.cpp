@@ -110,7 +110,7 @@ std::string structure_of(const RegionRequest& request) {
       out += format("update {} {}\n", numbers.knows(update.target) ? numbers.of(update.target) : "another",
                     numbers.knows(update.value) ? numbers.of(update.value) : "another");
   for (int32_t n : request.region.nodes) {
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     out += std::string(info(node.op).name);
     for (ValueId id : node.operands)
       out += format(" {}:{}", numbers.of(id), id == ValueId::none ? "" : text(graph.type(id)));

@@ -41,8 +41,7 @@ Manifest manifest_of(const ProgramParts& parts) {
                        {},
                        {},
                        {}};
-    for (int32_t n : region.nodes)
-      one.nodes.push_back(parts.graph[parts.graph.nodes[static_cast<size_t>(n)].results[0]].name);
+    for (int32_t n : region.nodes) one.nodes.push_back(parts.graph[parts.graph.node(n).results[0]].name);
     for (ValueId id : parts.reads_alone(r)) one.reads.push_back(slot_of(parts, id));
     for (ValueId id : region.writes) one.writes.push_back(slot_of(parts, id));
     manifest.regions.push_back(std::move(one));

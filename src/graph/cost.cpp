@@ -38,8 +38,7 @@ double boundary(const Graph& graph) {
     // A program may fold constants into its code; a seed is a scalar.
     if (value.role == Role::constant || value.role == Role::seed) continue;
     double read = 0;
-    for (int32_t n : used_by[index_of(id)])
-      read += bytes_read(graph, graph.nodes[static_cast<size_t>(n)], id);
+    for (int32_t n : used_by[index_of(id)]) read += bytes_read(graph, graph.node(n), id);
     read = std::min(read, static_cast<double>(value.type.bytes()));
     if (read > 0 && tied.first_time(value)) bytes += read;
   }

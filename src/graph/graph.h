@@ -54,6 +54,8 @@ class Graph {
 
   const Value& operator[](ValueId id) const { return values[index_of(id)]; }
   const TensorType& type(ValueId id) const { return values[index_of(id)].type; }
+  const Node& node(int32_t number) const { return nodes[static_cast<size_t>(number)]; }
+  Node& node(int32_t number) { return nodes[static_cast<size_t>(number)]; }
   // The index of a node of this graph.
   int32_t number_of(const Node& node) const { return static_cast<int32_t>(&node - nodes.data()); }
   // Values that exist before the first node, in order.

@@ -88,7 +88,7 @@ bool canonicalize_views(Graph& graph) {
     }
     while (node.operands[0] != ValueId::none) {
       int32_t maker = made_by[index_of(node.operands[0])];
-      if (maker < 0 || !merge(node, graph.nodes[static_cast<size_t>(maker)])) break;
+      if (maker < 0 || !merge(node, graph.node(maker))) break;
       changed = true;
     }
     if (shows_everything(graph, node)) replacement[index_of(node.results[0])] = node.operands[0];

@@ -59,10 +59,9 @@ bool foldable(const Graph& graph, const Node& node) {
 std::optional<Node> view_of_full(const Graph& graph, const Node& node, const std::vector<int32_t>& made_by) {
   if (info(node.op).family != Family::view && node.op != Op::cast) return std::nullopt;
   int32_t maker = made_by[index_of(node.operands[0])];
-  if (maker < 0 || graph.nodes[static_cast<size_t>(maker)].op != Op::full || node.op == Op::cast)
-    return std::nullopt;
+  if (maker < 0 || graph.node(maker).op != Op::full || node.op == Op::cast) return std::nullopt;
   const TensorType& type = graph.type(node.results[0]);
-  double value = graph.nodes[static_cast<size_t>(maker)].attributes.number("value");
+  double value = graph.node(maker).attributes.number("value");
   return Node{Op::full, {}, {}, {{"shape", type.shape}, {"dtype", type.dtype}, {"value", value}}, {}, {}};
 }
 

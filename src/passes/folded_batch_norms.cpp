@@ -26,7 +26,7 @@ class BatchNormFolding {
       const Node norm = graph_.nodes[n];
       const int32_t maker = norm.op == Op::batch_norm ? makers_[index_of(norm.operands[0])] : -1;
       if (maker < 0) continue;
-      const Node product = graph_.nodes[static_cast<size_t>(maker)];
+      const Node product = graph_.node(maker);
       if (folds(product, norm)) replacement[norm.results[0]] = folded(product, norm);
     }
     if (replacement.empty()) return false;

@@ -50,8 +50,7 @@ class Joining {
     const int32_t n = makers_[index_of(id)];
     const bool wanted = std::ranges::find(graph_.outputs, id) != graph_.outputs.end() ||
                         std::ranges::find(graph_.updates, id, &Update::value) != graph_.updates.end();
-    return n < 0 || wanted || users_[index_of(id)].size() != 1 ? nullptr
-                                                               : &graph_.nodes[static_cast<size_t>(n)];
+    return n < 0 || wanted || users_[index_of(id)].size() != 1 ? nullptr : &graph_.node(n);
   }
   bool is_fixed(ValueId id) const {
     return graph_[id].has_data() &&

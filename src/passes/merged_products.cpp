@@ -46,7 +46,7 @@ class Merger {
       return true;
     const auto& next = users_[index_of(value)];
     if (next.size() != 1) return false;
-    const Node& follower = graph_.nodes[static_cast<size_t>(next[0])];
+    const Node& follower = graph_.node(next[0]);
     if (follower.op == Op::add) return true;
     return (follower.op == Op::relu || follower.op == Op::gelu) && !is_gate(value, follower.results[0]);
   }
@@ -56,7 +56,7 @@ class Merger {
   bool is_gate(ValueId product, ValueId bent) const {
     const auto& next = users_[index_of(bent)];
     if (next.size() != 1) return false;
-    const Node& gated = graph_.nodes[static_cast<size_t>(next[0])];
+    const Node& gated = graph_.node(next[0]);
     if (gated.op != Op::mul) return false;
     const Node* through = maker(gated.operands[gated.operands[0] == bent ? 1 : 0]);
     return through && through->op == Op::linear && may_join(*through) &&
@@ -65,7 +65,7 @@ class Merger {
 
   const Node* maker(ValueId value) const {
     const int32_t node = makers_[index_of(value)];
-    return node < 0 ? nullptr : &graph_.nodes[static_cast<size_t>(node)];
+    return node < 0 ? nullptr : &graph_.node(node);
   }
 
   static bool has_bias(const Node& node) {

@@ -29,11 +29,11 @@ bool give_own_expansions(Graph& graph) {
     std::ranges::sort(readers);
     readers.erase(std::ranges::unique(readers).begin(), readers.end());
     for (size_t r = 1; r < readers.size(); ++r) {
-      if (!is_indexed(graph.nodes[static_cast<size_t>(readers[r])].op)) continue;
+      if (!is_indexed(graph.node(readers[r]).op)) continue;
       const ValueId own =
           Builder(graph, view)
               .add(view.op, view.operands, view.attributes, graph[view.results[0]].name + ".own");
-      std::ranges::replace(graph.nodes[static_cast<size_t>(readers[r])].operands, view.results[0], own);
+      std::ranges::replace(graph.node(readers[r]).operands, view.results[0], own);
       changed = true;
     }
   }
@@ -53,7 +53,7 @@ bool give_own_chains(Graph& graph) {
     for (const Node* node = &view;;) {
       const int32_t maker = makers[index_of(node->operands[0])];
       if (maker < 0) return true;
-      node = &graph.nodes[static_cast<size_t>(maker)];
+      node = &graph.node(maker);
       if (!is_view(node->op)) return false;
     }
   };
@@ -63,9 +63,8 @@ bool give_own_chains(Graph& graph) {
     const Node view = graph.nodes[i];
     if (!is_view(view.op) || is_wanted(view.results[0]) || !begins_at_leaf(view)) continue;
     const std::vector<int32_t> readers = used_by[index_of(view.results[0])];
-    if (readers.size() < 2 || !std::ranges::all_of(readers, [&](int32_t user) {
-          return is_view(graph.nodes[static_cast<size_t>(user)].op);
-        }))
+    if (readers.size() < 2 ||
+        !std::ranges::all_of(readers, [&](int32_t user) { return is_view(graph.node(user).op); }))
       continue;
     for (size_t r = 1; r < readers.size(); ++r) {
       const ValueId own =
@@ -74,7 +73,7 @@ bool give_own_chains(Graph& graph) {
       used_by.resize(graph.values.size());
       used_by[index_of(own)] = {readers[r]};
       used_by[index_of(view.operands[0])].push_back(static_cast<int32_t>(graph.nodes.size()) - 1);
-      graph.nodes[static_cast<size_t>(readers[r])].operands[0] = own;
+      graph.node(readers[r]).operands[0] = own;
       changed = true;
     }
     used_by[index_of(view.results[0])] = {readers[0]};
@@ -105,10 +104,10 @@ bool give_own_views(Graph& graph) {
     users.erase(std::ranges::unique(users).begin(), users.end());
     // The last user keeps the original.
     for (size_t left = users.size(); int32_t user : users) {
-      if (left == 1 || !takes_own(graph.nodes[static_cast<size_t>(user)])) continue;
+      if (left == 1 || !takes_own(graph.node(user))) continue;
       ValueId own = Builder(graph, view)
                         .add(view.op, view.operands, view.attributes, graph[view.results[0]].name + ".own");
-      std::ranges::replace(graph.nodes[static_cast<size_t>(user)].operands, view.results[0], own);
+      std::ranges::replace(graph.node(user).operands, view.results[0], own);
       --left;
       changed = true;
     }

@@ -35,7 +35,7 @@ class Masks {
       open.pop_back();
       const int32_t maker = makers_[index_of(at)];
       if (maker < 0 || graph_.type(at).elements() > largest_mask) return false;
-      const Node& node = graph_.nodes[static_cast<size_t>(maker)];
+      const Node& node = graph_.node(maker);
       if (node.op == Op::random) return false;
       for (ValueId operand : node.operands)
         if (operand != ValueId::none && seen.insert(operand).second) open.push_back(operand);

@@ -40,12 +40,12 @@ bool pool_before_convolutions(Graph& graph) {
     if (!averages(pool)) continue;
     ValueId between = pool.operands[0];
     int32_t maker = makers[index_of(between)];
-    if (maker < 0 || !mixes_channels_only(graph, graph.nodes[static_cast<size_t>(maker)])) continue;
+    if (maker < 0 || !mixes_channels_only(graph, graph.node(maker))) continue;
     bool wanted = std::ranges::find(graph.outputs, between) != graph.outputs.end() ||
                   std::ranges::find(graph.updates, between, &Update::value) != graph.updates.end();
     bool smaller = 2 * graph.type(pool.results[0]).elements() <= graph.type(between).elements();
     if (used_by[index_of(between)].size() != 1 || wanted || !smaller) continue;
-    const Node convolution = graph.nodes[static_cast<size_t>(maker)];
+    const Node convolution = graph.node(maker);
     std::vector<ValueId> operands = convolution.operands;
     operands[0] =
         Builder(graph, pool).add(pool.op, {operands[0]}, pool.attributes, graph[between].name + ".pooled");

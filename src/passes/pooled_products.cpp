@@ -62,7 +62,7 @@ class Rewriter {
  private:
   const Node* maker(ValueId value) const {
     if (index_of(value) >= made_by_.size() || made_by_[index_of(value)] < 0) return nullptr;
-    return &graph_.nodes[static_cast<size_t>(made_by_[index_of(value)])];
+    return &graph_.node(made_by_[index_of(value)]);
   }
 
   bool is_wanted(ValueId value) const {

@@ -61,7 +61,7 @@ class Recognizer {
  private:
   const Node* maker(ValueId id) const {
     int32_t node = index_of(id) < makers_.size() ? makers_[index_of(id)] : -1;
-    return node < 0 ? nullptr : &graph_.nodes[static_cast<size_t>(node)];
+    return node < 0 ? nullptr : &graph_.node(node);
   }
   bool used_once(ValueId id) const {
     return index_of(id) < users_.size() && users_[index_of(id)].size() == 1 && !kept_[index_of(id)];
@@ -211,7 +211,7 @@ class Recognizer {
       }
     if (node->op != Op::permute && node->op != Op::reshape && node->op != Op::expand) return id;
     const ValueId rest = without_scale(node->operands[0], scale);
-    graph_.nodes[static_cast<size_t>(makers_[index_of(id)])].operands[0] = rest;
+    graph_.node(makers_[index_of(id)]).operands[0] = rest;
     return id;
   }
 

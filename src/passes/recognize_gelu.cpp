@@ -84,7 +84,7 @@ class Gelus {
     for (int step = 0; step < 4; ++step) {
       const auto& next = users_[index_of(at)];
       if (next.size() != 1) return std::nullopt;
-      const Node& node = graph_.nodes[static_cast<size_t>(next[0])];
+      const Node& node = graph_.node(next[0]);
       if (node.op != Op::add && node.op != Op::mul && node.op != Op::div) return std::nullopt;
       at = node.results[0];
       auto found = polynomial(at, x, bent, 0);
@@ -128,7 +128,7 @@ class Gelus {
   const Node* maker(ValueId value) const {
     if (value == ValueId::none || index_of(value) >= makers_.size()) return nullptr;
     const int32_t at = makers_[index_of(value)];
-    return at < 0 ? nullptr : &graph_.nodes[static_cast<size_t>(at)];
+    return at < 0 ? nullptr : &graph_.node(at);
   }
 
   Graph& graph_;

@@ -29,7 +29,7 @@ std::optional<Repeated> repeated(const Graph& graph, const std::vector<int32_t>&
   constexpr int64_t least_repeats = 4, least_width = 16;
   const int32_t maker = makers[index_of(part)];
   if (maker < 0) return std::nullopt;
-  const Node& node = graph.nodes[static_cast<size_t>(maker)];
+  const Node& node = graph.node(maker);
   if (node.op != Op::expand && node.op != Op::index) return std::nullopt;
   const ValueId from = node.operands[0];
   const Shape &wide = graph.type(part).shape, &narrow = graph.type(from).shape;
@@ -106,7 +106,7 @@ bool multiply_repeated_rows_once(Graph& graph) {
     const int32_t maker = makers[index_of(x)];
     if (maker < 0 || used_by[index_of(x)].size() != 1 || graph.type(product.operands[1]).rank() != 2)
       continue;
-    const Node concat = graph.nodes[static_cast<size_t>(maker)];
+    const Node concat = graph.node(maker);
     if (concat.op != Op::concat || concat.attributes.integer("dim") != std::ssize(graph.type(x).shape) - 1)
       continue;
     std::vector<ConcatTerm> terms = terms_of(graph, makers, concat);

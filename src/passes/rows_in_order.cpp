@@ -54,7 +54,7 @@ class RowOrder {
     if (!attention || attention->op != Op::attention) return;
     const auto& next = users_[index_of(product.results[0])];
     if (next.size() != 1 || is_wanted(product.results[0])) return;
-    const Node permute = graph_.nodes[static_cast<size_t>(next[0])];
+    const Node permute = graph_.node(next[0]);
     const Shape heads = graph_.type(join->operands[0]).shape, rows = graph_.type(join->results[0]).shape;
     if (!keeps_columns(permute) || heads.size() < rows.size() ||
         !std::equal(rows.begin(), rows.end() - 1, heads.begin()))
@@ -87,7 +87,7 @@ class RowOrder {
   bool only_attention_reads(ValueId value) const {
     if (is_wanted(value) || users_[index_of(value)].empty()) return false;
     return std::ranges::all_of(users_[index_of(value)], [&](int32_t user) {
-      const Node& node = graph_.nodes[static_cast<size_t>(user)];
+      const Node& node = graph_.node(user);
       return node.op == Op::attention || (is_view(&node) && only_attention_reads(node.results[0]));
     });
   }
@@ -99,7 +99,7 @@ class RowOrder {
 
   const Node* maker(ValueId value) const {
     const int32_t at = index_of(value) < makers_.size() ? makers_[index_of(value)] : -1;
-    return at < 0 ? nullptr : &graph_.nodes[static_cast<size_t>(at)];
+    return at < 0 ? nullptr : &graph_.node(at);
   }
 
   Graph& graph_;

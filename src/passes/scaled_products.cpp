@@ -25,7 +25,7 @@ class ProductScaling {
       for (size_t side : {0u, 1u}) {
         const int32_t maker = makers_[index_of(scaling.operands[side])];
         if (maker < 0) continue;
-        const Node product = graph_.nodes[static_cast<size_t>(maker)];
+        const Node product = graph_.node(maker);
         const ValueId scale = scaling.operands[1 - side];
         if (!scales(product, scale)) continue;
         replacement[scaling.results[0]] = scaled(product, scaling, scale);
@@ -43,7 +43,7 @@ class ProductScaling {
     if (id == ValueId::none) return true;
     const int32_t maker = makers_[index_of(id)];
     if (maker >= 0) {
-      const Node& node = graph_.nodes[static_cast<size_t>(maker)];
+      const Node& node = graph_.node(maker);
       return node.op == Op::reshape && is_fixed(node.operands[0]);
     }
     return graph_[id].has_data() &&

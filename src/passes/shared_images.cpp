@@ -31,13 +31,11 @@ bool copy_shared_images(Graph& graph) {
     if (type.dtype != DType::f32 || type.rank() != 4 || type.shape[1] < 16 || type.elements() < large ||
         readers.size() < several || std::ranges::find(graph.outputs, image) != graph.outputs.end() ||
         std::ranges::find(graph.updates, image, &Update::target) != graph.updates.end() ||
-        !std::ranges::all_of(readers, [&](int32_t n) {
-          return reads_channels(graph, graph.nodes[static_cast<size_t>(n)], image);
-        }))
+        !std::ranges::all_of(readers, [&](int32_t n) { return reads_channels(graph, graph.node(n), image); }))
       continue;
-    const ValueId copy = Builder(graph, graph.nodes[static_cast<size_t>(readers[0])])
+    const ValueId copy = Builder(graph, graph.node(readers[0]))
                              .add(Op::cast, {image}, {{"dtype", DType::f32}}, graph[image].name + ".copy");
-    for (int32_t n : readers) graph.nodes[static_cast<size_t>(n)].operands[0] = copy;
+    for (int32_t n : readers) graph.node(n).operands[0] = copy;
     changed = true;
   }
   if (changed) sort_nodes(graph);

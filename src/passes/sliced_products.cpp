@@ -74,7 +74,7 @@ bool multiply_slices(Graph& graph) {
     const ValueId whole = slice.operands[0];
     const int32_t maker = makers[index_of(whole)];
     if (maker < 0 || used_by[index_of(whole)].size() != 1 || is_output(graph, whole)) continue;
-    const Node product = graph.nodes[static_cast<size_t>(maker)];
+    const Node product = graph.node(maker);
     const int64_t dim = slice.attributes.integer("dim"), start = slice.attributes.integer("start"),
                   end = slice.attributes.integer("end");
     const std::optional<Cuts> cuts = cuts_of(graph, product, dim);

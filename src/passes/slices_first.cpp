@@ -12,8 +12,8 @@ bool move_slices_first(Graph& graph) {
     if (graph.nodes[i].op != Op::slice) continue;
     const Node slice = graph.nodes[i];
     int32_t maker = makers[index_of(slice.operands[0])];
-    if (maker < 0 || graph.nodes[static_cast<size_t>(maker)].op != Op::permute) continue;
-    const Node permute = graph.nodes[static_cast<size_t>(maker)];
+    if (maker < 0 || graph.node(maker).op != Op::permute) continue;
+    const Node permute = graph.node(maker);
     Attributes attributes = slice.attributes;
     attributes.set("dim",
                    permute.attributes.integers("dims")[static_cast<size_t>(slice.attributes.integer("dim"))]);

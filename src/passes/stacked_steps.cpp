@@ -31,7 +31,7 @@ class Stack {
  private:
   const Node* maker(ValueId id) const {
     int32_t made = id == ValueId::none ? -1 : made_by_[index_of(id)];
-    return made < 0 ? nullptr : &graph_.nodes[static_cast<size_t>(made)];
+    return made < 0 ? nullptr : &graph_.node(made);
   }
 
   // Reshapes that only insert a 1 where the steps are stacked.

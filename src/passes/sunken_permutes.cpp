@@ -44,7 +44,7 @@ class Sinking {
  private:
   const Node* maker(ValueId id) const {
     const int32_t n = id == ValueId::none ? -1 : makers_[index_of(id)];
-    return n < 0 ? nullptr : &graph_.nodes[static_cast<size_t>(n)];
+    return n < 0 ? nullptr : &graph_.node(n);
   }
   bool is_permute(const Node& node, std::vector<int64_t> (*order)(int64_t)) const {
     return node.op == Op::permute &&
@@ -81,7 +81,7 @@ class Sinking {
       if (!reads[n]) continue;
       const ValueId own = graph_.nodes[n].results[0];
       sinks_[n] = std::ranges::any_of(users_[index_of(own)], [&](int32_t u) {
-        const Node& user = graph_.nodes[static_cast<size_t>(u)];
+        const Node& user = graph_.node(u);
         return is_permute(user, to_last) || (is_depthwise(user) && user.operands[0] == own) ||
                sinks_[static_cast<size_t>(u)];
       });

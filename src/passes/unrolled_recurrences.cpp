@@ -62,12 +62,12 @@ class Finder {
   const Node* node_of(ValueId id, Op op) const {
     int32_t made = id == ValueId::none ? -1 : made_by_[index_of(id)];
     if (made < 0) return nullptr;
-    const Node& node = graph_.nodes[static_cast<size_t>(made)];
+    const Node& node = graph_.node(made);
     return node.op == op ? &node : nullptr;
   }
 
   std::optional<Step> step_at(int32_t index, bool input_first) const {
-    const Node& activation = graph_.nodes[static_cast<size_t>(index)];
+    const Node& activation = graph_.node(index);
     if (activation.op != Op::tanh && activation.op != Op::relu) return std::nullopt;
     const Node* linear = node_of(activation.operands[0], Op::linear);
     const Node* cat = linear ? node_of(linear->operands[0], Op::concat) : nullptr;
@@ -95,7 +95,7 @@ class Finder {
 // Adds the rnn and returns each step's state as a slice of its result.
 std::vector<ValueId> add_rnn(Graph& graph, const std::vector<Step>& loop) {
   const Step& first = loop.front();
-  Builder build(graph, graph.nodes[static_cast<size_t>(first.node)]);
+  Builder build(graph, graph.node(first.node));
   const TensorType state = graph.type(first.state);
   int64_t batch = state.shape[0], hidden = state.shape[1], both = graph.type(first.weight).shape[1];
   int64_t input = both - hidden, steps = std::ssize(loop), input_at = first.input_first ? 0 : hidden,

@@ -58,14 +58,14 @@ class RowViews {
 
   bool is_reshape(ValueId value) const {
     const int32_t maker = makers_[index_of(value)];
-    return maker >= 0 && graph_.nodes[static_cast<size_t>(maker)].op == Op::reshape;
+    return maker >= 0 && graph_.node(maker).op == Op::reshape;
   }
 
   const Node* only_user(ValueId value) const {
     const auto& users = users_[index_of(value)];
     const bool wanted = std::ranges::find(graph_.outputs, value) != graph_.outputs.end() ||
                         std::ranges::find(graph_.updates, value, &Update::value) != graph_.updates.end();
-    return wanted || users.size() != 1 ? nullptr : &graph_.nodes[static_cast<size_t>(users[0])];
+    return wanted || users.size() != 1 ? nullptr : &graph_.node(users[0]);
   }
 
   bool goes_along_columns(const Node& add, ValueId product) const {

@@ -62,7 +62,7 @@ class WindowProducts {
     for (;;) {
       const int32_t maker = makers_[index_of(at)];
       if (maker < 0 || users_[index_of(at)].size() != 1 || is_result(at)) break;
-      const Node& node = graph_.nodes[static_cast<size_t>(maker)];
+      const Node& node = graph_.node(maker);
       if (!keeps_numbers(node.op)) break;
       windows |= node.op == Op::strided_view;
       indexed |= node.op == Op::index;

@@ -81,7 +81,7 @@ struct Truncated {
 
 const Node& product_in(const Graph& graph, const Region& region) {
   for (int32_t n : region.nodes)
-    if (const Node& node = graph.nodes[static_cast<size_t>(n)];
+    if (const Node& node = graph.node(n);
         node.op == Op::linear || node.op == Op::matmul || node.op == Op::einsum)
       return node;
   throw Bug("a product has one");

@@ -29,7 +29,7 @@ std::string text_of(const Graph& graph, const plan::Plan& plan) {
     if (offer.arithmetic != plan::Arithmetic::by_class)
       settings.push_back(format(" {}", plan::name(offer.arithmetic)));
     if (offer.order != plan::Order::row_major) settings.push_back(format(" {}", plan::name(offer.order)));
-    for (int32_t n : region.nodes) ops.emplace_back(info(graph.nodes[static_cast<size_t>(n)].op).name);
+    for (int32_t n : region.nodes) ops.emplace_back(info(graph.node(n).op).name);
     for (const auto& [name, value] : region.choices) settings.push_back(format(" {}={}", name, value));
     if (region.section > 0)
       settings.push_back(format(", branch {} of section {}", region.branch, region.section));

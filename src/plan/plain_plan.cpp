@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t longest_name = 40;
 
-const Node& node_at(const Graph& graph, int32_t n) { return graph.nodes[static_cast<size_t>(n)]; }
+const Node& node_at(const Graph& graph, int32_t n) { return graph.node(n); }
 
 // Is the module this op and nothing else: a Linear, a Conv2d, a GRU?
 bool owns_weights(const Graph& graph, const Node& node) {

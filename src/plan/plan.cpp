@@ -20,7 +20,7 @@ std::set<ValueId> renewed(const Graph& graph) {
 std::set<ValueId> results_of(const Graph& graph, const Region& region) {
   std::set<ValueId> out;
   for (int32_t n : region.nodes)
-    for (ValueId id : graph.nodes[static_cast<size_t>(n)].results) out.insert(id);
+    for (ValueId id : graph.node(n).results) out.insert(id);
   return out;
 }
 
@@ -55,7 +55,7 @@ void complete(const Graph& graph, Region& region) {
   region.reads.clear();
   region.writes.clear();
   for (int32_t n : region.nodes)
-    for (ValueId id : graph.nodes[static_cast<size_t>(n)].operands) {
+    for (ValueId id : graph.node(n).operands) {
       if (id == ValueId::none || inside.contains(id) || !seen.insert(id).second) continue;
       Role role = graph[id].role;
       if (role == Role::result || given(role) || states.contains(id)) region.reads.push_back(id);
@@ -67,7 +67,7 @@ void complete(const Graph& graph, Region& region) {
     if (!own.contains(static_cast<int32_t>(n)))
       for (ValueId id : graph.nodes[n].operands) wanted.insert(id);
   for (int32_t n : region.nodes)
-    for (ValueId id : graph.nodes[static_cast<size_t>(n)].results)
+    for (ValueId id : graph.node(n).results)
       if (wanted.contains(id)) region.writes.push_back(id);
 }
 
@@ -132,8 +132,7 @@ Result<void> check(const Graph& graph, const Plan& plan) {
       if (n < 0 || static_cast<size_t>(n) >= graph.nodes.size())
         return at_region(region, format("node {} is not in the graph", n));
       if (covered[static_cast<size_t>(n)]++)
-        return at_region(region, format("'{}' is covered twice",
-                                        graph[graph.nodes[static_cast<size_t>(n)].results[0]].name));
+        return at_region(region, format("'{}' is covered twice", graph[graph.node(n).results[0]].name));
     }
     Region expected = region;
     complete(graph, expected);

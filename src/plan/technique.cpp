@@ -5,7 +5,7 @@
 namespace stitch::plan {
 
 Kind kind_of(const Graph& graph, const Region& region) {
-  for (int32_t n : region.nodes) switch (graph.nodes[static_cast<size_t>(n)].op) {
+  for (int32_t n : region.nodes) switch (graph.node(n).op) {
       case Op::linear:
       case Op::matmul:
       case Op::einsum: return Kind::product;

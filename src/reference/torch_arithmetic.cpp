@@ -24,7 +24,7 @@ Result<std::map<int32_t, bool>> TorchReference::tf32_convolutions() {
   std::map<std::string, std::vector<int32_t>> same;  // layers that repeat are asked about once
   Json shapes = Json::array();
   for (int32_t n = 0; n < std::ssize(task_.graph.nodes); ++n) {
-    const Node& node = task_.graph.nodes[static_cast<size_t>(n)];
+    const Node& node = task_.graph.node(n);
     if (node.op != Op::conv && node.op != Op::conv_transpose) continue;
     if (task_.graph.type(node.operands[0]).dtype != DType::f32) continue;
     Json shape = shape_of(task_.graph, node);

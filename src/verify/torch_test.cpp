@@ -65,7 +65,7 @@ TEST(Arithmetic, IsSeenConvolutionByConvolution) {
   ASSERT_TRUE(seen) << seen.error().text();
   EXPECT_EQ(seen->size(), 6u);
   for (auto [node, tf32] : *seen) {
-    EXPECT_EQ((*reference)->task.graph.nodes[static_cast<size_t>(node)].op, Op::conv);
+    EXPECT_EQ((*reference)->task.graph.node(node).op, Op::conv);
     EXPECT_TRUE(tf32);
   }
   // What that costs, in units of the budget: a quarter of the square, which is half of twice the error; a

@@ -80,8 +80,7 @@ std::string notes_text(const LlmBrain& brain, const Graph& graph, const plan::Re
                        const std::string& architecture) {
   if (!brain.notes) return "none\n";
   std::string question;
-  for (int32_t n : region.nodes)
-    question += std::string(info(graph.nodes[static_cast<size_t>(n)].op).name) + " ";
+  for (int32_t n : region.nodes) question += std::string(info(graph.node(n).op).name) + " ";
   std::string out;
   auto within = notes::architecture_named(architecture);
   for (const notes::Hit& hit : notes::search(*brain.notes, question, 3, within ? *within : std::string()))
@@ -115,7 +114,7 @@ std::string region_in_pytorch(const Graph& graph, const plan::Region& region) {
   std::string out;
   for (const std::string& line : code::model_lines(graph, region)) out += "# " + line + "\n";
   for (int32_t n : region.nodes) {
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     const size_t rank = graph.type(node.results[0]).shape.size(), spatial = rank > 2 ? rank - 2 : 0;
     std::vector<std::string> results, arguments;
     for (ValueId id : node.results) results.push_back(python_name(graph, id));
@@ -187,7 +186,7 @@ Result<RegionBrief> brief_of(const Situation& now, const plan::Plan& plan, const
   const code::RegionRequest& request = requests[static_cast<size_t>(found - plan.regions.begin())];
   const Graph& graph = now.context.graph;
   std::string nodes;
-  for (int32_t n : found->nodes) nodes += print_node(graph, graph.nodes[static_cast<size_t>(n)]) + "\n";
+  for (int32_t n : found->nodes) nodes += print_node(graph, graph.node(n)) + "\n";
   const std::string present = present_source(*found, request);
   RegionBrief out{.region = region, .function = code::required_name(request), .values = {}};
   out.values = {

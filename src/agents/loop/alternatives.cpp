@@ -29,7 +29,7 @@ std::string kind_text(const plan::Context& context, const plan::Plan& plan, cons
                            plan::name(region.offer.order));
   for (const auto& [knob, value] : region.choices) out += format(" {}={}", knob, value);
   for (int32_t n : region.nodes) {
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     out += format("\n{}", info(node.op).name);
     for (ValueId id : node.operands) {
       if (id == ValueId::none) continue;

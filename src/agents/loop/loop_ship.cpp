@@ -18,7 +18,7 @@ Json regions_with_lines(const plan::Context& context, const plan::Plan& plan) {
   for (size_t i = 0; i < plan.regions.size() && i < out.size(); ++i) {
     Json& lines = out[i]["lines"] = Json::array();
     for (int32_t node : plan.regions[i].nodes) {
-      const std::string& where = context.graph.nodes[static_cast<size_t>(node)].where;
+      const std::string& where = context.graph.node(node).where;
       if (!where.empty() && std::ranges::find(lines, Json(where)) == lines.end()) lines.push_back(where);
     }
   }

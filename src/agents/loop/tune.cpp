@@ -32,7 +32,7 @@ std::string signature_of(const Graph& graph, const plan::Plan& plan, const plan:
                   graph[id].has_data() ? " weight" : "");
   };
   for (int32_t n : region.nodes) {
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     std::vector<std::string> operands, results;
     for (ValueId id : node.operands) operands.push_back(lies(id));
     for (ValueId id : node.results) results.push_back(lies(id));

@@ -28,7 +28,7 @@ class FactorWriter {
  public:
   explicit FactorWriter(const RegionRequest& request)
       : request_(request),
-        node_(request.graph.nodes[static_cast<size_t>(request.region.nodes[0])]),
+        node_(request.graph.node(request.region.nodes[0])),
         emitter_(request),
         index_(emitter_.index_type()) {
     const Shape& shape = request.graph.type(node_.operands[0]).shape;

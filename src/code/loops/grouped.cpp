@@ -16,7 +16,7 @@ namespace stitch::code::loops {
 namespace {
 
 const Node& node_of(const plan::Context& context, const plan::Region& region) {
-  return context.graph.nodes[static_cast<size_t>(region.nodes[0])];
+  return context.graph.node(region.nodes[0]);
 }
 
 // The sum over the depth for one element of a grouped product.

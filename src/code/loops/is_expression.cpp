@@ -9,7 +9,7 @@
 namespace stitch::code::loops {
 
 bool is_expression(const Graph& graph, int32_t number) {
-  const Node& node = graph.nodes[static_cast<size_t>(number)];
+  const Node& node = graph.node(number);
   switch (info(node.op).family) {
     case stitch::Family::pointwise:
     case stitch::Family::view:
@@ -27,7 +27,7 @@ Result<void> accepts_nesting(const Graph& graph, const plan::Region& region) {
   constexpr int64_t most_steps = 1024;
   std::map<ValueId, int64_t> steps;  // operations per element of a value that the region computes
   for (int32_t n : region.nodes) {
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     int64_t own = 1;
     for (ValueId operand : node.operands)
       if (auto found = steps.find(operand); found != steps.end()) own = std::max(own, found->second);

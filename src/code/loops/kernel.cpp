@@ -272,7 +272,7 @@ std::string ops_text(const RegionRequest& request) {
   int count = 0;
   for (int32_t n : request.region.nodes) {
     if (++count > 12) return out + ", …";
-    out += (out.empty() ? "" : ", ") + std::string(info(request.graph.nodes[static_cast<size_t>(n)].op).name);
+    out += (out.empty() ? "" : ", ") + std::string(info(request.graph.node(n).op).name);
   }
   return out;
 }

@@ -321,7 +321,7 @@ Result<void> accepts_loop(const plan::Context& context, const plan::Region& regi
                                               region.name, reduction->length()));
     } else if (!is_expression(graph, n)) {
       return work_error("technique", format("{}: {} is not computed element by element", region.name,
-                                            info(graph.nodes[static_cast<size_t>(n)].op).name));
+                                            info(graph.node(n).op).name));
     }
   }
   return {};

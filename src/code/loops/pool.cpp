@@ -52,7 +52,7 @@ class PoolWriter {
  public:
   PoolWriter(const RegionRequest& request, const Pool& pool, const Tile& tile)
       : request_(request),
-        node_(request.graph.nodes[static_cast<size_t>(pool.node)]),
+        node_(request.graph.node(pool.node)),
         pool_(pool),
         tile_(tile),
         emitter_(request),
@@ -203,7 +203,7 @@ std::optional<RegionCode> write_pool(const RegionRequest& request) {
   const Graph& graph = request.graph;
   std::optional<Pool> pool;
   for (int32_t n : request.region.nodes) {
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     if (info(node.op).family != stitch::Family::pool) {
       // Nodes after the pool must read a single element of it.
       if (!is_expression(graph, n) || node.op == Op::resize) return std::nullopt;
@@ -218,7 +218,7 @@ std::optional<RegionCode> write_pool(const RegionRequest& request) {
   // an H200 that way; one thread per result reads 4 x 4 x 4 of as much in 229.
   auto apart = [](const Axis& axis) { return axis.stride >= axis.reach(); };
   if (apart(pool->x) && apart(pool->y) && apart(pool->z) && pool->x.taps <= 4) return std::nullopt;
-  const Node& node = graph.nodes[static_cast<size_t>(pool->node)];
+  const Node& node = graph.node(pool->node);
   const TensorType& result = graph.type(node.results[0]);
   if (result.elements() == 0) return std::nullopt;
   for (const Place& write : request.writes)
@@ -228,7 +228,7 @@ std::optional<RegionCode> write_pool(const RegionRequest& request) {
   // Everything after the pool is pointwise, so each result is used at its own position.
   std::set<ValueId> after = {node.results[0]};
   for (int32_t n : request.region.nodes) {
-    const Node& user = graph.nodes[static_cast<size_t>(n)];
+    const Node& user = graph.node(n);
     if (std::ranges::none_of(user.operands, [&](ValueId id) { return after.contains(id); })) continue;
     bool in_place = info(user.op).family == stitch::Family::pointwise &&
                     graph.type(user.results[0]).shape == result.shape;

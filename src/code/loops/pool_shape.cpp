@@ -3,7 +3,7 @@
 namespace stitch::code::loops {
 
 std::optional<Pool> pool_of(const Graph& graph, int32_t number) {
-  const Node& node = graph.nodes[static_cast<size_t>(number)];
+  const Node& node = graph.node(number);
   if ((node.op != Op::max_pool && node.op != Op::avg_pool) || node.results.size() > 1) return std::nullopt;
   const TensorType& type = graph.type(node.operands[0]);
   if (!is_floating(type.dtype)) return std::nullopt;

@@ -18,7 +18,7 @@ class StripWriter {
  public:
   StripWriter(const RegionRequest& request, const Pool& pool)
       : request_(request),
-        node_(request.graph.nodes[static_cast<size_t>(pool.node)]),
+        node_(request.graph.node(pool.node)),
         pool_(pool),
         emitter_(request),
         dtype_(request.graph.type(node_.operands[0]).dtype) {

@@ -17,7 +17,7 @@ bool all_ones(const std::vector<int64_t>& size) {
 }  // namespace
 
 std::optional<Reduction> reduction_of(const Graph& graph, int32_t number) {
-  const Node& node = graph.nodes[static_cast<size_t>(number)];
+  const Node& node = graph.node(number);
   const Attributes& attributes = node.attributes;
   if (node.operands.empty()) return std::nullopt;
   const Shape& shape = graph.type(node.operands[0]).shape;
@@ -97,7 +97,7 @@ Indices Reduction::operand_at(const Indices& at) const {
 
 Indices Reduction::kept_of(const Graph& graph, const Indices& at) const {
   if (grouped) return {at[0], at[1].divided_by(space[2])};
-  const Node& of = graph.nodes[static_cast<size_t>(node)];
+  const Node& of = graph.node(node);
   if (of.op == Op::batch_norm) return {at.size() == 1 ? at[0] : at[1]};
   if (at.size() != space.size()) return at;  // reduced dimensions are gone
   if (info(of.op).family == stitch::Family::reduce && !of.attributes.flag("keepdim") && !space.empty() &&

@@ -65,7 +65,7 @@ void add_team(Kernel& kernel, Workspace& workspace, const RowEmitter& emitter) {
 // Loads per-channel parameters of batch norms before any barrier: their latency would delay the last step.
 void load_parameters(RowEmitter& emitter, const RegionRequest& request, const Indices& kept) {
   for (int32_t n : request.region.nodes) {
-    const Node& node = request.graph.nodes[static_cast<size_t>(n)];
+    const Node& node = request.graph.node(n);
     if (node.op != Op::batch_norm) continue;
     for (size_t i = 1; i < node.operands.size(); ++i)
       if (node.operands[i] != ValueId::none) (void)emitter.value(node.operands[i], kept);
@@ -223,7 +223,7 @@ bool lies_across(const RegionRequest& request, const RowPlan& plan) {
 // pixels of 512 channels take 8.5 us by stages (H200).
 bool is_short_batch_norm(const RegionRequest& request, const RowPlan& plan) {
   return plan.column && plan.length <= most_short_column &&
-         request.graph.nodes[static_cast<size_t>(plan.reduction.node)].op == Op::batch_norm;
+         request.graph.node(plan.reduction.node).op == Op::batch_norm;
 }
 
 // Whether outputs have the input's layout.
@@ -253,8 +253,7 @@ bool better_by_stages(const RegionRequest& request, const RowPlan& plan) {
 // Unless the knob `team` is set, the estimated faster one.
 bool by_team(const RegionRequest& request, const RowPlan& plan) {
   if (const int64_t told = request.region.choice("team", -1); told >= 0) return told == 1;
-  return team_pays(plan, request.graph.nodes[static_cast<size_t>(plan.reduction.node)].op,
-                   request.context.gpu);
+  return team_pays(plan, request.graph.node(plan.reduction.node).op, request.context.gpu);
 }
 
 // By lanes, a block or a team per row; `plan` then says which.
@@ -320,11 +319,10 @@ std::optional<RegionCode> write_fused(const RegionRequest& request) {
 std::optional<RegionCode> write_by_cluster(const RegionRequest& request, const Reduction& reduction) {
   const Graph& graph = request.graph;
   RowPlan plan = plan_rows(request, reduction);
-  if (graph.nodes[static_cast<size_t>(reduction.node)].op != Op::batch_norm || !plan.column ||
-      !keeps_order(request, plan))
+  if (graph.node(reduction.node).op != Op::batch_norm || !plan.column || !keeps_order(request, plan))
     return std::nullopt;
   int64_t values = 0;
-  for (int32_t n : request.region.nodes) values += graph.nodes[static_cast<size_t>(n)].op == Op::batch_norm;
+  for (int32_t n : request.region.nodes) values += graph.node(n).op == Op::batch_norm;
   if (std::ranges::any_of(request.writes, [&](const Place& write) { return !size_of_write(write, plan); }) ||
       !plan_cluster(plan, values, request.context.gpu))
     return std::nullopt;
@@ -346,7 +344,7 @@ Result<void> accepts_row(const plan::Context& context, const plan::Region& regio
     any |= reduces;
     if (!reduces && !is_expression(graph, n))
       return work_error("technique", format("{}: {} is neither a reduction nor computed element by element",
-                                            region.name, info(graph.nodes[static_cast<size_t>(n)].op).name));
+                                            region.name, info(graph.node(n).op).name));
   }
   if (!any) return work_error("technique", format("{}: nothing is reduced", region.name));
   return {};
@@ -364,7 +362,7 @@ Result<void> accepts_batch_norm(const plan::Context& context, const plan::Region
   STITCH_CHECK(accepts_row(context, region));
   const Graph& graph = context.graph;
   for (int32_t n : region.nodes)
-    if (graph.nodes[static_cast<size_t>(n)].op == Op::batch_norm) return {};
+    if (graph.node(n).op == Op::batch_norm) return {};
   return work_error("technique", format("{}: there is no batch_norm", region.name));
 }
 

@@ -57,7 +57,7 @@ std::vector<int64_t> storage_strides(const RegionRequest& request, ValueId id) {
       if (place.value == id) return place.strides;
   const Shape& shape = request.graph.type(id).shape;
   for (int32_t n : request.region.nodes) {
-    const Node& node = request.graph.nodes[static_cast<size_t>(n)];
+    const Node& node = request.graph.node(n);
     if (std::ranges::find(node.results, id) == node.results.end()) continue;
     auto family = info(node.op).family;
     if (node.op == Op::permute) {

@@ -17,8 +17,7 @@ namespace {
 int32_t scan_of(const Graph& graph, const plan::Region& region) {
   int32_t found = -1;
   for (int32_t n : region.nodes)
-    if (info(graph.nodes[static_cast<size_t>(n)].op).family == stitch::Family::scan)
-      found = found < 0 ? n : -2;
+    if (info(graph.node(n).op).family == stitch::Family::scan) found = found < 0 ? n : -2;
   return found;
 }
 
@@ -86,7 +85,7 @@ struct Rows {
 };
 
 Rows rows_of(const RegionRequest& request, int32_t number) {
-  const Node& node = request.graph.nodes[static_cast<size_t>(number)];
+  const Node& node = request.graph.node(number);
   const Shape& shape = request.graph.type(node.operands[0]).shape;
   Rows rows{{number, node.operands[0], shape, std::vector<bool>(shape.size(), false)}, {}, 0};
   int64_t dim = node.attributes.integer("dim");
@@ -108,7 +107,7 @@ struct Walk {
 std::optional<ValueId> source_of_late(const RegionRequest& request, const Rows& rows) {
   const Graph& graph = request.graph;
   for (int32_t n : request.region.nodes) {
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     if (node.op != Op::slice || node.results[0] != rows.reduction.operand) continue;
     const Shape& shape = graph.type(node.operands[0]).shape;
     int64_t dim = node.attributes.integer("dim");
@@ -133,7 +132,7 @@ Indices kept_of_row(const Rows& rows) {
 void write_results(ScanEmitter& emitter, const Rows& rows, const Running& running, const Indices& at,
                    const Indices& there, const Shape& shape, const Expression& run) {
   const RegionRequest& request = emitter.request();
-  const Node& node = request.graph.nodes[static_cast<size_t>(rows.reduction.node)];
+  const Node& node = request.graph.node(rows.reduction.node);
   const Expressions results = running.results(run);
   for (size_t i = 0; i < node.results.size(); ++i)
     emitter.scopes().remember(key_of(node.results[i], at), results[i]);
@@ -148,7 +147,7 @@ void write_results(ScanEmitter& emitter, const Rows& rows, const Running& runnin
 std::optional<Kernel> kernel_by_threads(const RegionRequest& request, const Rows& rows, Walk walk) {
   if (walk.late) return std::nullopt;
   const RowPlan& plan = rows.plan;
-  const Node& node = request.graph.nodes[static_cast<size_t>(rows.reduction.node)];
+  const Node& node = request.graph.node(rows.reduction.node);
   Running running = running_of(request.graph, node);
   ScanEmitter emitter(request);
   constexpr int threads = 128;
@@ -176,7 +175,7 @@ std::optional<Kernel> kernel_by_threads(const RegionRequest& request, const Rows
 std::optional<Draft> kernel_by_block(const RegionRequest& request, const Rows& rows, Walk walk,
                                      int64_t width) {
   const RowPlan& plan = rows.plan;
-  const Node& node = request.graph.nodes[static_cast<size_t>(rows.reduction.node)];
+  const Node& node = request.graph.node(rows.reduction.node);
   Running running = running_of(request.graph, node);
   int64_t length = plan.length + (walk.late ? 1 : 0);
   ValueId source = node.operands[0];
@@ -269,7 +268,7 @@ Result<void> accepts_scan(const plan::Context& context, const plan::Region& regi
   for (int32_t n : region.nodes)
     if (n != scan && !is_expression(graph, n))
       return work_error("technique", format("{}: {} is not computed element by element", region.name,
-                                            info(graph.nodes[static_cast<size_t>(n)].op).name));
+                                            info(graph.node(n).op).name));
   RegionRequest request = request_alone(context, region);
   auto written = write_scan(request);
   if (!written) return written.error();

@@ -10,7 +10,7 @@ Result<void> accepts_scatter(const plan::Context& context, const plan::Region& r
   const Graph& graph = context.graph;
   int scatters = 0;
   for (int32_t n : region.nodes) {
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     bool scatter = node.op == Op::scatter || node.op == Op::index_put;
     scatters += scatter;
     auto reduction = reduction_of(graph, n);
@@ -60,7 +60,7 @@ Result<RegionCode> write_scatter(const RegionRequest& request) {
   STITCH_CHECK(accepts_scatter(request.context, request.region));
   const Node* node = nullptr;
   for (int32_t n : request.region.nodes) {
-    const Node& each = request.graph.nodes[static_cast<size_t>(n)];
+    const Node& each = request.graph.node(n);
     if (each.op == Op::scatter || each.op == Op::index_put) node = &each;
   }
   const std::optional<SourceLists> lists = source_lists(request.graph, *node);

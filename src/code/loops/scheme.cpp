@@ -14,7 +14,7 @@ const char *adding = "stitch::Add", *multiplying = "stitch::Multiply", *merging 
 class SchemeWriter {
  public:
   SchemeWriter(const Graph& graph, const Reduction& reduction, bool single, const NameOf& name_of)
-      : node_(graph.nodes[static_cast<size_t>(reduction.node)]),
+      : node_(graph.node(reduction.node)),
         dtype_(graph.type(reduction.operand).dtype),
         type_(computed_type(dtype_)),
         length_(reduction.length()),
@@ -306,7 +306,7 @@ Scheme scheme_of(const Graph& graph, const Reduction& reduction, bool single, co
 }
 
 std::vector<Type> statistic_types(const Graph& graph, const Reduction& reduction) {
-  const Node& node = graph.nodes[static_cast<size_t>(reduction.node)];
+  const Node& node = graph.node(reduction.node);
   const Type type = computed_type(graph.type(reduction.operand).dtype);
   switch (node.op) {
     case Op::argmax:

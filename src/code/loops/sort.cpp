@@ -13,7 +13,7 @@ namespace {
 
 int32_t sort_of(const Graph& graph, const plan::Region& region) {
   for (int32_t n : region.nodes) {
-    Op op = graph.nodes[static_cast<size_t>(n)].op;
+    Op op = graph.node(n).op;
     if (op == Op::sort || op == Op::topk) return n;
   }
   return -1;
@@ -30,7 +30,7 @@ struct Rows {
 };
 
 Rows rows_of(const RegionRequest& request, int32_t number) {
-  const Node& node = request.graph.nodes[static_cast<size_t>(number)];
+  const Node& node = request.graph.node(number);
   Rows out{node, request.graph.type(node.operands[0]).shape, {}};
   int64_t dim = node.attributes.integer("dim");
   out.dim = static_cast<size_t>(dim < 0 ? dim + std::max<int64_t>(std::ssize(out.shape), 1) : dim);
@@ -129,11 +129,11 @@ Result<void> accepts_sort(const plan::Context& context, const plan::Region& regi
   const Graph& graph = context.graph;
   int32_t sort = sort_of(graph, region);
   if (sort < 0) return work_error("technique", format("{}: nothing is sorted", region.name));
-  const Node& node = graph.nodes[static_cast<size_t>(sort)];
+  const Node& node = graph.node(sort);
   for (int32_t n : region.nodes)
     if (n != sort && !is_expression(graph, n))
       return work_error("technique", format("{}: {} is not computed element by element", region.name,
-                                            info(graph.nodes[static_cast<size_t>(n)].op).name));
+                                            info(graph.node(n).op).name));
   for (ValueId id : region.writes)
     if (std::ranges::find(node.results, id) == node.results.end())
       return work_error("technique",

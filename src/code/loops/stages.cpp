@@ -248,7 +248,7 @@ bool depends(const RegionRequest& request, ValueId from, int32_t node) {
     int32_t maker = makers[index_of(id)];
     if (maker == node) return true;
     if (maker < 0 || !inside.contains(maker) || !seen.insert(maker).second) continue;
-    const Node& made = request.graph.nodes[static_cast<size_t>(maker)];
+    const Node& made = request.graph.node(maker);
     open.insert(open.end(), made.operands.begin(), made.operands.end());
   }
   return false;
@@ -279,7 +279,7 @@ const std::vector<std::string>& Stages::arrays_of(const Reduction& reduction) {
   int64_t widest = 8;
   for (const Reduction& each : same_stage(reduction)) {
     started_.insert(each.node);
-    const std::string base = identifier(graph[graph.nodes[static_cast<size_t>(each.node)].results[0]].name);
+    const std::string base = identifier(graph[graph.node(each.node).results[0]].name);
     Scheme scheme = scheme_of(graph, each, true, [](std::string_view name) { return identifier(name); });
     Staged staged{each, statistic_types(graph, each), {}, names_.unique("parts_of_" + base)};
     for (size_t i = 0; i < staged.types.size(); ++i) {
@@ -290,8 +290,7 @@ const std::vector<std::string>& Stages::arrays_of(const Reduction& reduction) {
         widest, each.length() >= 64 ? 16 / std::max<int64_t>(size_of(graph.type(each.operand).dtype), 1) : 1);
     group.push_back(std::move(staged));
   }
-  const std::string base =
-      identifier(graph[graph.nodes[static_cast<size_t>(reduction.node)].results[0]].name);
+  const std::string base = identifier(graph[graph.node(reduction.node).results[0]].name);
   std::string name = names_.unique(format("{}_{}_rows", request_.name, base));
 
   for (const Staged& each : group) {
@@ -353,7 +352,7 @@ Index Stages::row_of(const Reduction& reduction, const Indices& kept) const {
 }
 
 std::vector<const Place*> Stages::renewed_by(const Reduction& reduction) const {
-  const Node& node = request_.graph.nodes[static_cast<size_t>(reduction.node)];
+  const Node& node = request_.graph.node(reduction.node);
   std::vector<const Place*> out;
   if (node.op != Op::batch_norm) return out;
   for (const Place& write : request_.writes)

@@ -88,7 +88,7 @@ bool walks_spatial_rows(const Graph& graph, const Node& node) {
 bool keeps_one_order(const Graph& graph, const plan::Region& region, const plan::Movable& movable) {
   if (region.writes.empty()) return false;
   return std::ranges::any_of(region.nodes, [&](int32_t n) {
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     auto fixed = [&](ValueId id) {
       return !movable(id) && graph.type(id).rank() >= 3 &&
              graph.type(id).elements() * 4 >= graph.type(node.operands[0]).elements();
@@ -154,7 +154,7 @@ class Grouped : public LoopTechnique {
     constexpr double reached = 0.35;  // of the tensor cores' rate, by tiles fed from shared memory
     if (region.nodes.size() != 1 || !groups_in_tiles(context, region))
       return LoopTechnique::rate(context, region);
-    const Node& node = context.graph.nodes[static_cast<size_t>(region.nodes[0])];
+    const Node& node = context.graph.node(region.nodes[0]);
     const bool single = context.graph.type(node.operands[0]).dtype == DType::f32;
     return {reached * (single ? context.gpu.tensor_tf32 / 3 : context.gpu.tensor_fp16), plan::streaming_share,
             1};

@@ -203,7 +203,7 @@ class Writer {
   Result<Expression> outside(ValueId operand, const Indices& indices, const Shape& shape) {
     ValueId source = operand;
     for (auto at = request_.region.nodes.rbegin(); at != request_.region.nodes.rend(); ++at) {
-      const Node& node = request_.graph.nodes[static_cast<size_t>(*at)];
+      const Node& node = request_.graph.node(*at);
       if (node.results[0] != source) continue;
       if (node.op == Op::full)
         return number(node.attributes.number("value"), request_.graph.type(operand).dtype);
@@ -253,7 +253,7 @@ std::optional<double> constant_factor(const RegionRequest& request, const Node& 
   bool first = node.operands[0] == value;
   if ((node.op == Op::div && !first) || node.operands[0] == node.operands[1]) return std::nullopt;
   for (int32_t n : request.region.nodes) {
-    const Node& maker = request.graph.nodes[static_cast<size_t>(n)];
+    const Node& maker = request.graph.node(n);
     if (maker.op != Op::full || maker.results[0] != node.operands[first ? 1 : 0]) continue;
     double constant = maker.attributes.number("value");
     double factor = node.op == Op::div ? 1 / constant : constant;

@@ -23,7 +23,7 @@ struct GraphStep {
 // A constant of any shape that the region creates itself.
 std::optional<double> number_inside(const Graph& graph, const plan::Region& region, ValueId value) {
   for (int32_t n : region.nodes) {
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     if (node.op == Op::full && node.results[0] == value) return node.attributes.number("value");
   }
   return std::nullopt;

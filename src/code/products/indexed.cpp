@@ -37,7 +37,7 @@ std::optional<Indexed> find_indexed(const RegionRequest& request, ValueId value,
     for (const Place& place : *places)
       if (place.value == value) return Indexed{&place, position(indices, place.strides)};
   for (int32_t index : request.region.nodes) {
-    const Node& node = request.graph.nodes[static_cast<size_t>(index)];
+    const Node& node = request.graph.node(index);
     if (node.results[0] != value || !is_view(node.op)) continue;
     return find_indexed(request, node.operands[0], operand_indices(request.graph, node, indices));
   }
@@ -47,7 +47,7 @@ std::optional<Indexed> find_indexed(const RegionRequest& request, ValueId value,
 std::optional<Joined> find_joined(const RegionRequest& request, ValueId value, Indices indices,
                                   const char* variable) {
   for (int32_t index : request.region.nodes) {
-    const Node& node = request.graph.nodes[static_cast<size_t>(index)];
+    const Node& node = request.graph.node(index);
     if (node.results[0] != value || request.find(value)) continue;
     if (is_view(node.op))
       return find_joined(request, node.operands[0], operand_indices(request.graph, node, indices), variable);

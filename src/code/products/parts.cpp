@@ -13,7 +13,7 @@ Result<Parts> parts_of(const Graph& graph, const plan::Region& region, std::span
   Parts parts;
   std::set<ValueId> computed;  // depend on the product
   for (int32_t index : region.nodes) {
-    const Node& node = graph.nodes[static_cast<size_t>(index)];
+    const Node& node = graph.node(index);
     if (std::ranges::find(products, node.op) != products.end()) {
       if (parts.product) return not_for(region, "takes one product a region");
       parts.product = &node;

@@ -94,7 +94,7 @@ std::optional<View> find_view(const RegionRequest& request, ValueId value) {
     for (const Place& place : *places)
       if (place.value == value) return view_of(place);
   for (int32_t index : request.region.nodes) {
-    const Node& node = request.graph.nodes[static_cast<size_t>(index)];
+    const Node& node = request.graph.node(index);
     if (node.results[0] != value || !is_view(node.op)) continue;
     auto operand = find_view(request, node.operands[0]);
     return operand ? viewed(node, *operand) : std::nullopt;

@@ -22,7 +22,7 @@ class Builder {
     for (size_t r = 0; r < constant.size(); ++r)
       for (ValueId id : from_.plan().regions[r].writes) once[index_of(id)] = constant[r];
     for (int32_t n : region_.nodes)
-      for (ValueId id : graph_.nodes[static_cast<size_t>(n)].operands) {
+      for (ValueId id : graph_.node(n).operands) {
         if (id == ValueId::none || known_.contains(id) || is_inside(makers[index_of(id)])) continue;
         STITCH_CHECK(add_leaf(id, once[index_of(id)]));
       }
@@ -33,7 +33,7 @@ class Builder {
   Result<std::map<ValueId, ValueId>> add_copy(const std::string& suffix) {
     std::map<ValueId, ValueId> made = known_;
     for (int32_t n : region_.nodes) {
-      const Node& node = graph_.nodes[static_cast<size_t>(n)];
+      const Node& node = graph_.node(n);
       std::vector<ValueId> operands;
       for (ValueId id : node.operands) operands.push_back(id == ValueId::none ? id : made.at(id));
       STITCH_TRY(const std::vector<ValueId> results,

@@ -41,7 +41,7 @@ const Node& main_node(const Graph& graph, const plan::Region& region) {
   const Node* largest = nullptr;
   double most = -1;
   for (int32_t n : region.nodes) {
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     const Cost each = cost(graph, node);
     const double weight = each.matrix_flops * 1e6 + each.bytes;
     if (weight > most) most = weight, largest = &node;

@@ -32,7 +32,7 @@ std::string key_of(const PlannedTask& task, const plan::Region& region) {
                   graph[id].has_data() ? " weight" : "");
   };
   for (int32_t n : region.nodes) {
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     sum.add_field(info(node.op).name);
     for (ValueId id : node.operands) sum.add_field(value(id));
     for (const auto& [key, attribute] : node.attributes) sum.add_field(key + "=" + text(attribute));

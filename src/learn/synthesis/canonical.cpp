@@ -63,7 +63,7 @@ class Canonical {
         leaves_.emplace(id, leaves_.size());
         continue;
       }
-      const Node& node = graph_.nodes[static_cast<size_t>(maker)];
+      const Node& node = graph_.node(maker);
       for (size_t i = node.operands.size(); i-- > 0;) open.push_back(node.operands[i]);
     }
   }
@@ -117,8 +117,7 @@ Sketch sketch_of(const Graph& graph) {
     std::vector<uint64_t> labels(graph.values.size());
     for (size_t i = 0; i < graph.values.size(); ++i) {
       const auto id = static_cast<ValueId>(static_cast<int32_t>(i));
-      std::string label = makers[i] >= 0
-                              ? std::string(info(graph.nodes[static_cast<size_t>(makers[i])].op).name)
+      std::string label = makers[i] >= 0         ? std::string(info(graph.node(makers[i]).op).name)
                           : is_weight(graph[id]) ? "weight"
                                                  : "input";
       if (sized) label += bucketed(graph.type(id).shape);

@@ -15,7 +15,7 @@ Work work_of(const Graph& graph, const Plan& plan, const Region& region) {
   auto touched = [&](ValueId id) {
     int64_t of_parts = 0;
     for (int32_t n : region.nodes) {
-      const Node& node = graph.nodes[static_cast<size_t>(n)];
+      const Node& node = graph.node(n);
       const auto times = std::ranges::count(node.operands, id);
       if (times == 0) continue;
       const bool part =
@@ -32,7 +32,7 @@ Work work_of(const Graph& graph, const Plan& plan, const Region& region) {
   for (ValueId id : region.reads) move(id, touched(id));
   for (ValueId id : region.writes) move(id, graph.type(id).elements());
   for (int32_t n : region.nodes) {
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     for (ValueId id : node.operands)
       if (id != ValueId::none && graph[id].has_data()) move(id, touched(id));
     Cost own = cost(graph, node);

@@ -16,7 +16,7 @@
 namespace stitch::plan {
 
 const std::string& node_name(const Graph& graph, int32_t node) {
-  return graph[graph.nodes[static_cast<size_t>(node)].results[0]].name;
+  return graph[graph.node(node).results[0]].name;
 }
 
 // What is computed, not which line of the model asked for it.
@@ -30,7 +30,7 @@ namespace {
 
 std::string ops_of(const Graph& graph, const Region& region) {
   std::vector<std::string> ops;
-  for (int32_t n : region.nodes) ops.emplace_back(info(graph.nodes[static_cast<size_t>(n)].op).name);
+  for (int32_t n : region.nodes) ops.emplace_back(info(graph.node(n).op).name);
   return join(ops, " ");
 }
 

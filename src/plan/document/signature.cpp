@@ -45,7 +45,7 @@ std::string signature_of(const Graph& graph, const Region& region) {
     return format("{}{}{}", name(type.dtype), bucketed(type.shape), graph[id].has_data() ? " weight" : "");
   };
   for (int32_t n : region.nodes) {
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     std::vector<std::string> parts;
     for (ValueId id : node.operands) parts.push_back(operand(id));
     for (const auto& [key, value] : node.attributes) parts.push_back(key + "=" + attribute_text(value));

@@ -112,7 +112,7 @@ std::vector<double> error_squares(const Context& context, const Plan& plan, cons
   std::vector<double> out(errors.groups.size());
   const Precision precision = region.technique->operand_precision(context, region);
   for (int32_t n : region.nodes) {
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     if (!multiplies(node.op)) continue;
     if (precision != Precision::f32) {
       std::vector<double> squares = operand_squares(errors, graph, node, precision);

@@ -99,7 +99,7 @@ MeasuredErrors held_to_pytorch(MeasuredErrors errors, const Graph& graph,
   std::set<const MeasuredErrors::Product*> products;
   for (auto [n, is_tf32] : tf32) {
     if (!is_tf32) continue;
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     if (const auto* found = errors.product(graph[node.results[0]].name, node.module)) products.insert(found);
   }
   std::vector<double> factors = errors.pytorch;
@@ -125,7 +125,7 @@ MeasuredErrors held_to_pytorch(MeasuredErrors errors, const Graph& graph,
 void Rounding::spend(const Graph& graph, const MeasuredErrors& errors,
                      const std::set<int32_t>& convolutions) {
   constexpr double for_tf32 = 0.5;
-  auto node = [&](int32_t n) -> const Node& { return graph.nodes[static_cast<size_t>(n)]; };
+  auto node = [&](int32_t n) -> const Node& { return graph.node(n); };
   std::vector<double> limits(errors.groups.size(), for_tf32);
   for (int32_t n : tf32_) {
     const std::vector<double> squares = operand_squares(errors, graph, node(n), Precision::tf32);
@@ -151,7 +151,7 @@ Rounding::Rounding(const Graph& graph, Numerics numerics, const ReferenceFacts& 
     : follows_pytorch_(numerics == Numerics::standard || numerics == Numerics::tf32) {
   std::set<int32_t> convolutions;
   for (int32_t n = 0; n < std::ssize(graph.nodes); ++n) {
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     if (!is_convolution(node.op)) continue;
     convolutions.insert(n);
     auto seen = torch.tf32.find(n);

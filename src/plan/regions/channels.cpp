@@ -28,7 +28,7 @@ bool is_wanted_last(const Graph& graph, const std::vector<std::vector<int32_t>>&
   if (readers.empty() || steps == 0 || std::ranges::find(graph.outputs, id) != graph.outputs.end())
     return false;
   return std::ranges::all_of(readers, [&](int32_t n) {
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     const ValueId result = node.results[0];
     const Shape &from = graph.type(id).shape, &to = graph.type(result).shape;
     if (node.op == Op::permute) {
@@ -53,7 +53,7 @@ bool has_channels_from_last(const Graph& graph, ValueId image) {
   bool moved = false;
   for (ValueId id = image;;) {
     const int32_t maker = makers[index_of(id)];
-    const Node* node = maker < 0 ? nullptr : &graph.nodes[static_cast<size_t>(maker)];
+    const Node* node = maker < 0 ? nullptr : &graph.node(maker);
     if (!node || (node->op != Op::permute && node->op != Op::reshape))
       return moved && is_last(graph.type(id).shape, dim);
     const ValueId from = node->operands[0];

@@ -18,8 +18,7 @@ namespace {
 
 // Some techniques can fuse a pool after the last element-wise node.
 bool is_pool(const Graph& graph, const Region& region) {
-  return region.nodes.size() == 1 &&
-         info(graph.nodes[static_cast<size_t>(region.nodes[0])].op).family == Family::pool;
+  return region.nodes.size() == 1 && info(graph.node(region.nodes[0]).op).family == Family::pool;
 }
 
 // Where an epilogue costs another pass over the result, it is left to a pool, norm or reduction after it,
@@ -28,13 +27,12 @@ bool leaves_epilogue(const Graph& graph, const Grouping& groups, size_t r, size_
   if (groups[r].technique->has_free_epilogue()) return false;
   const Region& next = groups[follower];
   // 16-bit convolutions compute in NHWC, so a transpose to NHWC is free.
-  const bool only_views = std::ranges::all_of(next.nodes, [&](int32_t n) {
-    return info(graph.nodes[static_cast<size_t>(n)].op).family == Family::view;
-  });
+  const bool only_views = std::ranges::all_of(
+      next.nodes, [&](int32_t n) { return info(graph.node(n).op).family == Family::view; });
   if (only_views && size_of(graph.type(groups[r].writes[0]).dtype) == 2 &&
       is_wanted_channels_last(graph, groups[r].writes[0]))
     return false;
-  if (next.nodes.size() == 1 && graph.nodes[static_cast<size_t>(next.nodes[0])].op == Op::relu) return false;
+  if (next.nodes.size() == 1 && graph.node(next.nodes[0]).op == Op::relu) return false;
   while (element_wise(graph, groups[follower])) {
     std::set<size_t> consumers = groups.consumers(follower);
     if (consumers.size() != 1) return false;
@@ -60,8 +58,7 @@ void fuse_concats(const Context& context, Grouping& groups, const Catalogue& cat
   if (context.torch.as_pytorch) return;  // each must round as PyTorch's does
   const Graph& graph = context.graph;
   for (size_t r = 0; r < groups.size(); ++r) {
-    if (groups[r].nodes.size() != 1 || graph.nodes[static_cast<size_t>(groups[r].nodes[0])].op != Op::concat)
-      continue;
+    if (groups[r].nodes.size() != 1 || graph.node(groups[r].nodes[0]).op != Op::concat) continue;
     std::vector<size_t> makers;
     for (size_t p = 0; p < groups.size(); ++p)
       if (groups.alive(p) && kind_of(graph, groups[p]) == Kind::convolution && groups[p].writes.size() == 1 &&

@@ -19,7 +19,7 @@ namespace {
 // A batch norm with given statistics is element-wise too.
 bool element_wise_or_fixed_norm(const Graph& graph, const Region& region) {
   return std::ranges::all_of(region.nodes, [&](int32_t n) {
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     return (node.op == Op::batch_norm && !node.attributes.flag("training")) ||
            element_wise(graph, {.nodes = {n}});
   });
@@ -36,7 +36,7 @@ bool tiny(const Graph& graph, const Region& region) {
 // Regions that run once, when a program is created, must stay apart from those that run in every pass.
 bool makes_constants(const Graph& graph, const std::set<ValueId>& constants, const Region& region) {
   auto reads_weight = [&](int32_t n) {
-    return std::ranges::any_of(graph.nodes[static_cast<size_t>(n)].operands,
+    return std::ranges::any_of(graph.node(n).operands,
                                [&](ValueId id) { return id != ValueId::none && graph[id].has_data(); });
   };
   return std::ranges::all_of(region.writes, [&](ValueId id) { return constants.contains(id); }) &&
@@ -47,7 +47,7 @@ bool makes_constants(const Graph& graph, const std::set<ValueId>& constants, con
 size_t places(const Graph& graph, const Region& region) {
   std::set<ValueId> read(region.reads.begin(), region.reads.end());
   for (int32_t n : region.nodes)
-    for (ValueId id : graph.nodes[static_cast<size_t>(n)].operands)
+    for (ValueId id : graph.node(n).operands)
       if (id != ValueId::none && graph[id].has_data()) read.insert(id);
   return read.size() + region.writes.size();
 }
@@ -91,7 +91,7 @@ double loop_seconds(const Context& context, const Region& region) {
 
 bool looks_at_rows(const Graph& graph, const Region& region) {
   return std::ranges::any_of(region.nodes, [&](int32_t n) {
-    const Family family = info(graph.nodes[static_cast<size_t>(n)].op).family;
+    const Family family = info(graph.node(n).op).family;
     return family == Family::reduce || family == Family::normalize;
   });
 }
@@ -103,8 +103,7 @@ bool computes_again(const Graph& graph, const Region& producer, const Region& co
   if (!looks_at_rows(graph, producer)) return false;
   std::map<ValueId, const Node*> makers;
   for (int32_t n : consumer.nodes)
-    for (ValueId id : graph.nodes[static_cast<size_t>(n)].results)
-      makers[id] = &graph.nodes[static_cast<size_t>(n)];
+    for (ValueId id : graph.node(n).results) makers[id] = &graph.node(n);
   auto is_weight = [&](ValueId value) {  // through views
     for (auto at = makers.find(value); at != makers.end() && info(at->second->op).family == Family::view;
          at = makers.find(value))
@@ -112,7 +111,7 @@ bool computes_again(const Graph& graph, const Region& producer, const Region& co
     return std::ranges::find(producer.writes, value) != producer.writes.end();
   };
   for (int32_t n : consumer.nodes) {
-    const Node& sum = graph.nodes[static_cast<size_t>(n)];
+    const Node& sum = graph.node(n);
     if (info(sum.op).family != Family::reduce || !makers.contains(sum.operands[0])) continue;
     const Node& terms = *makers[sum.operands[0]];
     if (info(terms.op).family != Family::pointwise) continue;
@@ -145,7 +144,7 @@ bool repeats_in_branches(const Graph& graph, const Region& region, bool elementw
   constexpr size_t few_parts = 8;
   const size_t least = elementwise ? 1024 : 256, often = elementwise ? 16 : 4;
   auto branches_out = [&](int32_t n) {
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     switch (node.op) {
       case Op::concat: return node.operands.size() >= few_parts;
       case Op::update_slice: return true;
@@ -164,7 +163,7 @@ bool repeats_in_branches(const Graph& graph, const Region& region, bool elementw
   std::vector<size_t> times = {1};               // copies of each branch; the first is outside of all
   size_t written = 0;
   for (int32_t n : region.nodes | std::views::reverse) {
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     std::set<size_t> in;
     for (ValueId result : node.results)
       if (auto read = branches.find(result); read != branches.end()) in.merge(read->second);

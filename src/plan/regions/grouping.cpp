@@ -12,7 +12,7 @@ bool has_product(const Graph& graph, const Region& region) { return kind_of(grap
 
 bool element_wise(const Graph& graph, const Region& region) {
   return std::ranges::all_of(region.nodes, [&](int32_t n) {
-    const Op op = graph.nodes[static_cast<size_t>(n)].op;
+    const Op op = graph.node(n).op;
     return info(op).family == Family::pointwise || info(op).family == Family::view || op == Op::full;
   });
 }
@@ -26,7 +26,7 @@ Grouping::Grouping(const Graph& graph, std::vector<Region> regions)
 std::set<size_t> Grouping::consumers(size_t r) const {
   std::set<size_t> out;
   for (int32_t n : regions_[r].nodes)
-    for (ValueId id : graph_.nodes[static_cast<size_t>(n)].results)
+    for (ValueId id : graph_.node(n).results)
       for (int32_t user : users_[index_of(id)])
         if (group_of_[static_cast<size_t>(user)] != r) out.insert(group_of_[static_cast<size_t>(user)]);
   return out;

@@ -10,7 +10,7 @@ namespace stitch::plan {
 
 const Node* convolution_in(const Graph& graph, const Region& region) {
   for (int32_t n : region.nodes)
-    if (const Node& node = graph.nodes[static_cast<size_t>(n)]; is_convolution(node.op)) return &node;
+    if (const Node& node = graph.node(n); is_convolution(node.op)) return &node;
   return nullptr;
 }
 
@@ -143,7 +143,7 @@ Result<Plan> store_channels_last(const Context& context, Plan plan, const Catalo
   LayoutWish wish{Arithmetic::by_class, context.rounding.ten_bit_convolutions()};
   // Convolutions of fp16 and bf16 have one arithmetic, whatever the class.
   for (int32_t n = 0; n < std::ssize(context.graph.nodes); ++n)
-    if (const Node& node = context.graph.nodes[static_cast<size_t>(n)];
+    if (const Node& node = context.graph.node(n);
         is_convolution(node.op) && size_of(context.graph.type(node.results[0]).dtype) == 2)
       wish.convolutions.insert(n);
     else if (is_convolution(node.op) && !wish.convolutions.contains(n))

@@ -18,11 +18,10 @@ namespace {
 bool can_be_taken(const Graph& graph, const Region& region, const Region& product,
                   const std::vector<int32_t>& users) {
   if (region.nodes.size() != 1) return false;
-  const Node& node = graph.nodes[static_cast<size_t>(region.nodes[0])];
+  const Node& node = graph.node(region.nodes[0]);
   auto every_user = [&](auto fits) {
     return std::ranges::all_of(users, [&](int32_t n) {
-      return std::ranges::find(product.nodes, n) != product.nodes.end() &&
-             fits(graph.nodes[static_cast<size_t>(n)]);
+      return std::ranges::find(product.nodes, n) != product.nodes.end() && fits(graph.node(n));
     });
   };
   const Kind kind = kind_of(graph, product);
@@ -88,7 +87,7 @@ Result<Plan> absorb_views(const Context& context, Plan plan, const Catalogue&) {
   // A concat is two tensors that attention reads where they are, if its technique can.
   auto only_views = [&](const Region& region) {
     return std::ranges::all_of(region.nodes, [&](int32_t n) {
-      const Op op = graph.nodes[static_cast<size_t>(n)].op;
+      const Op op = graph.node(n).op;
       return is_strided_view(op) || op == Op::concat;
     });
   };

@@ -29,7 +29,7 @@ inline std::vector<std::string> regions_of(const Graph& graph, const plan::Plan&
   std::vector<std::string> out;
   for (const plan::Region& region : plan.regions) {
     std::vector<std::string> ops;
-    for (int32_t n : region.nodes) ops.emplace_back(info(graph.nodes[static_cast<size_t>(n)].op).name);
+    for (int32_t n : region.nodes) ops.emplace_back(info(graph.node(n).op).name);
     out.push_back(format("{}: {}", region.technique->name(), join(ops, " ")));
   }
   return out;

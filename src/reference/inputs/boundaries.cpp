@@ -26,7 +26,7 @@ class Constants {
 
   const Node* maker(ValueId id) const {
     const int32_t node = id == ValueId::none ? -1 : producers_[index_of(id)];
-    return node < 0 ? nullptr : &graph_.nodes[static_cast<size_t>(node)];
+    return node < 0 ? nullptr : &graph_.node(node);
   }
 
   std::optional<double> of(ValueId id) const {

@@ -32,8 +32,7 @@ Result<RegionNeeds> needs_of(const plan::GivenPlan& given, const std::string& re
                     .places = code::describe_places(request),
                     .in_pytorch = agents::region_in_pytorch(graph, *found),
                     .technique = std::string(found->technique->name())};
-  for (int32_t node : found->nodes)
-    needs.in_graph += print_node(graph, graph.nodes[static_cast<size_t>(node)]) + "\n";
+  for (int32_t node : found->nodes) needs.in_graph += print_node(graph, graph.node(node)) + "\n";
   return needs;
 }
 

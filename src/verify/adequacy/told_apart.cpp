@@ -172,7 +172,7 @@ Result<Recorded> Recorded::of(const Graph& graph, const Known& known, std::vecto
   out.values_ = known;
   out.nodes_ = std::move(nodes);
   for (int32_t n : out.nodes_) {
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     std::vector<const Tensor*> operands;
     for (ValueId id : node.operands) operands.push_back(out.find(id));
     STITCH_TRY(std::vector<Tensor> results, oracle::evaluate_node(graph, node, operands));
@@ -197,7 +197,7 @@ Result<Known> Recorded::changed_by(const GraphMutant& mutant, const Known& first
     STITCH_CHECK(carry(changed, -1));
     return changed;
   }
-  const Node& node = graph_->nodes[static_cast<size_t>(mutant.node)];
+  const Node& node = graph_->node(mutant.node);
   std::vector<const Tensor*> operands;
   std::vector<Tensor> results;
   for (ValueId id : node.operands) operands.push_back(find(id));
@@ -212,7 +212,7 @@ Result<Known> Recorded::changed_by(const GraphMutant& mutant, const Known& first
 Result<void> Recorded::carry(Known& changed, int32_t after) const {
   if (changed.empty()) return {};
   for (int32_t n : nodes_) {
-    const Node& node = graph_->nodes[static_cast<size_t>(n)];
+    const Node& node = graph_->node(n);
     if (n <= after || std::ranges::none_of(node.operands, [&](ValueId id) { return changed.contains(id); }))
       continue;
     std::vector<const Tensor*> operands;

@@ -15,7 +15,7 @@ constexpr int64_t most_unrolled = 32;  // elements of a row
 // Whether a row is read more than once, or elements depend on its statistics.
 bool looks_again(const Graph& graph, const Reduction& reduction) {
   if (reduction.grouped) return false;
-  if (graph.nodes[static_cast<size_t>(reduction.node)].op == Op::rms_norm) return true;
+  if (graph.node(reduction.node).op == Op::rms_norm) return true;
   return scheme_of(graph, reduction, false, [](std::string_view name) {
            return std::string(name);
          }).passes.size() > 1;

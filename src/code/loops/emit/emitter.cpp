@@ -32,7 +32,7 @@ bool needs_wide_indices(const RegionRequest& request) {
   constexpr int64_t most = (int64_t{1} << 31) - (int64_t{1} << 20);
   auto wide = [&](ValueId id) { return id != ValueId::none && request.graph.type(id).elements() >= most; };
   for (int32_t n : request.region.nodes) {
-    const Node& node = request.graph.nodes[static_cast<size_t>(n)];
+    const Node& node = request.graph.node(n);
     if (std::ranges::any_of(node.operands, wide) || std::ranges::any_of(node.results, wide)) return true;
   }
   auto spread = [&](const Place& place) {
@@ -80,7 +80,7 @@ Expression Emitter::value(ValueId id, const Indices& at) {
   }
   int32_t producer = producer_of(id);
   require(producer >= 0, "a value that the region neither reads nor makes");
-  const Node& node = graph().nodes[static_cast<size_t>(producer)];
+  const Node& node = graph().node(producer);
   size_t result = static_cast<size_t>(std::ranges::find(node.results, id) - node.results.begin());
   Expression element = compute(id, node, result, at);
   if (!element.is_simple()) element = declare(id, element);
@@ -250,7 +250,7 @@ int64_t Emitter::work(ValueId id) {
   int32_t producer = id == ValueId::none || place_of(id) ? -1 : producer_of(id);
   if (producer < 0) return 1;
   if (auto known = work_.find(id); known != work_.end()) return known->second;
-  const Node& node = graph().nodes[static_cast<size_t>(producer)];
+  const Node& node = graph().node(producer);
   int64_t most = 1, times = 1;
   for (ValueId operand : node.operands) most = std::max(most, work(operand));
   if (auto reduction = reduction_of(graph(), producer)) {

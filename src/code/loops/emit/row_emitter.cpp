@@ -303,7 +303,7 @@ Expressions RowEmitter::statistics(const Reduction& reduction, const Indices& ke
     }
     if (guarded) guard(store_condition_);
     Expression term = pass.term_of(x);
-    if (holding_ && graph().nodes[static_cast<size_t>(reduction.node)].op == Op::softmax && pass.term) {
+    if (holding_ && graph().node(reduction.node).op == Op::softmax && pass.term) {
       const Key key = key_of(Key::term, reduction.operand, reduction.node, at);
       scopes_.remember(key, term);
       hold(key, reduction.operand, "_exp");

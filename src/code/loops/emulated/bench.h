@@ -63,9 +63,7 @@ inline Place placed(const Graph& graph, ValueId id, const Layouts& layouts, std:
 
 inline bool made_inside(const Graph& graph, const plan::Region& region, ValueId id) {
   for (int32_t n : region.nodes)
-    if (std::ranges::find(graph.nodes[static_cast<size_t>(n)].results, id) !=
-        graph.nodes[static_cast<size_t>(n)].results.end())
-      return true;
+    if (std::ranges::find(graph.node(n).results, id) != graph.node(n).results.end()) return true;
   return false;
 }
 
@@ -74,7 +72,7 @@ inline void complete_region(const Graph& graph, plan::Region& region) {
   std::set<int32_t> inside(region.nodes.begin(), region.nodes.end());
   auto uses = users(graph);
   for (int32_t n : region.nodes) {
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     for (ValueId id : node.operands)
       if (id != ValueId::none && !made_inside(graph, region, id) && !graph[id].has_data() &&
           std::ranges::find(region.reads, id) == region.reads.end())
@@ -195,7 +193,7 @@ class Bench {
     // Inputs and outputs of the region, by the oracle.
     std::vector<ValueId> weights;
     for (int32_t n : nodes)
-      for (ValueId id : g.nodes[static_cast<size_t>(n)].operands)
+      for (ValueId id : g.node(n).operands)
         if (id != ValueId::none && g[id].has_data() && std::ranges::find(weights, id) == weights.end())
           weights.push_back(id);
     std::vector<ValueId> wanted = made.region.reads;

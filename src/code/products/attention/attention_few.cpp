@@ -110,7 +110,7 @@ int64_t heads_of_key(const Graph& graph, const Node& attention) {
   for (ValueId value = attention.operands[1];;) {
     const int32_t maker = makers[index_of(value)];
     if (maker < 0) return heads;
-    const Node& node = graph.nodes[static_cast<size_t>(maker)];
+    const Node& node = graph.node(maker);
     if (!is_view(node.op)) return heads;
     if (node.op == Op::expand)
       heads *= graph.type(value).elements() / graph.type(node.operands[0]).elements();

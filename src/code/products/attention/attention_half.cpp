@@ -134,8 +134,7 @@ Result<void> accepts_attention_half(const plan::Context& context, const plan::Re
                                                  .mask_rows = 16,
                                                  .most_stages = 2}
                             .bytes();
-  if (std::ranges::any_of(region.nodes,
-                          [&](int32_t n) { return graph.nodes[static_cast<size_t>(n)].op == Op::concat; })) {
+  if (std::ranges::any_of(region.nodes, [&](int32_t n) { return graph.node(n).op == Op::concat; })) {
     STITCH_TRY(Attention a, attention_of(request_alone(context, region), parts));
     STITCH_CHECK(accepts_tails(region, a));
   }

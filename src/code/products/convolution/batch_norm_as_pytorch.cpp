@@ -11,9 +11,7 @@ namespace stitch::code {
 
 namespace {
 
-const Node& norm_of(const Graph& graph, const plan::Region& region) {
-  return graph.nodes[static_cast<size_t>(region.nodes[0])];
-}
+const Node& norm_of(const Graph& graph, const plan::Region& region) { return graph.node(region.nodes[0]); }
 
 Result<void> accepts_batch_norm_as_pytorch(const plan::Context& context, const plan::Region& region) {
   const Graph& graph = context.graph;

@@ -27,7 +27,7 @@ std::vector<int32_t> nodes_behind(const Graph& graph, const plan::Region& region
   std::set<int32_t> out;
   std::set<ValueId> wanted = {value};
   for (auto n = region.nodes.rbegin(); n != region.nodes.rend(); ++n) {
-    const Node& node = graph.nodes[static_cast<size_t>(*n)];
+    const Node& node = graph.node(*n);
     if (std::ranges::none_of(node.results, [&](ValueId id) { return wanted.contains(id); })) continue;
     out.insert(*n);
     wanted.insert(node.operands.begin(), node.operands.end());
@@ -44,7 +44,7 @@ const Technique* writer_of_part(const plan::Context& context, const plan::Region
 
 Result<std::vector<ConcatPart>> concat_parts(const plan::Context& context, const plan::Region& region) {
   const Graph& graph = context.graph;
-  const Node& concat = graph.nodes[static_cast<size_t>(region.nodes.back())];
+  const Node& concat = graph.node(region.nodes.back());
   if (concat.op != Op::concat || concat.attributes.integer("dim") != 1 || region.writes.size() != 1 ||
       region.writes[0] != concat.results[0])
     return not_for(region, "takes convolutions with a concat of their channels behind them");

@@ -70,7 +70,7 @@ bool finishes(CudnnForm form, const Graph& graph, const plan::Region& region) {
       residual_of(graph, *parts) != ValueId::none)
     return false;
   return std::ranges::any_of(region.nodes, [&](int32_t n) {
-    const Op op = graph.nodes[static_cast<size_t>(n)].op;
+    const Op op = graph.node(n).op;
     return !plan::is_convolution(op) && op != Op::relu && info(op).family != Family::view;
   });
 }

@@ -28,7 +28,7 @@ constexpr double tensor_share = 0.3, memory_share = 0.43, phases_share = 0.5;
 constexpr double gelu_costs = 1.25;
 bool has_gelu(const Graph& graph, const plan::Region& region) {
   return std::ranges::any_of(region.nodes, [&](int32_t n) {
-    const Op op = graph.nodes[static_cast<size_t>(n)].op;
+    const Op op = graph.node(n).op;
     return op == Op::gelu || op == Op::erf || op == Op::mish;
   });
 }

@@ -90,7 +90,7 @@ bool stays_product(const Graph& graph, const plan::Region& region) {
   const Node& node = *plan::convolution_in(graph, region);
   const int64_t groups = node.attributes.integer("groups"), filters = graph.type(node.results[0]).shape[1];
   const bool alone = std::ranges::all_of(region.nodes, [&](int32_t n) {
-    const Op op = graph.nodes[static_cast<size_t>(n)].op;
+    const Op op = graph.node(n).op;
     return plan::is_convolution(op) || op == Op::relu;
   });
   if (!alone || has_bias(node) || plan::channels_per_group(graph, node) % 8 != 0 || filters / groups % 8 != 0)
@@ -119,7 +119,7 @@ bool suits_cublaslt(const plan::Context& context, const plan::Region& region) {
   const Node& node = *plan::convolution_in(graph, region);
   const Convolution c = geometry_of(graph, node);
   const bool alone = std::ranges::all_of(region.nodes, [&](int32_t n) {
-    const Op op = graph.nodes[static_cast<size_t>(n)].op;
+    const Op op = graph.node(n).op;
     return plan::is_convolution(op) || op == Op::relu;
   });
   if (!alone || c.groups > 1 || c.positions() == 1 || c.channels_in % 8 != 0 || c.channels_out % 8 != 0)

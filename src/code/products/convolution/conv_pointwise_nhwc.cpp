@@ -29,7 +29,7 @@ std::optional<Gate> gate_in(const Graph& graph, const plan::Region& region) {
   const Node* convolution = plan::convolution_in(graph, region);
   if (!convolution) return std::nullopt;
   for (int32_t n : region.nodes) {
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     if (node.op != Op::mul || node.results[0] != convolution->operands[0]) continue;
     const Shape& shape = graph.type(node.results[0]).shape;
     Shape pixel(shape.size(), 1);
@@ -43,9 +43,7 @@ std::optional<Gate> gate_in(const Graph& graph, const plan::Region& region) {
 }
 
 plan::Region without(const Graph& graph, plan::Region region, const std::optional<Gate>& gate) {
-  if (gate)
-    std::erase_if(region.nodes,
-                  [&](int32_t n) { return &graph.nodes[static_cast<size_t>(n)] == gate->node; });
+  if (gate) std::erase_if(region.nodes, [&](int32_t n) { return &graph.node(n) == gate->node; });
   return region;
 }
 

@@ -118,7 +118,7 @@ class Sizes {
 }  // namespace
 
 std::optional<PooledConvolution> pooled_of(const Graph& graph, const plan::Region& region) {
-  const Node& pool = graph.nodes[static_cast<size_t>(region.nodes.back())];
+  const Node& pool = graph.node(region.nodes.back());
   const bool mean = pool.op == Op::avg_pool;
   if ((pool.op != Op::max_pool && !mean) || pool.results.size() != 1 || region.nodes.size() < 2 ||
       region.writes != std::vector{pool.results[0]} || pool.attributes.flag("ceil") ||

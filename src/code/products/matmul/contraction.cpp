@@ -191,7 +191,7 @@ Result<void> accepts_views(const Graph& graph, const plan::Region& region, const
     return View{nullptr, type.shape, type.strides.empty() ? contiguous_strides(type.shape) : type.strides};
   };
   for (int32_t n : region.nodes) {
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     if (!is_view(node.op) || std::ranges::find(parts.after, &node) != parts.after.end()) continue;
     auto view = viewed(node, view_of_value(node.operands[0]));
     if (!view) return not_for(region, format("can't read '{}' where it lies", graph[node.results[0]].name));

@@ -214,7 +214,7 @@ Result<void> accepts_library_product(const Graph& graph, const plan::Region& reg
 Result<void> accepts_f32_product(const Graph& graph, const plan::Region& region) {
   STITCH_CHECK(accepts_library_product(graph, region));
   for (int32_t node : region.nodes)
-    for (ValueId result : graph.nodes[static_cast<size_t>(node)].results)
+    for (ValueId result : graph.node(node).results)
       if (graph.type(result).dtype != DType::f32) return not_for(region, "multiplies f32");
   return {};
 }

@@ -62,7 +62,7 @@ Operand prepare(LibraryProduct& made, bool left, DType type) {
 
 bool is_half_product(const Graph& graph, const plan::Region& region) {
   for (int32_t n : region.nodes) {
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     if (node.op != Op::linear && node.op != Op::matmul && node.op != Op::einsum) continue;
     const DType dtype = graph.type(node.results[0]).dtype;
     return dtype == DType::f16 || dtype == DType::bf16;
@@ -76,7 +76,7 @@ Result<void> accepts_matmul_cublaslt(const plan::Context& context, const plan::R
 }
 
 Result<RegionCode> write_matmul_cublaslt(const RegionRequest& request) {
-  const Node& node = request.graph.nodes[static_cast<size_t>(request.region.nodes.back())];
+  const Node& node = request.graph.node(request.region.nodes.back());
   DType type = operand_type(request, request.graph.type(node.results[0]).dtype);
   STITCH_TRY(LibraryProduct made, library_product(request, type, true, true));
   made.reserve_result();
@@ -149,7 +149,7 @@ constinit const ProductTechnique matmul_cublaslt{{
     },
     .operand_precision =
         [](const plan::Context& context, const plan::Region& region) {
-          const Node& node = context.graph.nodes[static_cast<size_t>(region.nodes.back())];
+          const Node& node = context.graph.node(region.nodes.back());
           if (context.graph.type(node.results[0]).dtype != DType::f32) return plan::Precision::f32;
           if (context.numerics == Numerics::tf32) return plan::Precision::tf32;
           return context.numerics == Numerics::half ? plan::Precision::f16 : plan::Precision::f32;

@@ -39,7 +39,7 @@ Result<void> accepts_matmul_vector(const plan::Context& context, const plan::Reg
   STITCH_CHECK(accepts_library_product(graph, region));
   const Node* product = nullptr;
   for (int32_t n : region.nodes) {
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     if (node.op == Op::linear || node.op == Op::matmul) product = &node;
   }
   if (!product) return not_for(region, "takes linear and matmul only");
@@ -60,7 +60,7 @@ Result<void> accepts_matmul_vector(const plan::Context& context, const plan::Reg
 }
 
 Result<RegionCode> write_matmul_vector(const RegionRequest& request) {
-  const Node& node = request.graph.nodes[static_cast<size_t>(request.region.nodes.back())];
+  const Node& node = request.graph.node(request.region.nodes.back());
   const DType dtype = request.graph.type(node.results[0]).dtype;
   STITCH_TRY(LibraryProduct made, library_product(request, dtype, false));
   const Contraction& c = made.contraction;

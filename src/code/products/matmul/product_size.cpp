@@ -14,7 +14,7 @@ namespace {
 // The source of a view inside the region.
 ValueId viewed(const Graph& graph, const plan::Region& region, ValueId value) {
   for (auto n = region.nodes.rbegin(); n != region.nodes.rend(); ++n) {
-    const Node& node = graph.nodes[static_cast<size_t>(*n)];
+    const Node& node = graph.node(*n);
     if (node.results[0] == value && plan::is_strided_view(node.op)) value = node.operands[0];
   }
   return value;
@@ -48,7 +48,7 @@ double product_seconds(const GpuSpec& gpu, const ProductSize& size, double flops
 
 std::optional<ProductSize> product_size(const Graph& graph, const plan::Region& region) {
   for (int32_t n : region.nodes) {
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     if (node.op != Op::linear && node.op != Op::matmul && node.op != Op::einsum) continue;
     if (node.operands.size() < 2) return std::nullopt;
     auto elements = [&](ValueId id) { return static_cast<double>(graph.type(id).elements()); };

@@ -55,8 +55,7 @@ Result<void> accepts_recurrence(const Graph& graph, const plan::Region& region) 
 
 Recurrence recurrence_sizes(const Graph& graph, const plan::Region& region) {
   for (int32_t n : region.nodes)
-    if (const Node& node = graph.nodes[static_cast<size_t>(n)]; node.op == Op::rnn)
-      return sizes_of(graph, node);
+    if (const Node& node = graph.node(n); node.op == Op::rnn) return sizes_of(graph, node);
   throw Bug("a recurrence has one");
 }
 
@@ -141,7 +140,7 @@ double step_latency(const Graph& graph, const plan::Region& region,
                     double (*seconds)(double steps, double layers, bool both_directions)) {
   double sum = 0;
   for (int32_t n : region.nodes) {
-    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    const Node& node = graph.node(n);
     if (node.op != Op::rnn) continue;
     const Attributes& attributes = node.attributes;
     const int64_t steps = graph.type(node.operands[0]).shape[attributes.flag("batch_first") ? 1 : 0];

@@ -17,7 +17,7 @@ Result<void> accepts_rnn_cudnn(const plan::Context& context, const plan::Region&
   const Graph& graph = context.graph;
   STITCH_CHECK(accepts_recurrence(graph, region));
   for (int32_t index : region.nodes) {
-    const Node& node = graph.nodes[static_cast<size_t>(index)];
+    const Node& node = graph.node(index);
     if (node.op != Op::rnn) continue;
     if (graph.type(node.results[0]).dtype != DType::f32)
       return not_for(region, "has recurrences of f32 only");
