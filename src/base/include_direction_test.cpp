@@ -151,7 +151,7 @@ TEST(IncludeDirection, OfEveryFile) {
 TEST(IncludeDirection, ViolationsAreNamedWithFileLineAndRule) {
   Rooms rooms = read_rooms(
       "add_room(base DEPENDS Threads::Threads)\nadd_room(graph DEPENDS stitch_base)\n"
-      "add_room(plan\n  DEPENDS stitch_graph)\nadd_room(device DEPENDS stitch_base)\n");
+      "add_room(plan\n  DEPENDS stitch_graph)\nadd_room(emulator DEPENDS stitch_base)\n");
   EXPECT_EQ(
       violations(rooms, "plan/a.cpp", "#include \"base/text.h\"\n#include <plan/x.h>\n#include \"a.h\"\n"),
       std::vector<std::string>());
