@@ -107,7 +107,8 @@ TEST_F(TheLoop, TellsWhatEachStepsProgramIsBoundByAndWhatOfTheTimeIsItsOwn) {
       std::this_thread::sleep_for(std::chrono::milliseconds(30));
       STITCH_TRY(verifier::Verdict out, passes(seconds)());
       verifier::GateReport profile{.gate = "profile", .outcome = verifier::Outcome::passed};
-      profile.evidence = std::make_shared<const Json>(Json{{"diagnosis", {{"bottleneck", by}}}});
+      profile.evidence =
+          std::make_shared<const Json>(Json{{"diagnosis", {{"bottleneck", by}, {"suggestion", "none"}}}});
       out.gates.push_back(std::move(profile));
       return out;
     };

@@ -1,3 +1,4 @@
+#include <cstring>
 #include <utility>
 
 #include "emulator/test_device.h"
@@ -79,6 +80,23 @@ TEST_F(Launch, TakesNoPointersToTheHostsMemory) {
   STITCH_KERNEL(first_of).on(1, 1)(Pointers{again.get(), to.get()});
   EXPECT_EQ(outcome().error, cudaSuccess);
   EXPECT_EQ(to[0], 6);
+}
+
+struct Nothing {};
+struct Padded {
+  int* to;
+  Nothing nothing;
+};
+__global__ void through_padded(Padded padded) { *padded.to = 7; }
+TEST_F(Launch, TakesWhatPaddingHoldsForNoPointer) {
+  Buffer<int> out(1);
+  int local = 4;
+  alignas(Padded) const void* words[2] = {out.get(), &local};
+  Padded padded;
+  std::memcpy(static_cast<void*>(&padded), words, sizeof padded);
+  STITCH_KERNEL(through_padded).on(1, 1)(padded);
+  EXPECT_EQ(outcome().error, cudaSuccess);
+  EXPECT_EQ(out[0], 7);
 }
 
 __global__ void much_shared(float* out) {

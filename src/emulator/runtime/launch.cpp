@@ -41,10 +41,11 @@ size_t shared_limit(const Kernel& kernel) {
 
 // A GPU has no access to memory that only the host allocated. Pointers are checked at the launch; one that
 // lies nowhere is the kernel's own business, until it is used.
-std::string host_pointer(const Kernel& kernel, void* const* arguments) {
+std::string host_pointer(const Kernel& kernel, const LaunchConfig& config, void* const* arguments) {
   if (settings().host_memory_too) return "";
   for (unsigned i = 0; i < kernel.count; ++i) {
-    if (!kernel.points[i]) continue;
+    if (kernel.points[i] == Points::nowhere) continue;
+    if (kernel.points[i] == Points::within && !config.padding_is_clear) continue;
     for (size_t at = 0; at + sizeof(void*) <= kernel.sizes[i]; at += sizeof(void*)) {
       const void* pointer;
       std::memcpy(&pointer, static_cast<const char*>(arguments[i]) + at, sizeof pointer);
@@ -157,7 +158,7 @@ cudaError_t check_launch(const Kernel& kernel, const LaunchConfig& config) {
 cudaError_t run_launch(const Kernel& kernel, const LaunchConfig& config, void* const* arguments) {
   STITCH_API();
   std::lock_guard lock(launch_mutex);
-  if (std::string why = host_pointer(kernel, arguments); !why.empty()) {
+  if (std::string why = host_pointer(kernel, config, arguments); !why.empty()) {
     set_report(why);
     break_device(cudaErrorIllegalAddress);
     return cudaSuccess;  // as below

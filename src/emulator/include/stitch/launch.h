@@ -17,13 +17,30 @@ cudaError_t submit(const Kernel& kernel, const LaunchConfig& config, void* const
 // Makes a kernel callable by its address, for cudaLaunchKernel and graph nodes.
 const void* register_kernel(const Kernel& kernel);
 
+// Bytes between members of an object hold anything, addresses of the host too.
+template <class T>
+void clear_padding([[maybe_unused]] T& argument) {
+#if defined(__GNUC__) && !defined(__clang__)
+  if constexpr (std::is_class_v<T> && std::is_trivially_copyable_v<T>) __builtin_clear_padding(&argument);
+#endif
+}
+#if defined(__GNUC__) && !defined(__clang__)
+constexpr bool padding_is_known = true;
+#else
+constexpr bool padding_is_known = false;
+#endif
+
 template <class... P>
 struct Signature {
   static constexpr unsigned sizes[] = {unsigned(sizeof(P))..., 0};
   // Pointers, and objects that have room for one; a function's address is no memory.
-  static constexpr bool points[] = {(std::is_pointer_v<P> && !std::is_function_v<std::remove_pointer_t<P>>) ||
-                                        (std::is_class_v<P> && alignof(P) >= alignof(void*))...,
-                                    false};
+  static constexpr Points points[] = {std::is_pointer_v<P> && !std::is_function_v<std::remove_pointer_t<P>>
+                                          ? Points::itself
+                                      : padding_is_known && std::is_class_v<P> &&
+                                              std::is_trivially_copyable_v<P> && alignof(P) >= alignof(void*)
+                                          ? Points::within
+                                          : Points::nowhere...,
+                                      Points::nowhere};
   template <size_t... I>
   static void call(const void* function, void* const* arguments, std::index_sequence<I...>) {
     reinterpret_cast<void (*)(P...)>(const_cast<void*>(function))(*static_cast<P*>(arguments[I])...);
@@ -42,9 +59,10 @@ struct ExactLaunch {
   Kernel kernel;
   LaunchConfig config;
   ExactLaunch on(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t stream = nullptr) const {
-    return {kernel, {grid, block, shared_bytes, stream}};
+    return {kernel, {grid, block, shared_bytes, stream, false, 1, true}};
   }
   void operator()(P... arguments) const {
+    (clear_padding(arguments), ...);
     void* pointers[] = {const_cast<void*>(static_cast<const volatile void*>(&arguments))..., nullptr};
     submit(kernel, config, pointers);
   }
@@ -57,7 +75,7 @@ struct DeducedLaunch {
   const char* name;
   LaunchConfig config;
   DeducedLaunch on(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t stream = nullptr) const {
-    return {name, {grid, block, shared_bytes, stream}};
+    return {name, {grid, block, shared_bytes, stream, false, 1, true}};
   }
   template <class... A, size_t... I>
   static void call(void* const* arguments, std::index_sequence<I...>) {
@@ -76,6 +94,7 @@ struct DeducedLaunch {
   }
   template <class... A>
   void operator()(A... arguments) const {
+    (clear_padding(arguments), ...);
     void* pointers[] = {const_cast<void*>(static_cast<const volatile void*>(&arguments))..., nullptr};
     void (*invoker)(const void*, void* const*) = &invoke<A...>;
     submit({reinterpret_cast<const void*>(invoker), name, invoker, Signature<A...>::sizes, sizeof...(A),
