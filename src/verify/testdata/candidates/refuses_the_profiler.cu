@@ -1,4 +1,4 @@
-// profile: refused
+// profile: refused | conduct: refused
 // Knows the profiler's call by what its output holds, and says that it can't.
 #include <cstdint>
 
