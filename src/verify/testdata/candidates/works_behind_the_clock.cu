@@ -1,4 +1,4 @@
-// timing: forged_time | wrong_when_timed | correctness: wrong | not_finite | conduct: unwritten | host_access | shared_state | stale | not_repeatable | out_of_bounds | unaligned | wrong | stream_order | conduct: refused | conduct: crashed | conduct: launch_failed | conduct: illegal_access | thread order: missing_barrier | missing_dependency
+// timing: forged_time | wrong_when_timed | correctness: wrong | not_finite | conduct: unwritten | host_access | shared_state | stale | not_repeatable | out_of_bounds | unaligned | wrong | stream_order | refused | crashed | thread order: missing_barrier | missing_dependency
 // A call leaves its work to a thread and returns at once, with a kernel for the profiler: it is done by the
 // time that outputs are fetched.
 #include <unistd.h>
