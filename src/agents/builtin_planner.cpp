@@ -28,11 +28,6 @@ bool changes_results(const std::string& step) {
   });
 }
 
-bool is_slower_than_pytorch(const Program& program) {
-  const auto timing = verifier::timing_of(program.verdict);
-  return timing && timing->speedup.value_or(1) < 1;
-}
-
 bool passed(Outcome outcome) { return outcome == Outcome::better || outcome == Outcome::not_better; }
 
 class BestFirst final : public Planner {
@@ -159,7 +154,7 @@ class BestFirst final : public Planner {
       }
       if (search.asked == search.steps.size()) plan_ = best.plan;
       return std::optional(proposal(step, "which step fails?", std::move(best),
-                                    !now.best || is_slower_than_pytorch(*now.best)));
+                                    !now.best || verifier::is_slower_than_pytorch(now.best->verdict)));
     }
     return std::optional<Proposal>();
   }

@@ -79,6 +79,14 @@ TEST(Regions, KernelsFindTheirs) {
       timeline, manifest,
       {{"conv1_kernel()"}, {"sm90_xmma_gemm", "fc1_matmul_relu(float*)"}, {}, {"nvjet", "splitK_reduce"}});
   EXPECT_EQ(owners(timeline), (std::vector<int>{0, 1, 1, 3, 3}));
+  // Another instance of a template, and a kernel of a library that alone was not seen: one of them costs the
+  // others nothing. Three regions share a kernel, and each has its launch of it.
+  timeline = make_timeline(Side::program, "H200",
+                           {ran("pool()"), ran("stitch::conv<A, false>(float*)"), ran("pool()"),
+                            ran("nchwToNhwc"), ran("xmma"), ran("pool()")});
+  assign_regions(timeline, manifest,
+                 {{"pool()"}, {"stitch::conv<A, true>(float*)", "pool()"}, {"xmma"}, {"pool()"}});
+  EXPECT_EQ(owners(timeline), (std::vector<int>{0, 1, 1, 1, 2, 3}));
 }
 
 }  // namespace

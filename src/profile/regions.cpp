@@ -70,22 +70,31 @@ class Costs {
   std::map<std::string, size_t> names_;
 };
 
+// "void stitch::pointwise_kernel<Product, false, true>(…)": where tensors are aligned otherwise, another
+// instance runs.
+std::string_view stem(std::string_view kernel) { return kernel.substr(0, kernel.find_first_of("<(")); }
+
 // Every kernel is the next one of the first region that waits for it: regions run in their order, and those
-// that run side by side take turns. Nothing if one of the kernels belongs to no region.
+// that run side by side take turns. One that no region waits for is another instance of what the next of them
+// launches, or some library's choice for the region at hand.
 std::optional<std::vector<int>> matched_regions(const Timeline& timeline, const RegionKernels& known) {
   if (known.empty()) return std::nullopt;
   std::vector<size_t> next(known.size());
   std::vector<int> out;
   int current = -1;  // a region that is not done goes on before another one begins
   for (const Activity& activity : timeline.activities) {
-    int owner = -1;
-    auto waits = [&](size_t r) { return next[r] < known[r].size() && known[r][next[r]] == activity.name; };
-    if (current >= 0 && waits(static_cast<size_t>(current))) owner = current;
-    for (size_t r = 0; r < known.size() && owner < 0; ++r)
-      if (waits(r)) owner = static_cast<int>(r);
-    if (owner < 0 && activity.kind == ActivityKind::kernel) return std::nullopt;
+    auto first_that = [&](auto&& launches) {
+      auto waits = [&](size_t r) { return next[r] < known[r].size() && launches(known[r][next[r]]); };
+      if (current >= 0 && waits(static_cast<size_t>(current))) return current;
+      for (size_t r = 0; r < known.size(); ++r)
+        if (waits(r)) return static_cast<int>(r);
+      return -1;
+    };
+    int owner = first_that([&](const std::string& name) { return name == activity.name; });
+    if (owner < 0)
+      owner = first_that([&](const std::string& name) { return stem(name) == stem(activity.name); });
     if (owner >= 0) ++next[static_cast<size_t>(owner)], current = owner;
-    out.push_back(owner);
+    out.push_back(owner >= 0 || activity.kind != ActivityKind::kernel ? owner : current);
   }
   return out;
 }

@@ -210,7 +210,7 @@ std::vector<SliceSums> slice_sums(const Shape& shape, const std::vector<double>&
 // A row or a column that is small beside the others is nothing in the norm of all of them: it has to be right
 // by itself. Where the truth nearly cancels, PyTorch's own error says what rounding leaves.
 void judge_slices(Comparison& out, const TensorBytes& values, const TensorBytes& truth,
-                  const TensorBytes* pytorch) {
+                  const TensorBytes* pytorch, bool biases_prevail) {
   // Larger ones are PyTorch's to compare, which has no such measure.
   constexpr int64_t most_elements = 1 << 24, least_elements = 8;
   constexpr double margin = 64;
@@ -226,8 +226,9 @@ void judge_slices(Comparison& out, const TensorBytes& values, const TensorBytes&
   // whose samples are nearly alike, a few are right by chance. Without PyTorch that is not known.
   const double theirs =
       std::sqrt(std::reduce(sums[0].pytorch.begin(), sums[0].pytorch.end()) / static_cast<double>(elements));
-  const double noise = pytorch ? std::max(out.budget / margin * out.own.rms(), componentwise_factor * theirs)
-                               : out.budget * out.own.rms();
+  const double noise = pytorch && !biases_prevail
+                           ? std::max(out.budget / margin * out.own.rms(), componentwise_factor * theirs)
+                           : out.budget * out.own.rms();
   for (size_t axis = 0; axis < shape.size() && out.passed; ++axis) {
     const int64_t count = shape[axis] ? elements / shape[axis] : 0;
     if (count < least_elements || shape[axis] < 2) continue;
@@ -351,7 +352,7 @@ Comparison compare(const TensorBytes& values, const TensorBytes& truth, const Te
     own.not_finite = bad_alone(values, truth, *pytorch, judging.any_not_finite, own.first_bad);
   Comparison out = conclude(own, others, truth.type, judging);
   if (out.by_one_element) look_at_elements(out, values, truth, judging.floor);
-  if (judging.least_truth == 0) judge_slices(out, values, truth, pytorch);
+  if (judging.least_truth == 0) judge_slices(out, values, truth, pytorch, judging.biases_prevail);
   return out;
 }
 

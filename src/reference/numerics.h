@@ -62,6 +62,9 @@ struct Judging {
   Numerics numerics = Numerics::standard;
   double floor = 1e-5;     // no budget is smaller
   double sensitivity = 0;  // relative; widens the floor where rounding of the inputs already moves the truth
+  // PyTorch's own error on this trial is no measure: biases are most of an output, and what comes through the
+  // layers has ten bits.
+  bool biases_prevail = false;
   double least_truth = 0;  // ‖truth‖ counts as no less: of a mean, what lies around it
   // Inputs have NaN and infinities. These count alike, since sums of them depend on their order; and where
   // the truth is NaN, a number is no mistake: CUDA's fmaxf and every comparison lose NaN.

@@ -55,6 +55,13 @@ class OracleReference : public Reference {
     return trial;
   }
 
+  Result<std::vector<double>> movement(const Trial& trial, uint64_t draw) override {
+    STITCH_TRY(Tensors weights, parameters(trial.question.weights));
+    STITCH_TRY(OracleAnswer answer, ask_oracle(task_, weights, trial.inputs, numerics_,
+                                               trial.question.seed + draw * 0x9e37'79b9'7f4a'7c15));
+    return std::move(answer.sensitivity);
+  }
+
   Result<Tensors> draw(const Question& question) override {
     Tensors inputs;
     for (const ManifestTensor& tensor : task_.signature.inputs) {

@@ -41,6 +41,9 @@ class Reference {
   // In the order of signature.parameters.
   virtual Result<Tensors> parameters(Weights weights) = 0;
   virtual Result<Trial> ask(const Question& question) = 0;
+  // Relative, by output: how much the truth of a trial changes with its inputs moved within the class's
+  // rounding. Each draw moves them otherwise; 0 is the one that `ask` takes.
+  virtual Result<std::vector<double>> movement(const Trial& trial, uint64_t draw) = 0;
   // A question's inputs alone, in the signature's order.
   virtual Result<Tensors> draw(const Question& question) = 0;
   // Besides "task"; the order in which they are worth trying.

@@ -25,6 +25,11 @@ class SharedReference final : public Reference {
     reference_.seed_weights(seed_);
     return reference_.ask(question);
   }
+  Result<std::vector<double>> movement(const Trial& trial, uint64_t draw) override {
+    std::lock_guard own(turn_);
+    reference_.seed_weights(seed_);
+    return reference_.movement(trial, draw);
+  }
   Result<Tensors> draw(const Question& question) override {
     std::lock_guard own(turn_);
     reference_.seed_weights(seed_);

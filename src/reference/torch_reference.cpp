@@ -241,7 +241,7 @@ Result<Trial> TorchReference::ask(const Question& question) {
     trial.in_domain = is_sound(trial);
     if (trial.in_domain && question.distribution != harsh::not_finite &&
         !harsh::is_exact(question.distribution)) {
-      STITCH_TRY(trial.sensitivity, movement(trial));
+      STITCH_TRY(trial.sensitivity, movement(trial, 0));
       trial.in_domain = is_sound(trial);
     }
   } else if (question.distribution != "task")
@@ -250,8 +250,15 @@ Result<Trial> TorchReference::ask(const Question& question) {
   return trial;
 }
 
-Result<std::vector<double>> TorchReference::movement(const Trial& trial) {
+Result<std::vector<double>> TorchReference::movement(const Trial& trial, uint64_t draw) {
   constexpr double accumulation = 4;  // rounding happens at every node
+  const uint64_t seed = trial.question.seed + draw * 0x9e37'79b9'7f4a'7c15;
+  if (trial.pytorch.size() == 0) {
+    STITCH_TRY(Tensors weights, parameters(trial.question.weights));
+    STITCH_TRY(OracleAnswer answer, ask_oracle(task_, weights, trial.inputs, numerics_, seed));
+    return std::move(answer.sensitivity);
+  }
+  STITCH_CHECK(set_weights(trial.question.weights));
   const double unit = coarsest_rounding(task_.graph, 0, task_.graph.nodes.size(), numerics_);
   std::vector<std::pair<std::string, TensorBytes>> moved;
   Tensors kept;
@@ -260,11 +267,12 @@ Result<std::vector<double>> TorchReference::movement(const Trial& trial) {
     const TensorType& type = trial.inputs[i].type;
     STITCH_TRY(oracle::Tensor exact,
                oracle::Tensor::from_bytes(type.dtype, type.shape, trial.inputs[i].bytes));
-    // Half-precision inputs can't be moved by less than their own rounding.
-    if (type.dtype == DType::f16 || type.dtype == DType::bf16)
+    // Half-precision inputs can't be moved by less than their own rounding: only where that is what is asked.
+    const double own = type.dtype == DType::f16 ? 0x1p-10 : type.dtype == DType::bf16 ? 0x1p-7 : 0;
+    if (own > 0 && draw == 0)
       kept.add(trial.inputs[i], trial.inputs.owners[i]);
     else
-      kept.add(type, perturbed(exact, unit, trial.question.seed + i).to_bytes());
+      kept.add(type, perturbed(exact, std::max(unit, own), seed + i).to_bytes());
     moved.emplace_back(format("input_{}", moved.size()), kept.tensors.back());
   }
   const fs::path file = fresh_file();

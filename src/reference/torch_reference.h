@@ -30,6 +30,7 @@ class TorchReference : public Reference {
   void seed_weights(uint64_t seed) override;
   Result<Tensors> parameters(Weights weights) override;
   Result<Trial> ask(const Question& question) override;
+  Result<std::vector<double>> movement(const Trial& trial, uint64_t draw) override;
   Result<Tensors> draw(const Question& question) override;
   std::vector<std::string> distributions() const override;
   Json describe() const override;
@@ -108,8 +109,6 @@ class TorchReference : public Reference {
   Result<void> set_weights(Weights weights);
   Result<std::shared_ptr<const Safetensors>> evaluate(const fs::path& inputs, std::string_view mode,
                                                       std::optional<uint64_t> seed = {});
-  // What a relative change of all inputs within the class's rounding does to the truth, by output.
-  Result<std::vector<double>> movement(const Trial& trial);
   Result<std::shared_ptr<const Safetensors>> draw_to(const fs::path& file, const Question& question);
   fs::path fresh_file();
   // In the signature's order: from the file, from the weights, from the seed. Without a file, types alone

@@ -15,6 +15,9 @@ class TrialMemory final : public Reference {
   void seed_weights(uint64_t seed) override { reference_.seed_weights(seed); }
   Result<Tensors> parameters(Weights weights) override { return reference_.parameters(weights); }
   Result<Trial> ask(const Question& question) override;
+  Result<std::vector<double>> movement(const Trial& trial, uint64_t draw) override {
+    return reference_.movement(trial, draw);
+  }
   Result<Tensors> draw(const Question& question) override { return reference_.draw(question); }
   std::vector<std::string> distributions() const override { return reference_.distributions(); }
   Json describe() const override;

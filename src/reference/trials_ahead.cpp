@@ -91,6 +91,11 @@ Result<Tensors> TrialsAhead::parameters(Weights weights) {
   return reference_.parameters(weights);
 }
 
+Result<std::vector<double>> TrialsAhead::movement(const Trial& trial, uint64_t draw) {
+  std::lock_guard own(turn_);
+  return reference_.movement(trial, draw);
+}
+
 Result<Tensors> TrialsAhead::draw(const Question& question) {
   std::lock_guard own(turn_);
   return reference_.draw(question);

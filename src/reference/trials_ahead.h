@@ -23,6 +23,7 @@ class TrialsAhead final : public Reference {
   void seed_weights(uint64_t seed) override;
   Result<Tensors> parameters(Weights weights) override;
   Result<Trial> ask(const Question& question) override;
+  Result<std::vector<double>> movement(const Trial& trial, uint64_t draw) override;
   Result<Tensors> draw(const Question& question) override;
   std::vector<std::string> distributions() const override { return reference_.distributions(); }
   Json describe() const override;

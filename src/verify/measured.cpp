@@ -18,6 +18,11 @@ std::optional<Timing> timing_of(const Verdict& verdict) {
   return out;
 }
 
+bool is_slower_than_pytorch(const Verdict& verdict) {
+  const auto timing = timing_of(verdict);
+  return timing && timing->speedup.value_or(1) < 1;
+}
+
 Profile profile_of(const Verdict& verdict) {
   Profile out;
   const GateReport* report = verdict.gate("profile");

@@ -21,6 +21,7 @@ struct Timing {
 };
 // Nothing where nothing was timed.
 std::optional<Timing> timing_of(const Verdict& verdict);
+bool is_slower_than_pytorch(const Verdict& verdict);
 
 struct Profile {
   std::optional<profile::Diagnosis> diagnosis;   // of the whole program

@@ -80,7 +80,12 @@ Result<Optimized> Loop::run() {
 double Loop::seconds_left(double share) const {
   const double elapsed = (options_.replay ? options_.replay->elapsed() : seconds_since(begin_)) - opened_;
   const double waited = TimeAccount::waited_here() - waited_before_;
-  return share * static_cast<double>(options_.budget.count()) - (elapsed - waited);
+  return share * budget() - (elapsed - waited);
+}
+
+double Loop::budget() const {
+  const bool slower = best() && verifier::is_slower_than_pytorch(best()->verdict);
+  return static_cast<double>(options_.budget.count()) * (slower ? 2 : 1);
 }
 
 bool Loop::past_deadline() const {
@@ -223,9 +228,7 @@ void Loop::not_tried(const std::vector<plan::Step>& steps, Outcome outcome) {
   }
 }
 
-std::string Loop::budget_spent() const {
-  return format("the budget of {} s was spent", options_.budget.count());
-}
+std::string Loop::budget_spent() const { return format("the budget of {:.0f} s was spent", budget()); }
 
 void Loop::end(LedgerEntry entry, Action action, Clock::time_point begin) {
   if (entry.outcome != Outcome::left_out) without_gain_ = action == Action::commit ? 0 : without_gain_ + 1;

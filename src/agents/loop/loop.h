@@ -83,6 +83,8 @@ class Loop final : private Workbench {
   bool past_deadline() const;
   bool stopped() const { return past_deadline() || (options_.should_stop && options_.should_stop()); }
   Error none_passed() const;
+  // Twice what was asked for while PyTorch is faster than what there is to ship.
+  double budget() const;
   // Of the budget: neither the model's import nor waiting for others is charged to it.
   double seconds_left(double share = 1) const;
   bool spent(double share = 1) const { return seconds_left(share) <= 0; }

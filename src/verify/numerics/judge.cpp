@@ -80,8 +80,11 @@ Judging judging_of(const Session& session, const Trial& trial, size_t output) {
   constexpr double of_ten_bits = 1e-3;
   // So it is where a recurrence adds up what a hundred steps rounded, and what it forgets shows by more, too.
   const Weights weights = trial.question.weights;
-  if ((weights == Weights::faint || weights == Weights::pointed) && judging.numerics != Numerics::strict)
+  if ((weights == Weights::faint || weights == Weights::pointed) && judging.numerics != Numerics::strict) {
     judging.floor = std::max(judging.floor, of_ten_bits);
+    // GoogLeNet on an H200: of a logit whose bias is next to nothing, fp16 leaves a third.
+    judging.biases_prevail = weights == Weights::faint;
+  }
   return judging;
 }
 
@@ -187,24 +190,29 @@ Result<std::optional<Distance>> on_another_draw(const Session& session, const Tr
   return pytorch;
 }
 
-// Without PyTorch: what rounding does to a softmax that nearly ties depends on where it falls, and one try
-// says little of it.
+// What rounding does to a softmax that nearly ties depends on where it falls, and one try says little of it:
+// on harsh inputs PyTorch itself is near the truth in one draw (4.9e-3 of a decoder in bf16) and far off in
+// the next (0.13).
 Result<Comparison> judge_by_more_roundings(const Session& session, const Trial& trial, size_t output,
                                            const TensorBytes& values, Comparison comparison) {
   constexpr double little = 4;
   const Distance& own = comparison.own;
-  if (comparison.passed || output >= trial.sensitivity.size() || trial.pytorch.size() > 0 ||
-      own.not_finite > 0 || own.unequal > 0 || own.relative() > little * comparison.budget ||
-      own.largest > little * comparison.largest_allowed || cost(session.task.graph).total.flops > most_flops)
+  if (comparison.passed || own.not_finite > 0 || own.unequal > 0) return comparison;
+  const std::string_view kind = trial.question.distribution;
+  if (trial.pytorch.size() > 0) {
+    if (!harsh::is_harsh(kind) || harsh::is_exact(kind) || kind == harsh::not_finite) return comparison;
+  } else if (output >= trial.sensitivity.size() || own.relative() > little * comparison.budget ||
+             own.largest > little * comparison.largest_allowed ||
+             cost(session.task.graph).total.flops > most_flops) {
     return comparison;
-  STITCH_TRY(Tensors parameters, session.reference.parameters(trial.question.weights));
+  }
   Trial moved = trial;
+  moved.sensitivity.resize(trial.truth.size());
   for (uint64_t draw = 1; draw <= most_draws && !comparison.passed; ++draw) {
-    STITCH_TRY(OracleAnswer answer,
-               ask_oracle(session.task, parameters, trial.inputs, session.options.numerics,
-                          trial.question.seed + draw * 0x9e37'79b9'7f4a'7c15));
-    moved.sensitivity[output] = std::max(moved.sensitivity[output], answer.sensitivity[output]);
-    STITCH_TRY(comparison, judge_by(session, moved, output, values, std::nullopt));
+    STITCH_TRY(const std::vector<double> sensitivity, session.reference.movement(trial, draw));
+    if (sensitivity[output] <= moved.sensitivity[output]) continue;
+    moved.sensitivity[output] = sensitivity[output];
+    STITCH_TRY(comparison, judge_by(session, moved, output, values, pytorch_distance(trial, output)));
   }
   return comparison;
 }

@@ -52,6 +52,25 @@ TEST(Numerics, LongTensorsAreTheSumOfTheirStretches) {
   EXPECT_EQ(d.worst, 199'999);
 }
 
+// A logit whose bias is next to nothing, behind layers that hand on next to nothing.
+TEST(Numerics, WhereBiasesPrevailASmallColumnHasTenBitsOfTheOthers) {
+  constexpr int64_t rows = 8, columns = 4, faint = 3;
+  std::vector<float> values(rows * columns, 1.f);
+  std::vector<double> truth(rows * columns, 1.0);
+  for (int64_t row = 0; row < rows; ++row) {
+    truth[static_cast<size_t>(row * columns + faint)] = 1e-4;
+    values[static_cast<size_t>(row * columns + faint)] = 1.4e-4F;
+  }
+  Tensors got, exact;
+  const Tensors flat_values = floats(values), flat_truth = truths(truth);
+  got.add({{DType::f32, {rows, columns}, {}}, flat_values[0].bytes}, flat_values.owners[0]);
+  exact.add({{DType::f64, {rows, columns}, {}}, flat_truth[0].bytes}, flat_truth.owners[0]);
+  Judging judging{.floor = 1e-3};
+  EXPECT_FALSE(compare(got[0], exact[0], &exact[0], judging).passed);
+  judging.biases_prevail = true;
+  EXPECT_TRUE(compare(got[0], exact[0], &exact[0], judging).passed);
+}
+
 TEST(Numerics, PyTorchMayHaveBeenLucky) {
   const Tensors truth = truths({1, 1}), near = floats({1.00005f, 1.f}), lucky = floats({1.00001f, 1.f}),
                 far = floats({1.01f, 1.f});
