@@ -7,7 +7,9 @@ import torch
 
 from ..base import dtypes, safetensors
 from ..base.errors import TaskError
+from ..export.carried import state
 from . import numerics
+from .copies import copied
 from .distances import all_finite
 from .float64 import native_dtype, observe, observe_float64
 from .model import DEVICES, seconds_since
@@ -33,7 +35,7 @@ def evaluate(loaded, tensors, mode, half, device, seed, elsewhere=True):
 
 def evaluate_class(loaded, tensors, mode, half):
     arguments, keywords = loaded.arguments(tensors)
-    return observe(copy.deepcopy(loaded.model), arguments, keywords, numerics.pinned(mode, loaded.device, half), tensors)
+    return observe(copied(loaded.model), arguments, keywords, numerics.pinned(mode, loaded.device, half), tensors, state(loaded.model))
 
 
 def evaluate_float64(loaded, tensors, device, seed, elsewhere):

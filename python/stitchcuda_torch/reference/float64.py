@@ -9,7 +9,6 @@ what it drew is widened: the truth drops what the model drops.
 """
 
 import contextlib
-import copy
 import dataclasses
 
 import torch
@@ -22,10 +21,13 @@ from ..export.carried import state
 from ..export.record import CONSTANTS
 from ..export.trace import promote_tensor_attributes
 from ..task import structure
+from .copies import Kept, copied
 from .distances import same
 
 LOW = (torch.float32, torch.float16, torch.bfloat16)
 LOW_COMPLEX = (torch.complex64, torch.complex32)
+NARROW = frozenset(LOW + LOW_COMPLEX)
+LEAVES = (torch.Tensor, torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Generator, int, float, complex, str, type(None))
 
 
 def run_float64(module, inputs, keywords=None):
@@ -37,13 +39,14 @@ def run_float64(module, inputs, keywords=None):
 def observe_float64(module, inputs, keywords=None, native=None, originals=None):
     """originals: what the inputs are copies of; then they are this run's own."""
     native = native or native_dtype(module, inputs)
-    module = copy.deepcopy(module)
+    before = state(module)
+    module = copied(module, own_copy)
     promote_tensor_attributes(module)
     module.double()
     widen_complex_state(module)
     arguments, keywords = pytree.tree_map(widen if originals else own_copy, (tuple(inputs), keywords or {}))
     del inputs
-    seen = observe(module, arguments, keywords, float64_only(native), originals)
+    seen = observe(module, arguments, keywords, float64_only(native), originals, before)
     seen.outputs = pytree.tree_map(widen, seen.outputs)
     return seen
 
@@ -88,19 +91,19 @@ class Seen:
     inputs: dict  # inputs that were written to: {number among the tensors: new value}
 
 
-def observe(module, arguments, keywords, context, originals=None):
+def observe(module, arguments, keywords, context, originals=None, before=None):
     """Runs on the module and tensors themselves and may change them: pass copies to keep them.
 
-    originals: what the tensors among the arguments are copies of, which saves another copy of each.
+    originals, before: what the tensors among the arguments and in the module's state are copies of, which saves another copy of each.
     """
     tensors = [leaf for leaf in pytree.tree_leaves((arguments, keywords)) if isinstance(leaf, torch.Tensor)]
-    state_before = {name: tensor.detach().clone() for name, tensor in state(module).items()}
+    state_before = Kept(state(module), before or {})
     inputs_before = originals or [tensor.clone() for tensor in tensors]
     with torch.no_grad():
         with context, torch.compiler.set_stance("force_eager"):  # what torch.compile wraps runs as what it wraps
             result = module(*arguments, **keywords)
         after = state(module)
-        updates = {name: after[name].detach() for name, old in state_before.items() if name in after and not same(old, after[name])}
+        updates = {name: after[name].detach() for name in state_before.changed(after)}
         inputs = {i: new for i, (old, new) in enumerate(zip(inputs_before, tensors)) if not same(old, new)}
     return Seen([leaf for leaf in structure.leaves(result) if not isinstance(leaf, CONSTANTS)], updates, inputs)
 
@@ -135,7 +138,7 @@ class WidenCalls(TorchFunctionMode):
         if function in RMS_NORMS:
             args, kwargs = rms_norm_arguments(*args, **kwargs), {}
             args = (*args[:3], self.eps if args[3] is None else args[3])
-        if not reinterprets(function, args):
+        if not reinterprets(function, args) and may_have((args, kwargs), is_narrow_dtype):
             args, kwargs = pytree.tree_map(narrow_dtypes, (args, kwargs))
         return function(*args, **kwargs)
 
@@ -150,14 +153,14 @@ class WidenOperators(TorchDispatchMode):
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        if function is not torch.ops.aten.view.dtype:
+        if function is not torch.ops.aten.view.dtype and may_have((args, kwargs), is_narrow):
             convert = narrow_dtypes if function._schema.is_mutable else widen
             args, kwargs = pytree.tree_map(convert, (args, kwargs))
         if draws_numbers(function):
             result = draw_as(function, args, kwargs, self.native)
         else:
             result = EXACT.get(function, function)(*args, **kwargs)
-        if any(isinstance(leaf, torch.Tensor) and leaf.dtype in LOW + LOW_COMPLEX for leaf in pytree.tree_leaves(result)):
+        if may_have((result,), is_narrow):
             self.leftovers.append(str(function))
         return result
 
@@ -194,6 +197,24 @@ EXACT = {
     torch.ops.aten.hardsigmoid_.default: lambda x: x.copy_(hardsigmoid(x)),
     torch.ops.aten.hardswish_.default: lambda x: x.copy_(hardswish(x)),
 }
+
+
+def is_narrow_dtype(leaf):
+    return isinstance(leaf, torch.dtype) and leaf in NARROW
+
+
+def is_narrow(leaf):
+    return leaf.dtype in NARROW if isinstance(leaf, torch.Tensor) else is_narrow_dtype(leaf)
+
+
+def may_have(tree, such):
+    """Few calls have anything to widen, and tree_map takes longer than most of them."""
+    for leaf in tree:
+        if isinstance(leaf, dict):
+            leaf = tuple(leaf.values())
+        if may_have(leaf, such) if isinstance(leaf, (list, tuple)) else such(leaf) or not isinstance(leaf, LEAVES):
+            return True
+    return False
 
 
 def narrow_dtypes(leaf):

@@ -244,6 +244,7 @@ Result<void> does_not_drift(Session& session, Attempt& attempt, const Kept& firs
   constexpr std::chrono::milliseconds most_time{600};
   constexpr double least_drift = 3e-6, least_ratio = 10;  // relative; to the scatter of two calls
   if (session.python || session.options.quick || session.large() || session.trials[0].held) return {};
+  STITCH_CHECK(attempt.ask(session.trials[0], {.poison = session.next_seed()}));
   const auto begin = std::chrono::steady_clock::now();
   int calls = 0;
   for (; calls < most_calls && std::chrono::steady_clock::now() - begin < most_time; ++calls)

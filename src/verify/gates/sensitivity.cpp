@@ -71,13 +71,15 @@ Result<std::vector<std::string>> imitations_that_pass(const Session& session, co
   return passed;
 }
 
-// Whether what could be handed in by `by` would have passed everywhere: then the trials prove nothing.
+// Whether what could be handed in by `by` would have passed everywhere: then the trials prove nothing. Those
+// that prove nothing anyhow (infinities) are not asked: other weights have to.
 Result<bool> passes_everywhere(const Session& session, size_t output, std::string_view by) {
-  bool exact = true;
+  bool exact = true, any = false;
   for (const std::vector<Trial>* asked : {&session.trials, &session.others})
     for (size_t t = 0; t < asked->size(); ++t) {
       const Trial& trial = (*asked)[t];
-      if (asked->size() < 2 && by == "another") continue;
+      if (!proves(trial, output) || (asked->size() < 2 && by == "another")) continue;
+      any = true;
       // Another's of the same kind: the next one that was asked.
       STITCH_TRY(std::vector<Distance> all,
                  imitations(session, trial, (*asked)[(t + 1) % asked->size()], output, by));
@@ -86,7 +88,7 @@ Result<bool> passes_everywhere(const Session& session, size_t output, std::strin
       if (!passed) return false;
       exact = exact && std::ranges::any_of(all, [](const Distance& one) { return one.error == 0; });
     }
-  return !exact;
+  return any && !exact;
 }
 
 }  // namespace
