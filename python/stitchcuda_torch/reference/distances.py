@@ -142,7 +142,8 @@ def same(old, new):
 
 
 def same_piece(a, b):
-    return bool(((a == b) | ((a != a) & (b != b))).all())
+    a, b = (tensor.to(torch.promote_types(a.dtype, b.dtype)) for tensor in (a, b))
+    return torch.equal(a, b) or bool(((a == b) | ((a != a) & (b != b))).all())
 
 
 def all_finite(tensor):
