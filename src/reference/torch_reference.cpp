@@ -148,7 +148,8 @@ Json TorchReference::updates() const {
 
 Result<std::shared_ptr<const Safetensors>> TorchReference::evaluate(const fs::path& inputs,
                                                                     std::string_view mode,
-                                                                    std::optional<uint64_t> seed) {
+                                                                    std::optional<uint64_t> seed,
+                                                                    const Question& question) {
   fs::path out = fresh_file();
   Json request = {{"do", "evaluate"},
                   {"inputs", inputs.string()},
@@ -156,6 +157,8 @@ Result<std::shared_ptr<const Safetensors>> TorchReference::evaluate(const fs::pa
                   {"out", out.string()},
                   {"updates", updates()}};
   if (seed) request["seed"] = *seed & seed_mask;
+  if (question.moved_weights > 0)
+    request.update({{"moved", question.moved_weights}, {"moved_by", question.moved_by & seed_mask}});
   STITCH_CHECK(process_.ask(request));
   STITCH_TRY(Safetensors opened, Safetensors::open(out));
   std::error_code ec;
@@ -222,9 +225,11 @@ Result<Trial> TorchReference::ask(const Question& question) {
     trial.sensitivity = std::move(answer.sensitivity);
   } else {
     STITCH_TRY(auto truth, evaluate(file, "float64", seed_of(question)));
-    STITCH_TRY(auto pytorch, evaluate(file, name(numerics_), seed_of(question)));
+    const bool moved = question.moved_weights > 0;
+    STITCH_TRY(auto pytorch,
+               evaluate(file, moved ? "float64" : name(numerics_), seed_of(question), question));
     STITCH_TRY(trial.truth, in_order(task_, truth, true));
-    STITCH_TRY(trial.pytorch, in_order(task_, pytorch, false));
+    STITCH_TRY(trial.pytorch, in_order(task_, pytorch, moved));
   }
   std::error_code ec;
   fs::remove(file, ec);

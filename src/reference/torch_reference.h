@@ -108,7 +108,8 @@ class TorchReference : public Reference {
   TorchReference(TorchProcess process, const TaskGraph& task, Numerics numerics, ScratchFolder scratch);
   Result<void> set_weights(Weights weights);
   Result<std::shared_ptr<const Safetensors>> evaluate(const fs::path& inputs, std::string_view mode,
-                                                      std::optional<uint64_t> seed = {});
+                                                      std::optional<uint64_t> seed = {},
+                                                      const Question& question = {});
   Result<std::shared_ptr<const Safetensors>> draw_to(const fs::path& file, const Question& question);
   fs::path fresh_file();
   // In the signature's order: from the file, from the weights, from the seed. Without a file, types alone

@@ -73,6 +73,10 @@ struct Question {
   bool once = false;   // it will not be asked again
   // Random numbers are PyTorch's by the seed, as a ModelNew draws them, and not the graph's.
   bool pytorchs_numbers = false;
+  // Then `pytorch` is what float64 makes of parameters that are moved by up to this much, relative: an honest
+  // program's rounding of the same weights is the same on all inputs.
+  double moved_weights = 0;
+  uint64_t moved_by = 0;  // a seed
 };
 
 // Whether it counts only where PyTorch itself is right.

@@ -5,6 +5,7 @@ from torch import nn
 
 from ..export.carried import state
 from .copies import SMALL, Kept, copied
+from .evaluate import with_moved_weights
 
 
 class Network(nn.Module):
@@ -55,6 +56,19 @@ class Copies(unittest.TestCase):
             copy.first.bias.data[2] = 3
             copy.nothing = torch.tensor([1.0])
         self.assertEqual(kept.changed(state(copy)), ["first.bias", "large", "nothing", "norm.running_mean"])
+
+    def test_weights_are_moved_by_as_much_as_asked(self):
+        model = nn.Linear(512, 2, bias=False)
+        with torch.no_grad():
+            model.weight[1] *= 1e-6  # small by itself, not because its sum cancels
+        x = torch.randn(64, 512, dtype=torch.float64)
+        truth = x @ model.weight.double().t()
+        moved = [with_moved_weights(model, 1e-3, seed)(x) for seed in (1, 1, 2)]
+        self.assertTrue(torch.equal(moved[0], moved[1]))
+        self.assertFalse(torch.equal(moved[0], moved[2]))
+        change = (moved[0] - truth).norm(dim=0) / truth.norm(dim=0)
+        self.assertTrue(bool(((change > 1e-4) & (change < 1e-3)).all()), change)
+        self.assertEqual(model.weight.dtype, torch.float32)
 
 
 if __name__ == "__main__":

@@ -18,11 +18,12 @@ from .requests import Requests, request
 MODES = ("float64", *numerics.CLASSES)
 
 
-def evaluate(loaded, tensors, mode, half, device, seed, elsewhere=True):
-    """(Seen, facts). tensors: the inputs, flat. elsewhere: where the GPU has no room for float64, the CPU does it."""
+def evaluate(loaded, tensors, mode, half, device, seed, elsewhere=True, moved=(0, 0)):
+    """(Seen, facts). tensors: the inputs, flat. elsewhere: where the GPU has no room for float64, the CPU does it. moved: what weights
+    change by in float64, relative, and the seed of it."""
     with loaded.task.stage("forward", "forward failed"):
         if mode == "float64":
-            seen, device, random = evaluate_float64(loaded, tensors, device, seed, elsewhere)
+            seen, device, random = evaluate_float64(loaded, tensors, device, seed, elsewhere, moved)
         else:
             device = loaded.device
             seen, random = watch_generator(device, seed, lambda: evaluate_class(loaded, tensors, mode, half))
@@ -38,11 +39,13 @@ def evaluate_class(loaded, tensors, mode, half):
     return observe(copied(loaded.model), arguments, keywords, numerics.pinned(mode, loaded.device, half), tensors, state(loaded.model))
 
 
-def evaluate_float64(loaded, tensors, device, seed, elsewhere):
+def evaluate_float64(loaded, tensors, device, seed, elsewhere, moved):
     """On the GPU where it fits, and where it has the operator in float64; on the CPU otherwise."""
     native = native_dtype(loaded.model, tensors)
 
     def run(model, device):
+        if moved[0]:
+            model = with_moved_weights(model, *moved)
         return watch_generator(device, seed, lambda: observe_float64(model, *loaded.arguments(tensors, device, wide=True), native, tensors))
 
     if device.type == "cuda":
@@ -57,6 +60,17 @@ def evaluate_float64(loaded, tensors, device, seed, elsewhere):
     cpu = torch.device("cpu")
     seen, random = run(copy.deepcopy(loaded.model).to(cpu), cpu)
     return seen, cpu, random
+
+
+def with_moved_weights(model, moved, seed):
+    model = copied(model, lambda tensor: tensor.double() if tensor.is_floating_point() else tensor.clone())
+    generator = None
+    for parameter in model.parameters():
+        if parameter.is_floating_point():
+            generator = generator or torch.Generator(parameter.device).manual_seed(seed)
+            noise = torch.rand(parameter.shape, dtype=torch.float64, device=parameter.device, generator=generator)
+            parameter.data = parameter.data.double() * (1 + moved * (2 * noise - 1))
+    return model
 
 
 GPU_LACKS = ("cuDNN", "CUDNN", "not implemented for", "unable to find an engine", "Unable to find a valid")
@@ -107,7 +121,16 @@ class EvaluateRequests(Requests):
 
     @request
     def evaluate(
-        self, inputs: str, mode: MODES, out: str, half: numerics.HALVES = "fp16", device: DEVICES = None, seed: int = 42, updates: list = None
+        self,
+        inputs: str,
+        mode: MODES,
+        out: str,
+        half: numerics.HALVES = "fp16",
+        device: DEVICES = None,
+        seed: int = 42,
+        updates: list = None,
+        moved: float = 0.0,
+        moved_by: int = 0,
     ):
         start = time.monotonic()
         loaded = self.model.need()
@@ -115,7 +138,7 @@ class EvaluateRequests(Requests):
         if device != loaded.device and (mode != "float64" or device.type != "cpu"):
             raise TaskError("request", f"{mode} runs on {loaded.device.type}, where the task was loaded")
         tensors = loaded.check(read_inputs(loaded, inputs), "the inputs have other shapes or dtypes than the task's")
-        seen, facts = evaluate(loaded, tensors, mode, half, device, seed)
+        seen, facts = evaluate(loaded, tensors, mode, half, device, seed, moved=(moved, moved_by))
         unknown = [name for name in updates or [] if name not in loaded.tensors()]
         if unknown:
             raise TaskError("request", f"the model has no state named {unknown[0]!r}")

@@ -116,18 +116,49 @@ Result<Distance> distance_of_held(const Session& session, const Trial& trial, si
 
 // The oracle's, on the CPU: not where that would take long.
 constexpr double most_flops = 2e9;
+constexpr int64_t most_bytes = int64_t{1} << 27;
 
-Result<std::shared_ptr<const std::vector<std::vector<oracle::Tensor>>>> alternatives(const Session& session,
-                                                                                     const Trial& trial) {
+constexpr uint64_t most_draws = 8;
+
+using Alternatives = std::vector<std::vector<oracle::Tensor>>;
+
+// What float64 makes of the same inputs when every weight is off by as much as a result may be: of tokens
+// whose experts nearly tie, some go elsewhere.
+Result<Alternatives> with_moved_weights(const Session& session, const Trial& trial, double unit) {
+  Alternatives out;
+  for (uint64_t draw = 0; draw < most_draws; ++draw) {
+    Question question = trial.question;
+    question.moved_weights = unit;
+    question.moved_by = draw;
+    question.once = true;
+    STITCH_TRY(const Trial moved, session.reference.ask(question));
+    std::vector<oracle::Tensor>& outputs = out.emplace_back();
+    for (const TensorBytes& tensor : moved.pytorch.tensors) {
+      STITCH_TRY(oracle::Tensor one,
+                 oracle::Tensor::from_bytes(tensor.type.dtype, tensor.type.shape, tensor.bytes));
+      outputs.push_back(std::move(one));
+    }
+  }
+  return out;
+}
+
+Result<std::shared_ptr<const Alternatives>> alternatives(const Session& session, const Trial& trial,
+                                                         double unit) {
   const TaskGraph& task = session.task;
-  if (trial.across_jumps || cost(task.graph).total.flops > most_flops) return trial.across_jumps;
+  if (trial.across_jumps) return trial.across_jumps;
+  if (cost(task.graph).total.flops > most_flops) {
+    if (trial.pytorch.size() == 0 || trial.truth.bytes() > most_bytes) return trial.across_jumps;
+    STITCH_TRY(Alternatives made, with_moved_weights(session, trial, unit));
+    trial.across_jumps = std::make_shared<const Alternatives>(std::move(made));
+    return trial.across_jumps;
+  }
   STITCH_TRY(Tensors parameters, session.reference.parameters(trial.question.weights));
   STITCH_TRY(oracle::Known known, oracle_values(task, parameters, trial.inputs));
   std::vector<ValueId> wanted = task.graph.outputs;
   for (const Update& update : task.graph.updates) wanted.push_back(update.value);
   STITCH_TRY(auto made,
              across_jumps(task.graph, known, wanted, session.options.numerics, trial.question.seed));
-  trial.across_jumps = std::make_shared<const std::vector<std::vector<oracle::Tensor>>>(std::move(made));
+  trial.across_jumps = std::make_shared<const Alternatives>(std::move(made));
   return trial.across_jumps;
 }
 
@@ -156,7 +187,7 @@ Result<Comparison> judge_by(const Session& session, const Trial& trial, size_t o
     if (others > 0) comparison = compare(values, {trial.truth[output].type, truth}, pytorch, judging);
   }
   if (comparison.passed || !has_discontinuity(session.task.graph)) return comparison;
-  STITCH_TRY(auto others, alternatives(session, trial));
+  STITCH_TRY(auto others, alternatives(session, trial, comparison.budget));
   if (!others) return comparison;
   std::vector<oracle::Tensor> of_output;
   for (const std::vector<oracle::Tensor>& variant : *others) of_output.push_back(variant[output]);
@@ -170,11 +201,12 @@ Result<Comparison> judge_by(const Session& session, const Trial& trial, size_t o
   return again.passed ? again : comparison;
 }
 
-constexpr uint64_t most_draws = 8;
-
 // Another draw of the trial's kind.
-Result<Trial> drawn_again(const Session& session, const Trial& trial, uint64_t number) {
+Result<Trial> drawn_again(const Session& session, const Trial& trial, uint64_t number,
+                          double moved_weights = 0) {
   Question question = trial.question;
+  question.moved_weights = moved_weights;
+  question.moved_by = number;
   question.seed += number * 0x9e37'79b9'7f4a'7c15;
   question.once = true;
   return session.reference.ask(question);
@@ -241,15 +273,20 @@ Result<void> strike_out_rounding(const Session& session, const Trial& trial, siz
 }
 
 // A slice that is small by itself and one whose sums cancel look alike in one draw. Where they cancel,
-// rounding leaves as much of an honest program's, in one draw or another. Not asked on harsh inputs: rows of
-// zeros are exact in a plain product, and rounding in Strassen's and by Fourier transforms.
+// rounding leaves as much of an honest program's, in one draw or another; or with weights that are rounded
+// otherwise, since theirs is the same in all draws: of GoogLeNet's thousand logits PyTorch has a few right by
+// chance. Not asked on harsh inputs: rows of zeros are exact in a plain product, and rounding in Strassen's
+// and by Fourier transforms.
 Result<Comparison> judge_unsure(const Session& session, const Trial& trial, size_t output,
                                 Comparison comparison) {
   const bool calm = !is_harsh(trial.question) && trial.question.weights != Weights::faint;
-  const bool costly = trial.pytorch.size() == 0 && cost(session.task.graph).total.flops > most_flops;
+  const Graph& graph = session.task.graph;
+  const bool costly = trial.pytorch.size() == 0 && cost(graph).total.flops > most_flops;
   if (!comparison.passed || !calm || costly) return comparison;
+  const double unit = coarsest_rounding(graph, 0, graph.nodes.size(), session.options.numerics);
   for (uint64_t draw = 1; draw <= most_draws && !comparison.unsure.empty(); ++draw) {
-    STITCH_TRY(Trial other, drawn_again(session, trial, draw));
+    const bool by_weights = trial.pytorch.size() > 0 && draw > most_draws / 2;
+    STITCH_TRY(Trial other, drawn_again(session, trial, draw, by_weights ? unit : 0));
     if (other.in_domain) STITCH_CHECK(strike_out_rounding(session, other, output, comparison.unsure));
   }
   if (comparison.unsure.empty()) return comparison;
