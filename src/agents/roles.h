@@ -36,7 +36,7 @@ struct Proposal {
   Judging judging = Judging::quickly;
   bool needed = false;      // tried even if the budget is spent: otherwise there may be nothing to ship
   double budget_share = 1;  // of the budget, within which it may start
-  std::vector<std::string> to_write;  // regions that the LLM Coder writes
+  std::vector<std::string> to_write;  // regions that the LLM Coder writes or implements otherwise
   std::string idea;                   // for those: the Planner's suggestion
   std::vector<plan::Step> left_out;   // predicted to be slower, so not in the plan
   std::vector<plan::Step> not_tried;  // no time left to plan them
@@ -47,6 +47,11 @@ struct Draft {
   plan::Plan plan;
   PackageContents contents;
   std::string author;  // empty: the built-in techniques
+  // Of an LLM that answered with changes of the plan instead of a source: those it made, as it wrote them,
+  // and why others could not be made.
+  std::string changes = {};
+  std::vector<std::string> refused_changes = {};
+  std::optional<double> predicted_seconds = std::nullopt;  // else the proposal's
 };
 
 // A program that passed, and its time per call.

@@ -26,14 +26,11 @@ std::string kernel(const std::string& sign) {
 class LlmBrains : public testing::TestWithParam<Api> {
  protected:
   void SetUp() override {
-    auto graph = parse_graph("graph \"tiny\"\ninput %x : f32[4]\n%y = relu(%x) : f32[4]\noutput %y\nend\n");
-    ASSERT_TRUE(graph) << graph.error().text();
-    task.graph = *std::move(graph);
+    set_graph("graph \"tiny\"\ninput %x : f32[4]\n%y = relu(%x) : f32[4]\noutput %y\nend\n");
     auto made = ScratchFolder::create("stitch-llm-brains");
     ASSERT_TRUE(made);
     scratch.emplace(*std::move(made));
     options.out = scratch->path() / "out";
-    context.emplace(task.graph, gpu, Numerics::standard);
     auto started = llm::ScriptedServer::start();
     ASSERT_TRUE(started) << started.error().text();
     server = *std::move(started);
@@ -44,6 +41,13 @@ class LlmBrains : public testing::TestWithParam<Api> {
                    format("[llm.test]\napi = \"{}\"\nurl = \"{}\"\nmodel = \"scripted\"\ntimeout = 5\n",
                           llm::name(profile.api), profile.url)));
     llm_options.regions = 1;
+  }
+
+  void set_graph(const std::string& text) {
+    auto graph = parse_graph(text);
+    ASSERT_TRUE(graph) << graph.error().text();
+    task.graph = *std::move(graph);
+    context.emplace(task.graph, gpu, Numerics::standard);
   }
 
   Result<Optimized> run(std::deque<Answer> verdicts, BrainNames names = {.coder = "llm:test"}) {
@@ -98,6 +102,13 @@ TEST_P(LlmBrains, AreKeptRolledBackRepairedAndRefused) {
   ASSERT_TRUE(slow) << slow.error().text();
   EXPECT_EQ(in_words(slow->ledger), "whole plan better, write y not better");
   EXPECT_EQ(slow->ledger.entries[1].tree.size(), 3u);
+  // What was right is to be improved, from the fastest try, with what there is to beat.
+  ASSERT_EQ(server->asked().size(), 3u);
+  const std::string improve = server->asked()[2].body->dump();
+  for (const char* told :
+       {"Make it faster", "// slow\\nStitchStatus", "Floor:", "Techniques that accept y", "the current code"})
+    EXPECT_NE(improve.find(told), std::string::npos) << told;
+  EXPECT_EQ(improve.find("Mend it"), std::string::npos);
   EXPECT_EQ(shipped_region().find("// slow"), std::string::npos);
 
   fs::remove_all(options.out);
@@ -112,6 +123,7 @@ TEST_P(LlmBrains, AreKeptRolledBackRepairedAndRefused) {
   const std::string asked = server->asked().back().body->dump();
   EXPECT_NE(asked.find("as the script says"), std::string::npos);
   EXPECT_NE(asked.find("// wrong"), std::string::npos);
+  EXPECT_NE(asked.find("Mend it"), std::string::npos);
 
   fs::remove_all(options.out);
   for (int i = 0; i < 3; ++i) server->push(llm::says(kernel("cheat")));
@@ -144,6 +156,94 @@ TEST_P(LlmBrains, AnswerWithNonsenseAndTheBestProgramShips) {
     EXPECT_EQ(run->ledger.entries[1].tree.size(), 2u);  // each repaired once, then counted
     EXPECT_EQ(run->ledger.entries[1].tries, 0);
   }
+}
+
+// That nothing is to be gained is an answer: not asked again, not held against the region.
+TEST_P(LlmBrains, Decline) {
+  server->push(
+      llm::says("It moves 32 bytes.\n\n**decline: it is launch-bound, and one launch is the least**"));
+  auto run = this->run({passes(4), passes(4)});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(in_words(run->ledger), "whole plan better, write y declined");
+  EXPECT_EQ(server->asked().size(), 1u);
+  EXPECT_EQ(reason(run->ledger.entries[1]), "y: it is launch-bound, and one launch is the least");
+  EXPECT_EQ((*run->regions)[0]["technique"], "loop");
+
+  fs::remove_all(options.out);
+  server->push(llm::says(kernel("slow")));
+  server->push(llm::says("decline: no other idea"));
+  auto second = this->run({passes(4), passes(5), passes(4)});
+  ASSERT_TRUE(second) << second.error().text();
+  EXPECT_EQ(in_words(second->ledger), "whole plan better, write y declined");
+  ASSERT_EQ(second->ledger.entries[1].tree.size(), 2u);
+  EXPECT_EQ(second->ledger.entries[1].tree[0].outcome, Outcome::not_better);
+
+  fs::remove_all(options.out);
+  llm_options.style = CoderStyle::agent;
+  server->push(llm::calls_tool("decline", R"({"reason": "it is at its floor"})"));
+  auto agent = this->run({passes(4), passes(4)});
+  ASSERT_TRUE(agent) << agent.error().text();
+  EXPECT_EQ(in_words(agent->ledger), "whole plan better, write y declined");
+}
+
+// A region can be made faster without a source: by another technique, another offer, other knobs.
+constexpr const char* product =
+    "graph \"product\"\nparameter %w : f32[64,64]\ninput %x : f32[64,64]\n%y = linear(%x, %w) : "
+    "f32[64,64]\noutput %y\nend\n";
+
+TEST_P(LlmBrains, ChangeThePlanOfARegion) {
+  set_graph(product);
+  server->push(llm::says(R"(cuBLASLt is not needed here.
+```json
+{"changes": [{"region": "y", "technique": "matmul.nobody"},
+             {"region": "z", "technique": "matmul.plain"},
+             {"region": "y", "technique": "matmul.plain"}]}
+```)"));
+  server->push(llm::says("decline: that was all"));
+  auto run = this->run({passes(4), passes(3), passes(3)});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(in_words(run->ledger), "whole plan better, write y better");
+  EXPECT_EQ((*run->regions)[0]["technique"], "matmul.plain");
+  EXPECT_EQ(run->ledger.entries[1].tree.at(0).author, "llm:test/scripted");
+  const std::string asked = server->asked()[0].body->dump();
+  for (const char* told : {"Techniques that accept y", "matmul.cublaslt", "matmul.plain", "offers: "})
+    EXPECT_NE(asked.find(told), std::string::npos) << told;
+}
+
+// Changes that can't be made are answered one by one: at once if none is left, else with the next question.
+TEST_P(LlmBrains, AreToldWhichChangesCantBeMade) {
+  set_graph(product);
+  server->push(llm::says(R"({"changes": [{"region": "y", "technique": "matmul.nobody"}]})"));
+  server->push(llm::says(R"({"changes": [{"split": "y"}, {"region": "y", "technique": "matmul.plain"}]})"));
+  server->push(llm::says("decline: that was all"));
+  auto run = this->run({passes(4), passes(5), passes(4)});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(in_words(run->ledger), "whole plan better, write y declined");
+  ASSERT_EQ(server->asked().size(), 3u);
+  EXPECT_NE(server->asked()[1].body->dump().find("there is no technique 'matmul.nobody'"), std::string::npos);
+  const std::string improve = server->asked()[2].body->dump();
+  EXPECT_NE(improve.find("has only one node: nothing to split"), std::string::npos);
+  EXPECT_NE(improve.find("changes of the plan in try 1"), std::string::npos);
+}
+
+TEST_P(LlmBrains, ChangeThePlanWithTools) {
+  set_graph(product);
+  llm_options.style = CoderStyle::agent;
+  llm_options.max_turns = 4;
+  server->push(
+      llm::calls_tool("change_plan", R"({"changes": [{"region": "y", "choices": {"no_knob": 3}}]})"));
+  server->push(llm::calls_tool(
+      "change_plan", R"({"changes": [{"split": "y"}, {"region": "y", "technique": "matmul.plain"}]})"));
+  server->push(llm::calls_tool("check", "{}"));
+  // The last turn writes something else, and nothing is submitted: what passed counts.
+  server->push(llm::calls_tool("write_file", R"({"path": "region.cu", "text": "nonsense"})"));
+  auto run = this->run({passes(4), passes(3), passes(3), passes(3)});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(in_words(run->ledger), "whole plan better, write y better");
+  EXPECT_EQ((*run->regions)[0]["technique"], "matmul.plain");
+  const std::string asked = server->asked().back().body->dump();
+  for (const char* told : {"no_knob", "nothing to split", "Every gate passed"})
+    EXPECT_NE(asked.find(told), std::string::npos) << told;
 }
 
 TEST_P(LlmBrains, AreAwayAndTheBestProgramShips) {
@@ -213,6 +313,21 @@ TEST_P(LlmBrains, PlanByStepsAndByWholeDocuments) {
   EXPECT_TRUE(in_words(run->ledger).starts_with("whole plan better, rewrite y better"))
       << in_words(run->ledger);
   EXPECT_NE(server->asked()[1].body->dump().find("vectorise"), std::string::npos);
+}
+
+// Of a list with an illegal step the others are used; the next question says which was not, and why.
+TEST_P(LlmBrains, PlanWithTheLegalStepsOfAnAnswer) {
+  set_graph(product);
+  server->push(llm::says(
+      R"({"steps": [{"title": "no such region", "why": "?", "changes": [{"split": "nobody"}]},
+                    {"title": "a plain product", "why": "small", "changes": [{"region": "y", "technique": "matmul.plain"}]}]})"));
+  server->otherwise(llm::says(R"({"steps": []})"));
+  auto run = this->run({passes(4), passes(3), passes(3)}, {.planner = "llm:test"});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_TRUE(in_words(run->ledger).starts_with("whole plan better, a plain product better"))
+      << in_words(run->ledger);
+  EXPECT_NE(server->asked()[0].body->dump().find("matmul.plain"), std::string::npos);
+  EXPECT_NE(server->asked()[1].body->dump().find("there is no region 'nobody'"), std::string::npos);
 }
 
 TEST_P(LlmBrains, PlanNonsenseAndTheBuiltInPlanShips) {
@@ -293,11 +408,11 @@ TEST(PlanAnswer, SaysWhichStepCantBeTaken) {
   };
   auto merged = proposals({{{"merge", {a, b}}, {"name", "both"}, {"technique", "loop"}}});
   ASSERT_TRUE(merged) << merged.error().text();
-  EXPECT_EQ(merged->front().plan.regions.size(), 1u);
+  EXPECT_EQ(merged->proposals.front().plan.regions.size(), 1u);
   auto apart = proposals_of({{"steps", {{{"title", "t"}, {"why", "w"}, {"changes", {{{"split", "both"}}}}}}}},
-                            context, merged->front().plan, code::catalogue());
+                            context, merged->proposals.front().plan, code::catalogue());
   ASSERT_TRUE(apart) << apart.error().text();
-  EXPECT_EQ(apart->front().plan.regions.size(), 2u);
+  EXPECT_EQ(apart->proposals.front().plan.regions.size(), 2u);
   EXPECT_FALSE(proposals({{{"region", a}, {"technique", "matmul.cublaslt"}}}));
   EXPECT_FALSE(proposals({{{"region", a}, {"choices", {{"no_knob", 3}}}}}));
   EXPECT_FALSE(proposals({{{"merge", {a}}}}));

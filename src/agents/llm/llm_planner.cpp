@@ -3,15 +3,16 @@
 #include <deque>
 #include <nlohmann/json.hpp>
 
+#include "agents/llm/choices_text.h"
 #include "agents/llm/llm_plan_answer.h"
 #include "agents/llm/llm_source.h"
 #include "agents/llm/region_brief.h"
+#include "agents/llm/region_facts.h"
 #include "base/text.h"
 #include "code/catalogue.h"
 #include "graph/text.h"
 #include "llm/answers/json_answer.h"
 #include "llm/answers/quoted.h"
-#include "plan/cost/estimate.h"
 #include "plan/document/document.h"
 
 namespace stitch::agents {
@@ -20,13 +21,6 @@ namespace {
 
 constexpr int most_lists = 3;
 constexpr size_t most_graph_bytes = 60000, most_plan_bytes = 60000;
-
-std::string catalogue_text() {
-  std::string out;
-  for (const plan::Technique* each : code::catalogue().all())
-    if (!each->takes_source()) out += format("- {}: {}\n", each->name(), each->idea());
-  return out;
-}
 
 class LlmPlanner final : public Planner {
  public:
@@ -44,8 +38,9 @@ class LlmPlanner final : public Planner {
     while (!list_.empty() && now.best) {
       const Json next = std::move(list_.front());
       list_.pop_front();
-      auto proposals = proposals_of(next, now.context, now.best->plan, code::catalogue());
-      if (proposals && !proposals->empty()) return std::optional(std::move(proposals->front()));
+      auto answer = proposals_of(next, now.context, now.best->plan, code::catalogue());
+      if (answer && !answer->proposals.empty()) return std::optional(std::move(answer->proposals.front()));
+      if (!answer) refused_.push_back(answer.error().text());
     }
     return std::optional<Proposal>();
   }
@@ -89,15 +84,17 @@ class LlmPlanner final : public Planner {
                               : std::string("none\n")},
              {"hardware", hardware_text(now.context.gpu)},
              {"numerics", numerics_text(now.context.numerics)},
-             {"catalogue", catalogue_text()},
+             {"catalogue", choices_of(now.context, base, code::catalogue())},
+             {"facts", facts_of(now, base)},
              {"ledger", llm::quoted("what was tried", to_json(now.ledger).dump(1), "json", 20000)},
-             {"memory", "none\n"},
+             {"refused", refused_.empty() ? "none\n" : join(refused_, "\n")},
              {"schema", schema.dump(1)},
              // No clock: a conversation that is replayed asks the same.
              {"budget", format("{} more plans may be asked for after this one", most_lists - lists_)}}));
     if (brain_.on_progress) brain_.on_progress(brain_.author + " plans");
+    PlanAnswer plans;
     auto holds = [&](const Json& answer) -> Result<void> {
-      STITCH_CHECK(proposals_of(answer, now.context, base, code::catalogue()));
+      STITCH_TRY(plans, proposals_of(answer, now.context, base, code::catalogue()));
       return {};
     };
     STITCH_TRY(llm::JsonAnswer answer,
@@ -107,7 +104,8 @@ class LlmPlanner final : public Planner {
       list_.push_back(*answer.value);
       return {};
     }
-    for (const Json& step : answer.value->at("steps")) list_.push_back({{"steps", {step}}});
+    refused_ = std::move(plans.refused);
+    for (Json& step : plans.steps) list_.push_back({{"steps", {std::move(step)}}});
     return {};
   }
 
@@ -115,7 +113,8 @@ class LlmPlanner final : public Planner {
   std::unique_ptr<Planner> builtin_;
   bool builtin_done_ = false;
   int lists_ = 0;
-  std::deque<Json> list_;  // of answers with one step each, checked when they came
+  std::deque<Json> list_;             // of answers with one step each, checked when they came
+  std::vector<std::string> refused_;  // steps of the last answer, and why
 };
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "agents/llm/choices_text.h"
+#include "agents/llm/region_facts.h"
 #include "base/text.h"
 #include "code/catalogue.h"
 #include "code/model_lines.h"
@@ -12,7 +14,6 @@
 #include "graph/text.h"
 #include "llm/answers/quoted.h"
 #include "notes/search.h"
-#include "plan/cost/estimate.h"
 
 namespace stitch::agents {
 
@@ -64,16 +65,6 @@ constexpr std::array spellings = {
 // "%conv1.weight" is conv1_weight.
 std::string python_name(const Graph& graph, ValueId id) {
   return id == ValueId::none ? "None" : code::identifier(graph[id].name);
-}
-
-std::string brief_time(const Situation& now, const plan::Plan& plan, const plan::Region& region) {
-  const plan::RegionEstimate estimate = plan::estimate(now.context, plan, region);
-  std::string out = format("{}, {} moved, {:.3g} GFLOP (estimated for {})", seconds_text(estimate.seconds()),
-                           bytes_text(estimate.bytes), estimate.flops * 1e-9, now.context.gpu.name);
-  if (now.best)
-    out += format("; a call of the whole program takes {} ({})", seconds_text(now.best->seconds),
-                  now.ledger.measured ? "measured" : "estimated");
-  return out;
 }
 
 std::string notes_text(const LlmBrain& brain, const Graph& graph, const plan::Region& region,
@@ -170,10 +161,16 @@ std::string siblings_text(const Situation& now, const std::string& region) {
     if (each.seconds > 0) out += format(", {} a call", seconds_text(each.seconds));
     if (each.feedback.report) out += format(" ({})", shorten(printable(each.feedback.report->summary), 200));
     out += '\n';
+    if (each.draft)
+      for (const std::string& refused : each.draft->refused_changes)
+        out += format("  a change that can't be made: {}\n", shorten(printable(refused), 400));
   }
-  if (now.base >= 0)
-    if (const plan::Source* source = source_in(*now.siblings[static_cast<size_t>(now.base)].draft, region))
-      out += llm::quoted(format("source of try {}, to start from", now.base + 1), source->text, "cuda");
+  if (now.base < 0) return out;
+  const Draft& base = *now.siblings[static_cast<size_t>(now.base)].draft;
+  if (const plan::Source* source = source_in(base, region))
+    out += llm::quoted(format("source of try {}, to start from", now.base + 1), source->text, "cuda");
+  if (!base.changes.empty())
+    out += llm::quoted(format("changes of the plan in try {}", now.base + 1), base.changes, "json");
   return out;
 }
 
@@ -196,7 +193,8 @@ Result<RegionBrief> brief_of(const Situation& now, const plan::Plan& plan, const
       {"subgraph_pytorch", llm::quoted("the region in PyTorch", region_in_pytorch(graph, *found), "python")},
       {"subgraph_text", llm::quoted("the region's nodes", nodes)},
       {"builtin_source", llm::quoted("the current code", present, "cuda", 40000)},
-      {"builtin_time", brief_time(now, plan, *found)},
+      {"facts", facts_of(now, plan, *found)},
+      {"choices", choices_of(now.context, plan, *found, code::catalogue())},
       {"notes", notes_text(brain, graph, *found, now.context.gpu.architecture.name)},
       {"feedback", now.siblings.empty() ? "none\n" : feedback_text(now.siblings.back().feedback)},
       {"siblings", siblings_text(now, region)},

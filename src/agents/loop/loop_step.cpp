@@ -59,7 +59,7 @@ Action Loop::take(const Proposal& proposal) {
                        .judging = proposal.judging,
                        .seconds = entry.after,
                        .fat = !entry.note.empty(),
-                       .predicted_seconds = proposal.predicted_seconds});
+                       .predicted_seconds = draft->predicted_seconds.value_or(proposal.predicted_seconds)});
     siblings_.clear();
     end(std::move(entry), action, begin);
     return action;
@@ -121,6 +121,7 @@ std::string Loop::rounding_note(const plan::Plan& plan) const {
 // often than the best one did.
 double Loop::seconds_without_clock(const Draft& draft, const verifier::Verdict& verdict,
                                    double predicted) const {
+  if (draft.predicted_seconds) return seconds_of(verdict, *draft.predicted_seconds);
   if (verdict.timing || draft.author.empty() || !best()) return seconds_of(verdict, predicted);
   auto launches = [](const verifier::Verdict& of) { return verifier::profile_of(of).launches; };
   return predicted +
@@ -189,7 +190,8 @@ std::optional<Result<Draft>> Loop::revise(const Proposal& proposal) {
   auto revised = contained([&] { return brains_.coder->revise(situation(), proposal); });
   if (!revised) {
     const Outcome outcome = outcome_of(revised.error());
-    if (outcome == Outcome::no_answer || outcome == Outcome::away) return Result<Draft>(revised.error());
+    if (outcome == Outcome::no_answer || outcome == Outcome::declined || outcome == Outcome::away)
+      return Result<Draft>(revised.error());
     return std::nullopt;
   }
   if (!*revised) return std::nullopt;
