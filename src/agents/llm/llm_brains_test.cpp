@@ -388,7 +388,7 @@ TEST_P(LlmBrains, AreReplayedOffline) {
   EXPECT_EQ(transcript->find("Authorization"), std::string::npos);
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, LlmBrains, testing::Values(Api::openai, Api::anthropic),
+INSTANTIATE_TEST_SUITE_P(Of, LlmBrains, testing::Values(Api::openai, Api::responses, Api::anthropic),
                          [](const auto& each) { return std::string(llm::name(each.param)); });
 
 TEST(PlanAnswer, SaysWhichStepCantBeTaken) {
