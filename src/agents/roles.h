@@ -121,6 +121,8 @@ class Coder {
   virtual Result<Draft> write(const Situation& situation, const Proposal& step) = 0;
   // Another try from its siblings and their feedback; nothing: it has no other.
   virtual Result<std::optional<Draft>> revise(const Situation& situation, const Proposal& step) = 0;
+  // Of what it writes itself; empty: the built-in techniques.
+  virtual std::string author() const { return {}; }
 };
 
 class Verifier {

@@ -28,6 +28,8 @@ class LlmAgentCoder final : public Coder {
     return std::optional(std::move(draft));
   }
 
+  std::string author() const override { return brain_.author; }
+
  private:
   Result<RegionAnswer> work(const Situation& now, const Proposal& step, const plan::Plan& plan,
                             const RegionBrief& brief) {

@@ -22,6 +22,8 @@ class LlmAnswerCoder final : public Coder {
     return std::optional(std::move(out));
   }
 
+  std::string author() const override { return brain_.author; }
+
  private:
   Result<Draft> draft(const Situation& now, const Proposal& step, std::string_view prompt) {
     DraftOfAnswers out(now, step, brain_.author);

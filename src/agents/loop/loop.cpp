@@ -234,7 +234,8 @@ void Loop::end(LedgerEntry entry, Action action, Clock::time_point begin) {
   if (entry.outcome != Outcome::left_out) without_gain_ = action == Action::commit ? 0 : without_gain_ + 1;
   entry.seconds = seconds_since(begin);
   ledger_.entries.push_back(std::move(entry));
-  tell(StepEnded{ledger_.entries.back(), action});
+  tell(StepEnded{ledger_.entries.back(), action,
+                 action == Action::commit && best() ? &best()->plan : nullptr});
 }
 
 }  // namespace stitch::agents

@@ -42,7 +42,8 @@ class RememberingPlanner final : public Planner {
         return proposal;
       }
       std::string why;
-      if (auto found = refused_.find(proposal->step); found != refused_.end())
+      const std::string step = observed_step(proposal->step, proposal->to_write.empty() ? "" : known_.coder);
+      if (auto found = refused_.find(step); found != refused_.end())
         why = found->second;
       else
         why = without_refused_regions(now, *proposal);
