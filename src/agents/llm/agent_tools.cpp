@@ -165,7 +165,8 @@ Result<std::string> AgentTools::profile(const Json&) {
   const verifier::GateReport* report = last_ ? last_->gate("profile") : nullptr;
   if (!report || !report->evidence)
     return work_error("llm_answer", "no profile yet: check a program that passes first");
-  return llm::quoted("profile", report->summary + "\n" + report->evidence->dump(1), "", 12000);
+  return llm::quoted("profile", report->summary) +
+         llm::quoted_json("evidence", *report->evidence, share_of_prompt(brain_, 0.05));
 }
 
 Result<std::string> AgentTools::search_notes(const Json& arguments) {

@@ -35,7 +35,7 @@ std::string knob_text(const plan::Knob& knob, const plan::Region& region) {
 }
 
 std::string technique_text(const plan::Technique& technique, const plan::Context& context,
-                           const plan::Plan& plan, const plan::Region& region) {
+                           const plan::Plan& plan, const plan::Region& region, bool every_knob) {
   const bool now = region.technique == &technique;
   const plan::Region made = made_by(technique, context, region);
   std::vector<std::string> offers;
@@ -46,17 +46,18 @@ std::string technique_text(const plan::Technique& technique, const plan::Context
                            join(offers, ", "));
   if (now)
     out += format("    now: {} {}\n", plan::name(region.offer.arithmetic), plan::name(region.offer.order));
-  for (const plan::Knob& knob : technique.knobs(context, made)) out += knob_text(knob, made);
+  if (now || every_knob)
+    for (const plan::Knob& knob : technique.knobs(context, made)) out += knob_text(knob, made);
   return out;
 }
 
 std::string techniques_text(const plan::Context& context, const plan::Plan& plan, const plan::Region& region,
-                            const plan::Catalogue& catalogue) {
+                            const plan::Catalogue& catalogue, bool every_knob = true) {
   std::string out;
   if (region.source)
     out += format("- {} (now): a source by {}\n", region.technique->name(), region.source->author);
   for (const plan::Technique* each : catalogue.all())
-    if (may_become(*each, context, region)) out += technique_text(*each, context, plan, region);
+    if (may_become(*each, context, region)) out += technique_text(*each, context, plan, region, every_knob);
   return out;
 }
 
@@ -99,11 +100,13 @@ std::string choices_of(const plan::Context& context, const plan::Plan& plan, con
   return out;
 }
 
-std::string choices_of(const plan::Context& context, const plan::Plan& plan,
-                       const plan::Catalogue& catalogue) {
+namespace {
+
+std::string choices_with(const plan::Context& context, const plan::Plan& plan,
+                         const plan::Catalogue& catalogue, bool every_knob) {
   std::vector<std::pair<std::string, std::vector<std::string>>> kinds;  // text, regions
   for (const plan::Region& region : plan.regions) {
-    const std::string text = techniques_text(context, plan, region, catalogue);
+    const std::string text = techniques_text(context, plan, region, catalogue, every_knob);
     auto same = std::ranges::find(kinds, text, &std::pair<std::string, std::vector<std::string>>::first);
     if (same == kinds.end())
       kinds.push_back({text, {region.name}});
@@ -121,6 +124,14 @@ std::string choices_of(const plan::Context& context, const plan::Plan& plan,
   for (const auto& [by, pairs] : joined)
     out += format("Can be one region by {}: {}\n", by, join(pairs, ", "));
   return out;
+}
+
+}  // namespace
+
+std::string choices_of(const plan::Context& context, const plan::Plan& plan, const plan::Catalogue& catalogue,
+                       size_t limit) {
+  std::string out = choices_with(context, plan, catalogue, true);
+  return out.size() <= limit ? out : choices_with(context, plan, catalogue, false);
 }
 
 }  // namespace stitch::agents

@@ -1,6 +1,7 @@
 // The Planner that asks a language model for plans. The built-in Planner's steps come first, so that there is
 // a program to ship whatever the model says.
 #include <deque>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "agents/llm/choices_text.h"
@@ -14,13 +15,29 @@
 #include "llm/answers/json_answer.h"
 #include "llm/answers/quoted.h"
 #include "plan/document/document.h"
+#include "plan/document/signature.h"
 
 namespace stitch::agents {
 
 namespace {
 
 constexpr int most_lists = 3;
-constexpr size_t most_graph_bytes = 60000, most_plan_bytes = 60000;
+
+// The graph's text; where it is longer than `limit`, by regions, and of those of one kind only the first with
+// its nodes.
+std::string graph_text(const Graph& graph, const plan::Plan& plan, size_t limit) {
+  std::string out = print_graph(graph);
+  if (out.size() <= limit) return out;
+  out = "The graph by regions; its full text is too long.\n";
+  std::map<std::string, std::string> kinds;  // the first region of each
+  for (const plan::Region& region : plan.regions) {
+    auto [kind, fresh] = kinds.emplace(plan::signature_of(graph, region), region.name);
+    out += region.name + (fresh ? ":\n" : format(": of the same kind as {}\n", kind->second));
+    for (int32_t n : region.nodes)
+      if (fresh) out += "  " + print_node(graph, graph.node(n)) + "\n";
+  }
+  return out;
+}
 
 class LlmPlanner final : public Planner {
  public:
@@ -70,23 +87,25 @@ class LlmPlanner final : public Planner {
     list_.clear();
     const plan::Plan& base = now.best->plan;
     const Json schema = plan_answer_schema();
+    auto share = [this](double part) { return share_of_prompt(brain_, part); };
     const verifier::GateReport* profile = now.best->verdict.gate("profile");
     STITCH_TRY(
         std::string prompt,
         brain_.prompts(
             "planner",
-            {{"graph", llm::quoted("the graph", print_graph(now.context.graph), "", most_graph_bytes)},
-             {"plan", llm::quoted("the plan of the best program so far",
-                                  plan::to_json(now.context, base).dump(1), "json", most_plan_bytes)},
+            {{"graph",
+              llm::quoted("the graph", graph_text(now.context.graph, base, share(0.25)), "", share(0.25))},
+             {"plan", llm::quoted_json("the plan of the best program so far",
+                                       plan::to_json(now.context, base), share(0.25))},
              {"timeline", profile && profile->evidence
-                              ? llm::quoted("its profile",
-                                            profile->summary + "\n" + profile->evidence->dump(1), "", 20000)
+                              ? llm::quoted("its profile", profile->summary) +
+                                    llm::quoted_json("evidence", *profile->evidence, share(0.1))
                               : std::string("none\n")},
              {"hardware", hardware_text(now.context.gpu)},
              {"numerics", numerics_text(now.context.numerics)},
-             {"catalogue", choices_of(now.context, base, code::catalogue())},
+             {"catalogue", choices_of(now.context, base, code::catalogue(), share(0.2))},
              {"facts", facts_of(now, base)},
-             {"ledger", llm::quoted("what was tried", to_json(now.ledger).dump(1), "json", 20000)},
+             {"ledger", llm::quoted_json("what was tried", to_json(now.ledger), share(0.1))},
              {"refused", refused_.empty() ? "none\n" : join(refused_, "\n")},
              {"schema", schema.dump(1)},
              // No clock: a conversation that is replayed asks the same.

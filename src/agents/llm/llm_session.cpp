@@ -1,5 +1,6 @@
 #include "agents/llm/llm_session.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/machine/time_account.h"
@@ -27,6 +28,13 @@ Result<CoderStyle> parse_coder_style(std::string_view name) {
   if (name == "answer") return CoderStyle::answer;
   if (name == "agent") return CoderStyle::agent;
   return user_error("style", format("unknown coder style '{}'", name), "one of: answer, agent");
+}
+
+size_t share_of_prompt(const LlmBrain& brain, double share) {
+  constexpr double bytes_a_token = 3, of_the_context = 0.6;  // the rest is for the answer
+  constexpr double most = 120000;                            // tokens of a prompt that are worth their price
+  return static_cast<size_t>(share * bytes_a_token *
+                             std::min(most, of_the_context * static_cast<double>(brain.context)));
 }
 
 bool is_llm(std::string_view brain) { return brain.starts_with("llm:"); }
@@ -106,6 +114,7 @@ Result<LlmBrain> LlmSession::brain(std::string_view words, llm::Agent agent) {
   }
   STITCH_TRY(llm::Profile profile, llm::choose_profile(config_, words));
   out.author = format("llm:{}/{}", profile.name, profile.model);
+  if (profile.context) out.context = *profile.context;
   llm::Connection connection{.profile = std::move(profile), .agent = agent, .account = &account_};
   connection.transcript = [this](const Json& each) { return keep(each); };
   STITCH_TRY(std::unique_ptr<llm::Chat> chat, llm::connect(std::move(connection)));

@@ -55,8 +55,10 @@ class LlmVerifier final : public Verifier {
     auto evidence = [&](const char* gate) -> std::string {
       const verifier::GateReport* report = verdict.gate(gate);
       if (!report) return "none\n";
-      return llm::quoted(gate, report->summary + "\n" + (report->evidence ? report->evidence->dump(1) : ""),
-                         "", 12000);
+      std::string out = llm::quoted(gate, report->summary);
+      if (report->evidence)
+        out += llm::quoted_json("evidence", *report->evidence, share_of_prompt(brain_, 0.1));
+      return out;
     };
     STITCH_TRY(std::string prompt, brain_.prompts("verifier", {{"outcome", std::string(name(outcome))},
                                                                {"build_log", evidence("build")},

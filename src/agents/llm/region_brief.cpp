@@ -146,7 +146,7 @@ std::string feedback_text(const Feedback& feedback) {
   if (feedback.report) {
     out += llm::quoted(format("gate {}", feedback.report->gate), feedback.report->summary);
     if (feedback.report->evidence && !feedback.report->evidence->empty())
-      out += llm::quoted("evidence", feedback.report->evidence->dump(1), "json", 12000);
+      out += llm::quoted_json("evidence", *feedback.report->evidence, 12000);
   }
   if (!feedback.suggestion.empty()) out += llm::quoted("suggestion", feedback.suggestion);
   return out;

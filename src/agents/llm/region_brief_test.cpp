@@ -46,7 +46,7 @@ TEST(RegionFacts, SayWhatLimitsARegionAndWhatItMayBecome) {
   const plan::Region& z = plan->regions.back();
   const std::string facts = facts_of(now, *plan, z),
                     choices = choices_of(context, *plan, z, code::catalogue()), all = facts_of(now, *plan),
-                    catalogue = choices_of(context, *plan, code::catalogue());
+                    catalogue = choices_of(context, *plan, code::catalogue(), 1 << 20);
   for (const char* told : {"(estimated)", "Floor: ", "set by memory", "moved", "from y",
                            "stored as f32, row-major", "write z: not better, 4 us a call"})
     EXPECT_NE(facts.find(told), std::string::npos) << told << "\n" << facts;
