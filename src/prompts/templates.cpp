@@ -39,7 +39,7 @@ constexpr Row rows[] = {
     {"coder_model_new", "a KernelBench ModelNew in one Python file",
      "task hardware numerics notes siblings feedback"},
     {"verifier", "why an attempt failed, or what limits it",
-     "outcome build_log mismatch profile source schema"},
+     "outcome build_log mismatch profile facts source schema"},
     {"judge", "an attempt graded by a rubric", "skill source evidence change rubric schema"},
 };
 

@@ -154,6 +154,9 @@ Result<std::string> AgentTools::check(const Json&) {
       passed_ = answer;
       passed_seconds_ = timing ? timing->seconds : 0;
     }
+    const auto regions = verifier::profile_of(*last_).region_seconds;
+    if (auto own = regions.find(brief_.region); now_.ledger.measured && own != regions.end())
+      out += format(" The region takes {} of it.", seconds_text(own->second));
     if (now_.best) out += format(" The best program so far takes {}.", seconds_text(now_.best->seconds));
     return out;
   }

@@ -1,4 +1,5 @@
 // The LLM Coder with one request and one answer. Other regions are written by the built-in Coder.
+#include "agents/llm/llm_samples.h"
 #include "agents/llm/region_answer.h"
 
 namespace stitch::agents {
@@ -26,6 +27,7 @@ class LlmAnswerCoder final : public Coder {
 
  private:
   Result<Draft> draft(const Situation& now, const Proposal& step, std::string_view prompt) {
+    if (brain_.samples > 1 && step.to_write.size() == 1) return samples_.draft(now, step, prompt);
     DraftOfAnswers out(now, step, brain_.author);
     for (const std::string& region : step.to_write) {
       if (&region != &step.to_write.front() && !out.has(region)) continue;
@@ -38,7 +40,8 @@ class LlmAnswerCoder final : public Coder {
     return std::move(out).finish();
   }
 
-  LlmBrain brain_;
+  const LlmBrain brain_;
+  SampledAnswers samples_{brain_};
   std::unique_ptr<Coder> builtin_ = builtin_coder();
 };
 

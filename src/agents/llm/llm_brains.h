@@ -20,6 +20,7 @@ struct LlmBrain {
   Prompts prompts;
   const notes::Collection* notes = nullptr;
   int64_t max_turns = 24;    // of a Coder with tools
+  int samples = 1;           // answers of a Coder for one region, at the same time
   int64_t context = 128000;  // tokens of the model: documents in prompts are made to fit
   std::function<void(std::string_view)> on_progress;
 };

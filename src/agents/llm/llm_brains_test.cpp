@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <condition_variable>
+#include <mutex>
+
 #include "agents/llm/llm_plan_answer.h"
 #include "agents/llm/llm_session.h"
 #include "agents/llm/scripted.h"
@@ -386,6 +389,131 @@ TEST_P(LlmBrains, AreReplayedOffline) {
   auto transcript = read_file(llm_options.replay);
   ASSERT_TRUE(transcript);
   EXPECT_EQ(transcript->find("Authorization"), std::string::npos);
+}
+
+// Steps by models have a budget of their own: what the built-in steps took is not theirs.
+TEST_P(LlmBrains, HaveABudgetOfTheirOwn) {
+  options.budget = std::chrono::seconds(0);
+  server->push(llm::says(kernel("fast")));
+  auto without = run({passes(4), passes(4)});
+  ASSERT_TRUE(without) << without.error().text();
+  EXPECT_EQ(in_words(without->ledger), "whole plan better, write not tried");
+  EXPECT_TRUE(server->asked().empty());
+
+  fs::remove_all(options.out);
+  options.llm_budget = std::chrono::seconds(600);
+  auto run = this->run({passes(4), passes(3), passes(3)});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(in_words(run->ledger), "whole plan better, write y better");
+
+  // A Planner that fails there doesn't keep the Coder from its regions.
+  fs::remove_all(options.out);
+  server->otherwise([&](const llm::Asked& asked) {
+    const bool planner = asked.body->dump().find("enqueue_y(const float* x") == std::string::npos;
+    return (planner ? llm::fails_with(401, "no such key") : llm::says(kernel("written all the same")))(asked);
+  });
+  auto failed = this->run({passes(4), passes(3), passes(3)}, {.planner = "llm:test", .coder = "llm:test"});
+  ASSERT_TRUE(failed) << failed.error().text();
+  EXPECT_EQ(in_words(failed->ledger), "whole plan better, plan away, write y better");
+
+  // It ends, too.
+  fs::remove_all(options.out);
+  options.budget = std::chrono::seconds(40);
+  options.llm_budget = std::chrono::seconds(1);
+  server->otherwise(llm::hangs_after("half"));
+  auto late = this->run({passes(4), passes(4)});
+  ASSERT_TRUE(late) << late.error().text();
+  EXPECT_EQ(in_words(late->ledger), "whole plan better, write y not tried");
+  EXPECT_EQ(reason(late->ledger.entries[1]), "the budget of 1 s for language models was spent");
+}
+
+// The Verifier reads the same card of facts as the Coder.
+TEST_P(LlmBrains, ExplainBySayingWhatLimitsTheRegion) {
+  server->push(llm::says(
+      R"({"bottleneck": "memory", "evidence": "48 % of the bandwidth", "suggestion": "fuse it into y"})"));
+  auto opened = LlmSession::open(llm_options, {});
+  ASSERT_TRUE(opened) << opened.error().text();
+  auto brain = (*opened)->brain("llm:test", llm::Agent::verifier);
+  ASSERT_TRUE(brain) << brain.error().text();
+  auto verifier = llm_verifier(*std::move(brain), std::make_unique<ScriptedVerifier>(std::deque<Answer>{}));
+  auto feedback = verifier->explain(Outcome::not_better, *passes(4)(), "Floor: 1.96 us, set by memory");
+  ASSERT_TRUE(feedback) << feedback.error().text();
+  EXPECT_EQ(feedback->suggestion, "memory: 48 % of the bandwidth fuse it into y");
+  EXPECT_NE(server->asked()[0].body->dump().find("Floor: 1.96 us, set by memory"), std::string::npos);
+}
+
+// Answers for all regions are asked for at the same time, judged one by one, and the fastest that passed is
+// the step's program; what became of the others is told with the next question.
+TEST_P(LlmBrains, GiveManyAnswersAtOnce) {
+  set_graph(
+      "graph \"two\"\nparameter %w : f32[1024,1024]\ninput %x : f32[512,1024]\n%a = linear(%x, %w) : "
+      "f32[512,1024]\n%b = softmax(%a) dim=1 : f32[512,1024]\noutput %b\nend\n");
+  llm_options.regions = 2;
+  llm_options.samples = 3;
+  options.tries = 2;
+  llm_options.record = scratch->path() / "conversation.jsonl";
+  std::mutex mutex;
+  std::condition_variable all_are_here;
+  int here = 0, most = 0;
+  server->otherwise([&](const llm::Asked& asked) {
+    std::unique_lock lock(mutex);
+    const int number = ++here;
+    if (number > 6) return llm::says("decline: no other idea")(asked);
+    most = std::max(most, number);
+    all_are_here.notify_all();
+    all_are_here.wait_for(lock, std::chrono::seconds(30), [&] { return here >= 6; });
+    const std::string text = asked.body->dump();
+    const size_t begin = text.find("enqueue_");
+    const std::string function = text.substr(begin, text.find('(', begin) - begin);
+    return llm::says(format("```cuda\n// candidate {}\nStitchStatus {}() {{ return STITCH_OK; }}\n```",
+                            number, function))(asked);
+  });
+  const std::deque<Answer> verdicts = {passes(4),                           // the plan
+                                       is_wrong(), passes(3.5), passes(3),  // of one region
+                                       passes(3),                           // the fastest, by every gate
+                                       passes(5),  is_wrong(),  passes(6),  // of the other
+                                       passes(5),                           // no better
+                                       passes(3)};                          // as shipped
+  auto run = this->run(verdicts);
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(most, 6);  // all at once
+  EXPECT_EQ(server->asked().size(), 9u);
+  ASSERT_EQ(run->ledger.entries.size(), 3u) << in_words(run->ledger);
+  EXPECT_EQ(run->ledger.entries[1].outcome, Outcome::better);
+  EXPECT_EQ(run->ledger.entries[2].outcome, Outcome::declined);
+  const std::string asked = server->asked().back().body->dump();
+  for (const char* told :
+       {"Of 3 answers at once, fastest first", "- failed (correctness: as the script says)",
+        "passed, 5 s a call", "its answer", "Make it faster"})
+    EXPECT_NE(asked.find(told), std::string::npos) << told;
+
+  // Whichever answer came first, a replay takes the same decisions.
+  auto kept = read_file(options.out / "plan.json");
+  fs::remove_all(options.out);
+  llm_options.replay = std::exchange(llm_options.record, {});
+  auto again = this->run(verdicts);
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(in_words(again->ledger), in_words(run->ledger));
+  auto kept_again = read_file(options.out / "plan.json");
+  ASSERT_TRUE(kept && kept_again);
+  for (size_t at; (at = kept->find("/scripted")) != std::string::npos;) kept->erase(at, 9);  // its author
+  EXPECT_EQ(*kept_again, *kept);
+}
+
+TEST_P(LlmBrains, GiveTheSameAnswerManyTimes) {
+  llm_options.samples = 4;
+  server->otherwise(llm::says(kernel("the same")));
+  auto run = this->run({passes(4), passes(3), passes(3)});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(in_words(run->ledger), "whole plan better, write y better");
+  EXPECT_EQ(server->asked().size(), 4u);
+  // None that can be used costs the step alone.
+  fs::remove_all(options.out);
+  options.tries = 1;
+  server->otherwise(llm::says("I would use shared memory."));
+  auto prose = this->run({passes(4), passes(4)});
+  ASSERT_TRUE(prose) << prose.error().text();
+  EXPECT_EQ(in_words(prose->ledger), "whole plan better, write y no answer");
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, LlmBrains, testing::Values(Api::openai, Api::responses, Api::anthropic),

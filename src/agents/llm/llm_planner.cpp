@@ -45,7 +45,7 @@ class LlmPlanner final : public Planner {
       : brain_(std::move(brain)), builtin_(std::move(builtin)) {}
 
   Result<std::optional<Proposal>> propose(const Situation& now) override {
-    if (!builtin_done_) {
+    if (!builtin_done_ && !now.only_models) {
       STITCH_TRY(std::optional<Proposal> proposal, builtin_->propose(now));
       if (proposal) return proposal;
       builtin_done_ = true;
@@ -56,14 +56,17 @@ class LlmPlanner final : public Planner {
       const Json next = std::move(list_.front());
       list_.pop_front();
       auto answer = proposals_of(next, now.context, now.best->plan, code::catalogue());
-      if (answer && !answer->proposals.empty()) return std::optional(std::move(answer->proposals.front()));
+      if (answer && !answer->proposals.empty()) {
+        answer->proposals.front().by_model = true;
+        return std::optional(std::move(answer->proposals.front()));
+      }
       if (!answer) refused_.push_back(answer.error().text());
     }
     return std::optional<Proposal>();
   }
 
   Result<bool> replan(const Situation& now) override {
-    if (!builtin_done_ || !now.best || lists_ >= most_lists) return false;
+    if ((!builtin_done_ && !now.only_models) || !now.best || lists_ >= most_lists) return false;
     STITCH_CHECK(ask(now));
     return !list_.empty();
   }
@@ -80,6 +83,8 @@ class LlmPlanner final : public Planner {
       }
     return out;
   }
+
+  bool asks_models() const override { return true; }
 
  private:
   Result<void> ask(const Situation& now) {

@@ -1,7 +1,10 @@
 #include "agents/llm/llm_session.h"
 
 #include <algorithm>
+#include <atomic>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
 
 #include "base/machine/time_account.h"
 #include "llm/transcript.h"
@@ -91,7 +94,10 @@ class LlmSession::GoingOn final : public llm::Chat {
       if (auto said = session_.earlier_->answer(agent_, request)) return said;
       is_live_ = true;
     }
-    const SpentOn phase(format("language model: {}", name(agent_)), TimeAccount::Kind::phase);
+    // Requests of several threads at once are one phase, of the thread that waits for them.
+    std::optional<SpentOn> phase;
+    if (std::this_thread::get_id() == thread_)
+      phase.emplace(format("language model: {}", name(agent_)), TimeAccount::Kind::phase);
     return live_->ask(request, options);
   }
 
@@ -99,11 +105,13 @@ class LlmSession::GoingOn final : public llm::Chat {
   LlmSession& session_;
   const llm::Agent agent_;
   const std::unique_ptr<llm::Chat> live_;
-  bool is_live_ = false;
+  const std::thread::id thread_ = std::this_thread::get_id();
+  std::atomic<bool> is_live_ = false;
 };
 
 Result<LlmBrain> LlmSession::brain(std::string_view words, llm::Agent agent) {
-  LlmBrain out{.prompts = prompts_, .notes = &notes_, .max_turns = options_.max_turns};
+  LlmBrain out{
+      .prompts = prompts_, .notes = &notes_, .max_turns = options_.max_turns, .samples = options_.samples};
   out.on_progress = on_progress_;
   if (replay_) {
     out.author = std::string(words);

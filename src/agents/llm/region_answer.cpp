@@ -132,13 +132,19 @@ Result<PlanWithAnswer> with_answer(const Situation& now, const plan::Plan& plan,
 }
 
 Result<RegionAnswer> ask_region(const Situation& now, const plan::Plan& plan, const RegionBrief& brief,
-                                const LlmBrain& brain, std::string prompt) {
+                                const LlmBrain& brain, std::string prompt, bool repair) {
   RegionAnswer out;
   auto read = [&](const llm::Reply& reply) -> Result<void> {
     STITCH_TRY(out, answer_in(reply, brief.function));
     if (!out.declined) STITCH_CHECK(with_answer(now, plan, brief, out, brain.author));
     return {};
   };
+  if (!repair) {
+    STITCH_TRY(llm::Reply reply,
+               brain.chat->ask({.messages = {llm::user_message(std::move(prompt))}}, ask_options(now)));
+    if (auto good = read(reply); !good) return work_error("llm_answer", good.error().message);
+    return out;
+  }
   STITCH_CHECK(llm::ask_with_repair(
       *brain.chat, {.messages = {llm::user_message(std::move(prompt))}}, ask_options(now), read,
       "Answer again: the whole corrected source in one ```cuda fence, or changes "

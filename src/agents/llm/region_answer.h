@@ -24,9 +24,9 @@ struct PlanWithAnswer {
 Result<PlanWithAnswer> with_answer(const Situation& now, const plan::Plan& plan, const RegionBrief& brief,
                                    const RegionAnswer& answer, const std::string& author);
 
-// Asks, with one repair round.
+// Asks, with one repair round or none.
 Result<RegionAnswer> ask_region(const Situation& now, const plan::Plan& plan, const RegionBrief& brief,
-                                const LlmBrain& brain, std::string prompt);
+                                const LlmBrain& brain, std::string prompt, bool repair = true);
 
 // A draft while its regions are answered.
 class DraftOfAnswers {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "agents/llm/choices_text.h"
 #include "agents/llm/region_facts.h"
@@ -67,15 +68,49 @@ std::string python_name(const Graph& graph, ValueId id) {
   return id == ValueId::none ? "None" : code::identifier(graph[id].name);
 }
 
-std::string notes_text(const LlmBrain& brain, const Graph& graph, const plan::Region& region,
-                       const std::string& architecture) {
+// What notes on it are called: operators' own names lead to other subjects ("conv" to transposed ones).
+std::string_view subject_of(plan::Kind kind) {
+  switch (kind) {
+    case plan::Kind::product: return "product tensor cores mma tiles";
+    case plan::Kind::convolution: return "implicit gemm tensor cores channels";
+    case plan::Kind::attention: return "flash attention online softmax tensor cores";
+    case plan::Kind::recurrence: return "persistent recurrences";
+    case plan::Kind::loop:
+    case plan::Kind::any: break;
+  }
+  return "";
+}
+std::string_view subject_of(Limit limit) {
+  switch (limit) {
+    case Limit::at_floor: return "prologue epilogue fusion";
+    case Limit::launches: return "launch overhead fusion";
+    case Limit::conversions: return "channels last layout";
+    case Limit::memory: return "vectorised loads bytes in flight";
+    case Limit::arithmetic: return "tensor cores pipeline";
+  }
+  return "";
+}
+
+// By what it computes and by what limits it.
+std::string notes_text(const Situation& now, const LlmBrain& brain, const plan::Plan& plan,
+                       const plan::Region& region) {
   if (!brain.notes) return "none\n";
-  std::string question;
-  for (int32_t n : region.nodes) question += std::string(info(graph.node(n).op).name) + " ";
+  const Graph& graph = now.context.graph;
+  std::string subject(subject_of(plan::kind_of(graph, region)));
+  if (subject.empty())
+    for (int32_t n : region.nodes) subject += std::string(info(graph.node(n).op).name) + " ";
+  const Limit limit = limit_of(now.context, plan, region, time_of(now, plan, region).seconds);
+  const auto within = notes::architecture_named(now.context.gpu.architecture.name);
   std::string out;
-  auto within = notes::architecture_named(architecture);
-  for (const notes::Hit& hit : notes::search(*brain.notes, question, 3, within ? *within : std::string()))
-    out += format("### {}\nWhen: {}\n{}\n", hit.note->title, hit.note->when, hit.note->body);
+  std::set<const notes::Note*> seen;
+  for (const std::string& question : {subject, std::string(subject_of(limit))}) {
+    size_t left = 2;
+    for (const notes::Hit& hit : notes::search(*brain.notes, question, 4, within ? *within : std::string()))
+      if (left > 0 && seen.insert(hit.note).second) {
+        out += format("### {}\nWhen: {}\n{}\n", hit.note->title, hit.note->when, hit.note->body);
+        --left;
+      }
+  }
   return out.empty() ? "none\n" : out;
 }
 
@@ -195,7 +230,7 @@ Result<RegionBrief> brief_of(const Situation& now, const plan::Plan& plan, const
       {"builtin_source", llm::quoted("the current code", present, "cuda", 40000)},
       {"facts", facts_of(now, plan, *found)},
       {"choices", choices_of(now.context, plan, *found, code::catalogue())},
-      {"notes", notes_text(brain, graph, *found, now.context.gpu.architecture.name)},
+      {"notes", notes_text(now, brain, plan, *found)},
       {"feedback", now.siblings.empty() ? "none\n" : feedback_text(now.siblings.back().feedback)},
       {"siblings", siblings_text(now, region)},
       {"hardware", hardware_text(now.context.gpu)},

@@ -57,5 +57,27 @@ TEST(RegionFacts, SayWhatLimitsARegionAndWhatItMayBecome) {
     EXPECT_NE(catalogue.find(told), std::string::npos) << catalogue;
 }
 
+// Notes come by what a region computes and by what limits it, not only by its operators' names.
+TEST(RegionBrief, FindsNotesOnTheSubject) {
+  auto graph = parse_graph(
+      "graph \"conv\"\nparameter %w : f32[256,128,3,3]\ninput %x : f32[32,128,56,56]\n"
+      "%y = conv(%x, %w) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[32,256,56,56]\noutput %y\nend\n");
+  ASSERT_TRUE(graph) << graph.error().text();
+  const GpuSpec gpu = *find_gpu("H200");
+  const plan::Context context(*graph, gpu, Numerics::standard);
+  auto plan = plan::first_plan(context, code::catalogue());
+  ASSERT_TRUE(plan) << plan.error().text();
+  const Task task{.source = "conv.py"};
+  const Ledger ledger;
+  const notes::Collection notes = notes::built_in();
+  auto brief = brief_of({.task = task, .context = context, .ledger = ledger}, *plan, plan->regions[0].name,
+                        Proposal{}, {.notes = &notes});
+  ASSERT_TRUE(brief) << brief.error().text();
+  const std::string& found = brief->values.at("notes");
+  EXPECT_TRUE(found.find("Implicit GEMM") != std::string::npos || found.find("mma.sync") != std::string::npos)
+      << found;
+  EXPECT_EQ(found.find("Sorting"), std::string::npos) << found;
+}
+
 }  // namespace
 }  // namespace stitch::agents

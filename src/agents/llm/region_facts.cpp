@@ -14,29 +14,11 @@ namespace {
 
 constexpr double at_floor = 1.15;  // times its floor: nothing to gain inside the region
 
-struct Time {
-  double seconds = 0;
-  bool measured = false;
-};
-
-std::string text(const Time& time) {
+std::string text(const RegionTime& time) {
   return format("{} ({})", seconds_text(time.seconds), time.measured ? "measured" : "estimated");
 }
 
-// In the best program's call, where its profile has the region as it is in this plan; else estimated.
-Time time_of(const Situation& now, const plan::Plan& plan, const plan::Region& region) {
-  if (now.best && now.ledger.measured) {
-    const auto& regions = now.best->plan.regions;
-    auto same = std::ranges::find(regions, region.name, &plan::Region::name);
-    const auto measured = verifier::profile_of(now.best->verdict).region_seconds;
-    auto found = measured.find(region.name);
-    if (same != regions.end() && same->nodes == region.nodes && found != measured.end())
-      return {found->second, true};
-  }
-  return {plan::estimate(now.context, plan, region).seconds(), false};
-}
-
-Time time_of_call(const Situation& now, const plan::Plan& plan) {
+RegionTime time_of_call(const Situation& now, const plan::Plan& plan) {
   if (now.best) return {now.best->seconds, now.ledger.measured};
   return {plan::estimate(now.context, plan), false};
 }
@@ -95,32 +77,57 @@ std::string tried_text(const Situation& now, const plan::Region& region) {
 
 }  // namespace
 
-std::string limit_of(const plan::Context& context, const plan::Plan& plan, const plan::Region& region,
-                     double seconds) {
-  const plan::RegionEstimate estimate = plan::estimate(context, plan, region);
+// Where the profile has the region as it is in this plan.
+RegionTime time_of(const Situation& now, const plan::Plan& plan, const plan::Region& region) {
+  if (now.best && now.ledger.measured) {
+    const auto& regions = now.best->plan.regions;
+    auto same = std::ranges::find(regions, region.name, &plan::Region::name);
+    const auto measured = verifier::profile_of(now.best->verdict).region_seconds;
+    auto found = measured.find(region.name);
+    if (same != regions.end() && same->nodes == region.nodes && found != measured.end())
+      return {found->second, true};
+  }
+  return {plan::estimate(now.context, plan, region).seconds(), false};
+}
+
+Limit limit_of(const plan::Context& context, const plan::Plan& plan, const plan::Region& region,
+               double seconds) {
   const double floor = plan::floor_of(context, plan, region);
-  if (seconds <= floor * at_floor)
-    return "It is at its floor: only doing it together with a neighbour, or storing fewer bytes, can gain.";
-  if (floor < context.gpu.kernel_overhead)
-    return format(
-        "Its launches limit it: one kernel costs about {}, its work {}. Fewer kernels, or its work in "
-        "a neighbour's, gain most.",
-        seconds_text(context.gpu.kernel_overhead), seconds_text(floor));
-  if (estimate.rearranging > 0.2 * seconds)
-    return format(
-        "Layout conversions around it are about {} of its time: another order of dimensions would "
-        "save them.",
-        seconds_text(estimate.rearranging));
+  if (seconds <= floor * at_floor) return Limit::at_floor;
+  if (floor < context.gpu.kernel_overhead) return Limit::launches;
+  if (plan::estimate(context, plan, region).rearranging > 0.2 * seconds) return Limit::conversions;
+  return is_memory_bound(context, plan::work_of(context.graph, plan, region), floor) ? Limit::memory
+                                                                                     : Limit::arithmetic;
+}
+
+std::string limit_text(const plan::Context& context, const plan::Plan& plan, const plan::Region& region,
+                       double seconds) {
   const plan::Work work = plan::work_of(context.graph, plan, region);
-  if (is_memory_bound(context, work, floor))
-    return format("Memory sets its floor: {}, moved at {:.0f} % of the copy bandwidth.",
-                  bytes_text(work.bytes), 100 * work.bytes / seconds / context.gpu.bandwidth);
-  return format("Arithmetic sets its floor: {:.3g} GFLOP, done at {:.3g} TFLOP/s.", work.flops * 1e-9,
-                work.flops / seconds * 1e-12);
+  switch (limit_of(context, plan, region, seconds)) {
+    case Limit::at_floor:
+      return "It is at its floor: only doing it together with a neighbour, or storing fewer bytes, can gain.";
+    case Limit::launches:
+      return format(
+          "Its launches limit it: one kernel costs about {}, its work {}. Fewer kernels, or its work "
+          "in a neighbour's, gain most.",
+          seconds_text(context.gpu.kernel_overhead), seconds_text(plan::floor_of(context, plan, region)));
+    case Limit::conversions:
+      return format(
+          "Layout conversions around it are about {} of its time: another order of dimensions would "
+          "save them.",
+          seconds_text(plan::estimate(context, plan, region).rearranging));
+    case Limit::memory:
+      return format("Memory sets its floor: {}, moved at {:.0f} % of the copy bandwidth.",
+                    bytes_text(work.bytes), 100 * work.bytes / seconds / context.gpu.bandwidth);
+    case Limit::arithmetic:
+      return format("Arithmetic sets its floor: {:.3g} GFLOP, done at {:.3g} TFLOP/s.", work.flops * 1e-9,
+                    work.flops / seconds * 1e-12);
+  }
+  return "";
 }
 
 std::string facts_of(const Situation& now, const plan::Plan& plan, const plan::Region& region) {
-  const Time own = time_of(now, plan, region), call = time_of_call(now, plan);
+  const RegionTime own = time_of(now, plan, region), call = time_of_call(now, plan);
   const double floor = plan::floor_of(now.context, plan, region);
   const plan::Work work = plan::work_of(now.context.graph, plan, region);
   std::string out = format("{} by {}: {}, {:.1f} % of a call of {}.\n", region.name, region.technique->name(),
@@ -128,7 +135,7 @@ std::string facts_of(const Situation& now, const plan::Plan& plan, const plan::R
   out += format("Floor: {}, set by {} ({} moved, {:.3g} GFLOP); the region is at {:.0f} % of it.\n",
                 seconds_text(floor), is_memory_bound(now.context, work, floor) ? "memory" : "arithmetic",
                 bytes_text(work.bytes), work.flops * 1e-9, 100 * std::min(1.0, floor / own.seconds));
-  out += limit_of(now.context, plan, region, own.seconds) + "\n";
+  out += limit_text(now.context, plan, region, own.seconds) + "\n";
   if (now.best)
     if (const auto diagnosis = verifier::profile_of(now.best->verdict).diagnosis)
       out += format("The whole program is bound by: {}.\n", profile::name(diagnosis->bottleneck));
@@ -143,12 +150,12 @@ std::string facts_of(const Situation& now, const plan::Plan& plan) {
   };
   std::vector<Line> lines;
   for (const plan::Region& region : plan.regions) {
-    const Time own = time_of(now, plan, region);
+    const RegionTime own = time_of(now, plan, region);
     const double floor = plan::floor_of(now.context, plan, region);
-    lines.push_back(
-        {own.seconds - floor, format("- {} by {}, {} nodes: {}, floor {}. {}\n", region.name,
-                                     region.technique->name(), region.nodes.size(), text(own),
-                                     seconds_text(floor), limit_of(now.context, plan, region, own.seconds))});
+    lines.push_back({own.seconds - floor,
+                     format("- {} by {}, {} nodes: {}, floor {}. {}\n", region.name, region.technique->name(),
+                            region.nodes.size(), text(own), seconds_text(floor),
+                            limit_text(now.context, plan, region, own.seconds))});
   }
   std::ranges::stable_sort(lines, std::ranges::greater(), &Line::above);
   std::string out = format("A call: {}.\n", text(time_of_call(now, plan)));

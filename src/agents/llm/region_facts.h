@@ -6,12 +6,21 @@
 
 namespace stitch::agents {
 
+struct RegionTime {
+  double seconds = 0;
+  bool measured = false;  // in the best program's call; else estimated
+};
+RegionTime time_of(const Situation& now, const plan::Plan& plan, const plan::Region& region);
+
 std::string facts_of(const Situation& now, const plan::Plan& plan, const plan::Region& region);
 // A line for each region of the plan, furthest from its floor first.
 std::string facts_of(const Situation& now, const plan::Plan& plan);
 
-// One sentence: what limits a region of `seconds` with this floor.
-std::string limit_of(const plan::Context& context, const plan::Plan& plan, const plan::Region& region,
-                     double seconds);
+// What limits a region of `seconds`, and one sentence that says so.
+enum class Limit : uint8_t { at_floor, launches, conversions, memory, arithmetic };
+Limit limit_of(const plan::Context& context, const plan::Plan& plan, const plan::Region& region,
+               double seconds);
+std::string limit_text(const plan::Context& context, const plan::Plan& plan, const plan::Region& region,
+                       double seconds);
 
 }  // namespace stitch::agents

@@ -47,6 +47,7 @@ class ArchivePlanner final : public Planner {
   }
   Result<bool> replan(const Situation& now) override { return planner_->replan(now); }
   std::vector<plan::Step> remaining(const Situation& now) override { return planner_->remaining(now); }
+  bool asks_models() const override { return planner_->asks_models(); }
 
  private:
   struct Found {

@@ -59,6 +59,8 @@ class RememberingPlanner final : public Planner {
     return out;
   }
 
+  bool asks_models() const override { return planner_->asks_models(); }
+
  private:
   // If the remembered program failed, the Planner begins at its beginning.
   Situation seen_by_planner(const Situation& now) const {
