@@ -27,7 +27,7 @@ class BuiltinVerifier final : public Verifier {
     return verifier_->judge(options);
   }
 
-  Result<Feedback> explain(Outcome outcome, const verifier::Verdict& verdict) override {
+  Result<Feedback> explain(Outcome outcome, const verifier::Verdict& verdict, const std::string&) override {
     const verifier::GateReport* report = verdict.failure();
     if (!report) report = verdict.gate("profile");
     Feedback out{

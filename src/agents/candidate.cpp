@@ -166,7 +166,7 @@ class CandidateWriter {
     if (last.verdict) {
       // Of what is right, the profile's bottleneck, whether it is the best so far or not.
       const Outcome asked = last.outcome == Outcome::better ? Outcome::not_better : last.outcome;
-      auto explained = contained([&] { return gates_.explain(asked, *last.verdict); });
+      auto explained = contained([&] { return gates_.explain(asked, *last.verdict, ""); });
       if (explained) said = *std::move(explained);
       said.outcome = last.outcome;
     }

@@ -169,6 +169,8 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
     STITCH_TRY(session, LlmSession::open(options.llm, teller<Doing>(options.events)));
   }
   STITCH_CHECK(check_brains(options.brains, session.get()));
+  if (is_llm(options.brains.planner) || is_llm(options.brains.coder))
+    options.llm_budget = options.llm.time_budget;
   Brains brains;
   STITCH_TRY(brains.planner, make_planner(options.brains, options.measured_ledger, session.get()));
   if (options.around_planner) brains.planner = options.around_planner(std::move(brains.planner));

@@ -34,12 +34,14 @@ struct Proposal {
   // program.
   std::optional<double> predicted_gain = std::nullopt;
   Judging judging = Judging::quickly;
+  bool by_model = false;    // by or for a language model: charged to the budget of those
   bool needed = false;      // tried even if the budget is spent: otherwise there may be nothing to ship
   double budget_share = 1;  // of the budget, within which it may start
-  std::vector<std::string> to_write;  // regions that the LLM Coder writes
-  std::string idea;                   // for those: the Planner's suggestion
-  std::vector<plan::Step> left_out;   // predicted to be slower, so not in the plan
-  std::vector<plan::Step> not_tried;  // no time left to plan them
+  std::vector<std::string> to_write;       // regions that the LLM Coder writes or implements otherwise
+  std::vector<std::string> to_write_next;  // that are likely to be asked for after them
+  std::string idea;                        // for those: the Planner's suggestion
+  std::vector<plan::Step> left_out;        // predicted to be slower, so not in the plan
+  std::vector<plan::Step> not_tried;       // no time left to plan them
 };
 
 // A Coder's program for a proposal, and its plan with the sources it wrote.
@@ -47,6 +49,11 @@ struct Draft {
   plan::Plan plan;
   PackageContents contents;
   std::string author;  // empty: the built-in techniques
+  // Of an LLM that answered with changes of the plan instead of a source: those it made, as it wrote them,
+  // and why others could not be made.
+  std::string changes = {};
+  std::vector<std::string> refused_changes = {};
+  std::optional<double> predicted_seconds = std::nullopt;  // else the proposal's
 };
 
 // A program that passed, and its time per call.
@@ -96,6 +103,8 @@ struct Situation {
   Workbench* bench = nullptr;  // for a Coder; null: not available
   std::function<bool()> should_stop = {};
   double seconds_left = 0;  // of the budget; zero or less when it is spent
+  // Only language models have time left: a Planner leaves out steps that need none.
+  bool only_models = false;
 };
 
 class Planner {
@@ -107,6 +116,8 @@ class Planner {
   virtual Result<bool> replan(const Situation& situation) = 0;
   // The steps it would still have proposed, without further planning.
   virtual std::vector<plan::Step> remaining(const Situation& situation) = 0;
+  // Does it ask a language model?
+  virtual bool asks_models() const { return false; }
 };
 
 class Coder {
@@ -116,6 +127,8 @@ class Coder {
   virtual Result<Draft> write(const Situation& situation, const Proposal& step) = 0;
   // Another try from its siblings and their feedback; nothing: it has no other.
   virtual Result<std::optional<Draft>> revise(const Situation& situation, const Proposal& step) = 0;
+  // Of what it writes itself; empty: the built-in techniques.
+  virtual std::string author() const { return {}; }
 };
 
 class Verifier {
@@ -124,7 +137,9 @@ class Verifier {
   // An Error says nothing about the program: a failure of the machine, or an interruption (code "stopped").
   virtual Result<verifier::Verdict> judge(const fs::path& program, Judging judging,
                                           const std::function<bool()>& should_stop) = 0;
-  virtual Result<Feedback> explain(Outcome outcome, const verifier::Verdict& verdict) = 0;
+  // `facts`: of the regions that an LLM Coder worked on, as in its own prompt; empty: none.
+  virtual Result<Feedback> explain(Outcome outcome, const verifier::Verdict& verdict,
+                                   const std::string& facts) = 0;
   // Starts a new reference process, after a failure of the current one.
   virtual Result<void> renew() = 0;
   // For a program that passed; valid until the next call, while the Verifier lives.

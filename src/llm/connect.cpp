@@ -14,7 +14,7 @@ Result<std::unique_ptr<Chat>> connect(Connection connection) {
                                                           connection.max_answer_bytes);
   if (connection.account)
     chat = std::make_unique<AccountedChat>(std::move(chat), *connection.account, connection.agent,
-                                           profile.max_tokens, price_of(profile));
+                                           most_answer_tokens(profile), price_of(profile));
   chat = std::make_unique<RetryingChat>(std::move(chat), connection.retry, connection.pause);
   if (connection.transcript)
     chat = std::make_unique<RecordingChat>(std::move(chat), connection.agent, profile.name, profile.model,

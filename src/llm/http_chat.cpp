@@ -1,5 +1,7 @@
 #include "llm/http_chat.h"
 
+#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/machine/time_account.h"
@@ -80,6 +82,14 @@ std::string hide(std::string text, const std::string& key) {
   return text;
 }
 
+// Servers take different parts of JSON Schema, and some none.
+bool is_about_schemas(const Error& error) {
+  if (error.code != "llm_request") return false;
+  const std::string said = lower_case(error.message);
+  return std::ranges::any_of(std::array{"schema", "response_format", "text.format", "grammar", "guided"},
+                             [&](const char* part) { return said.find(part) != std::string::npos; });
+}
+
 void estimate_usage(Reply& reply, const Request& request) {
   if (reply.usage.total() > 0) return;
   size_t bytes = reply.text.size() + reply.reasoning.size();
@@ -94,7 +104,15 @@ HttpChat::HttpChat(Profile profile, std::string key, std::shared_ptr<Transport> 
     : profile_(std::move(profile)), key_(std::move(key)), transport_(std::move(transport)), limit_(limit) {}
 
 Result<Reply> HttpChat::ask(const Request& request, const AskOptions& options) {
-  auto reply = ask_once(request, options);
+  Request sent = request;
+  if (refuses_schemas_) sent.answer_schema = nullptr;
+  auto reply = ask_once(sent, options);
+  if (!reply && sent.answer_schema && profile_.json_schema && is_about_schemas(reply.error())) {
+    // ask_json() checks the answer against the schema all the same.
+    sent.answer_schema = nullptr;
+    reply = ask_once(sent, options);
+    if (reply) refuses_schemas_ = true;
+  }
   if (reply) return reply;
   Error error = std::move(reply).error();
   error.message = hide(error.message, key_);

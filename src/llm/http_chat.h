@@ -1,6 +1,8 @@
 // One question to a server, one try.
 #pragma once
 
+#include <atomic>
+
 #include "llm/chat.h"
 #include "llm/profiles/profile.h"
 #include "llm/transport.h"
@@ -19,6 +21,7 @@ class HttpChat final : public Chat {
   const std::string key_;
   const std::shared_ptr<Transport> transport_;
   const size_t limit_;
+  std::atomic<bool> refuses_schemas_ = false;
 };
 
 // What an HTTP status that isn't 200 means for the user. `body`: what came with it.

@@ -169,16 +169,137 @@ std::vector<std::string> anthropic_events(const Reply& reply, int pieces) {
   return out;
 }
 
+namespace {
+
+Json responses_items(const Reply& reply) {
+  Json out = Json::array();
+  if (!reply.reasoning.empty())
+    out.push_back({{"type", "reasoning"},
+                   {"id", "rs_1"},
+                   {"summary", Json::array({{{"type", "summary_text"}, {"text", reply.reasoning}}})},
+                   {"encrypted_content", "sealed"}});
+  if (!reply.text.empty())
+    out.push_back(
+        {{"type", "message"},
+         {"id", "msg_1"},
+         {"role", "assistant"},
+         {"status", "completed"},
+         {"content",
+          Json::array({{{"type", "output_text"}, {"text", reply.text}, {"annotations", Json::array()}}})}});
+  for (const ToolCall& call : reply.tool_calls)
+    out.push_back({{"type", "function_call"},
+                   {"id", "fc_" + call.id},
+                   {"call_id", call.id},
+                   {"name", call.name},
+                   {"arguments", call.arguments},
+                   {"status", "completed"}});
+  return out;
+}
+
+Json response_of(const Reply& reply, Json output, bool ended) {
+  const bool whole = reply.finish != Finish::length && reply.finish != Finish::refused;
+  Json out = {{"id", "resp_1"},
+              {"object", "response"},
+              {"created_at", 0},
+              {"status", !ended  ? "in_progress"
+                         : whole ? "completed"
+                                 : "incomplete"},
+              {"error", nullptr},
+              {"incomplete_details", nullptr},
+              {"model", reply.model},
+              {"output", std::move(output)},
+              {"parallel_tool_calls", true},
+              {"tool_choice", "auto"},
+              {"tools", Json::array()}};
+  if (ended && !whole)
+    out["incomplete_details"] = {
+        {"reason", reply.finish == Finish::length ? "max_output_tokens" : "content_filter"}};
+  if (ended)
+    out["usage"] = {
+        {"input_tokens", reply.usage.input},
+        {"input_tokens_details",
+         {{"cached_tokens", reply.usage.cached}, {"cache_write_tokens", reply.usage.cache_write}}},
+        {"output_tokens", reply.usage.output},
+        {"output_tokens_details", {{"reasoning_tokens", reply.usage.reasoning}}},
+        {"total_tokens", reply.usage.total()}};
+  return out;
+}
+
+}  // namespace
+
+std::string responses_document(const Reply& reply) {
+  return line_text(response_of(reply, responses_items(reply), true));
+}
+
+std::vector<std::string> responses_events(const Reply& reply, int pieces) {
+  std::vector<std::string> out;
+  auto add = [&](Json body) {
+    body["sequence_number"] = out.size();
+    out.push_back(anthropic_event(body));
+  };
+  add({{"type", "response.created"}, {"response", response_of(reply, Json::array(), false)}});
+  const Json items = responses_items(reply);
+  for (size_t i = 0; i < items.size(); ++i) {
+    const Json& item = items[i];
+    const std::string type = item["type"].get<std::string>();
+    Json begun = item;
+    if (type == "reasoning") begun["summary"] = Json::array();
+    if (type == "message") begun["content"] = Json::array(), begun["status"] = "in_progress";
+    if (type == "function_call") begun["arguments"] = "", begun["status"] = "in_progress";
+    add({{"type", "response.output_item.added"}, {"output_index", i}, {"item", begun}});
+    Json delta = {{"output_index", i}, {"item_id", item["id"]}};
+    std::string text;
+    if (type == "reasoning") {
+      delta["type"] = "response.reasoning_summary_text.delta";
+      delta["summary_index"] = 0;
+      text = reply.reasoning;
+    } else if (type == "message") {
+      delta["type"] = "response.output_text.delta";
+      delta["content_index"] = 0;
+      delta["logprobs"] = Json::array();
+      text = reply.text;
+    } else {
+      delta["type"] = "response.function_call_arguments.delta";
+      text = item["arguments"].get<std::string>();
+    }
+    for (const std::string& piece : pieces_of(text, pieces)) {
+      delta["delta"] = piece;
+      add(delta);
+    }
+    add({{"type", "response.output_item.done"}, {"output_index", i}, {"item", item}});
+  }
+  const bool whole = reply.finish != Finish::length && reply.finish != Finish::refused;
+  add({{"type", whole ? "response.completed" : "response.incomplete"},
+       {"response", response_of(reply, items, true)}});
+  return out;
+}
+
+std::string document_of(Api api, const Reply& reply) {
+  switch (api) {
+    case Api::openai: return openai_document(reply);
+    case Api::responses: return responses_document(reply);
+    case Api::anthropic: return anthropic_document(reply);
+  }
+  throw Bug("an API without documents");
+}
+
+std::vector<std::string> events_of(Api api, const Reply& reply, int pieces) {
+  switch (api) {
+    case Api::openai: return openai_events(reply, pieces);
+    case Api::responses: return responses_events(reply, pieces);
+    case Api::anthropic: return anthropic_events(reply, pieces);
+  }
+  throw Bug("an API without events");
+}
+
 Answer says_reply(Reply reply, int chunks) {
   if (reply.model.empty()) reply.model = "scripted-model";
   if (reply.finish == Finish::other)
     reply.finish = reply.tool_calls.empty() ? Finish::stop : Finish::tool_calls;
   if (reply.usage.total() == 0) reply.usage = {.input = 100, .output = 10};
   return [reply = std::move(reply), chunks](const Asked& asked) {
-    const bool openai = asked.api == Api::openai;
-    if (!asked.stream)
-      return Scripted{.chunks = {openai ? openai_document(reply) : anthropic_document(reply)}};
-    return Scripted{.chunks = openai ? openai_events(reply, chunks) : anthropic_events(reply, chunks)};
+    if (!asked.stream) return Scripted{.chunks = {document_of(asked.api, reply)}};
+    return Scripted{.chunks = events_of(asked.api, reply, chunks)};
   };
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "llm/scripted_bodies.h"
+#include "llm/wire/wire.h"
 
 namespace stitch::llm {
 
@@ -21,8 +22,8 @@ class HttpScriptedServer final : public ScriptedServer {
       : answers_(std::make_move_iterator(answers.begin()), std::make_move_iterator(answers.end())) {
     server_.set_keep_alive_max_count(1);
     server_.set_tcp_nodelay(true);
-    for (Api api : {Api::openai, Api::anthropic})
-      server_.Post(api == Api::openai ? "/v1/chat/completions" : "/v1/messages",
+    for (Api api : {Api::openai, Api::responses, Api::anthropic})
+      server_.Post("/v1" + wire_of(api).path(),
                    [this, api](const httplib::Request& request, httplib::Response& response) {
                      serve(api, request, response);
                    });

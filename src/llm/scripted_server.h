@@ -1,5 +1,5 @@
 // A server for tests: on a loopback port it says what it is told to, as an OpenAI-compatible server on
-// /v1/chat/completions and as Anthropic's on /v1/messages, and keeps what it was asked.
+// /v1/chat/completions and /v1/responses and as Anthropic's on /v1/messages, and keeps what it was asked.
 #pragma once
 
 #include <functional>

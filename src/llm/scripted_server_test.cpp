@@ -151,7 +151,8 @@ TEST_P(Server, TheBudgetHolds) {
   EXPECT_EQ(ask({}, with_poor).error().code, "llm_budget");
   EXPECT_EQ(server->asked().size(), 1u);
 
-  EXPECT_LE(server->asked()[0].body->at("max_tokens"), 400);
+  const char* limit = GetParam() == Api::responses ? "max_output_tokens" : "max_tokens";
+  EXPECT_LE(server->asked()[0].body->at(limit), 400);
 }
 
 TEST_P(Server, KeysGoIntoTheHeaderOnly) {
@@ -168,7 +169,7 @@ TEST_P(Server, KeysGoIntoTheHeaderOnly) {
     };
   }));
   const Asked asked = server->asked()[0];
-  const std::string name = GetParam() == Api::openai ? "authorization" : "x-api-key";
+  const std::string name = GetParam() == Api::anthropic ? "x-api-key" : "authorization";
   bool found = false;
   for (const auto& [key, value] : asked.headers)
     found |= key == name && value.find("sk-very-secret") != std::string::npos;
@@ -186,10 +187,30 @@ TEST_P(Server, JsonIsRepairedOverTheWire) {
   auto answer = ask_json(**chat, request("n?"), Json::parse(R"({"type": "object", "required": ["n"]})"));
   ASSERT_TRUE(answer) << answer.error().text();
   EXPECT_EQ((*answer->value)["n"], 7);
-  EXPECT_EQ(server->asked()[1].body->at("messages").size(), 3u);
+  EXPECT_EQ(server->asked()[1].body->at(GetParam() == Api::responses ? "input" : "messages").size(), 3u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Apis, Server, ::testing::Values(Api::openai, Api::anthropic),
+// A server that refuses the schema gets the question without it, and later ones too.
+TEST_P(Server, SchemasThatAreRefusedAreLeftOut) {
+  server->push(fails_with(400, "Invalid schema for response_format 'answer'"));
+  for (int i = 0; i < 2; ++i) server->push(says("{\"n\": 7}"));
+  auto chat = connect({.profile = server->profile(GetParam()), .account = &account});
+  ASSERT_TRUE(chat);
+  const Json schema = Json::parse(R"({"type": "object", "required": ["n"]})");
+  for (int i = 0; i < 2; ++i) {
+    auto answer = ask_json(**chat, request("n?"), schema);
+    ASSERT_TRUE(answer) << answer.error().text();
+    EXPECT_EQ((*answer->value)["n"], 7);
+  }
+  const auto asked = server->asked();
+  ASSERT_EQ(asked.size(), 3u);
+  for (size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(asked[i].body->dump().find("\"required\"") != std::string::npos, i == 0) << i;
+  server->push(fails_with(400, "the prompt is too long"));
+  EXPECT_EQ(ask_json(**chat, request("n?"), schema).error().code, "llm_request");
+}
+
+INSTANTIATE_TEST_SUITE_P(Apis, Server, ::testing::Values(Api::openai, Api::responses, Api::anthropic),
                          [](const auto& info) { return std::string(name(info.param)); });
 
 TEST(HttpTransport, NobodyThere) {

@@ -22,13 +22,16 @@ struct Row {
 };
 constexpr Row rows[] = {
     {"planner", "a plan document from graph, timeline and ledger",
-     "graph plan timeline hardware numerics catalogue ledger memory schema budget"},
+     "graph plan facts timeline hardware numerics catalogue ledger refused schema budget"},
     {"coder_answer", "one region's CUDA source in one answer",
-     "contract subgraph_pytorch subgraph_text builtin_source builtin_time notes feedback siblings "
+     "contract subgraph_pytorch subgraph_text builtin_source facts choices notes feedback siblings "
      "function_signature hardware numerics idea"},
     {"coder_agent", "one region's CUDA source with tools in a folder",
-     "contract subgraph_pytorch subgraph_text builtin_source builtin_time notes feedback siblings "
+     "contract subgraph_pytorch subgraph_text builtin_source facts choices notes feedback siblings "
      "function_signature hardware numerics idea turns"},
+    {"coder_improve", "a region's source that is right but no faster, improved",
+     "contract subgraph_pytorch function_signature builtin_source facts choices siblings feedback idea "
+     "hardware numerics notes"},
     {"coder_repair", "a region's source that failed, mended",
      "contract subgraph_pytorch function_signature siblings feedback hardware numerics notes"},
     {"coder_program", "a whole program in one source",
@@ -36,7 +39,7 @@ constexpr Row rows[] = {
     {"coder_model_new", "a KernelBench ModelNew in one Python file",
      "task hardware numerics notes siblings feedback"},
     {"verifier", "why an attempt failed, or what limits it",
-     "outcome build_log mismatch profile source schema"},
+     "outcome build_log mismatch profile facts source schema"},
     {"judge", "an attempt graded by a rubric", "skill source evidence change rubric schema"},
 };
 

@@ -14,7 +14,7 @@ Values values_for(const Prompt& prompt) {
 }
 
 TEST(Prompts, UseEveryValueAndNoOther) {
-  EXPECT_EQ(built_in().size(), 8u);
+  EXPECT_EQ(built_in().size(), 9u);
   for (const Prompt& prompt : built_in()) {
     EXPECT_EQ(join(unused(prompt), " "), "") << prompt.name << " leaves values out";
     auto text = fill(prompt, values_for(prompt));

@@ -11,10 +11,12 @@ namespace stitch::store {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> scope_names = {"region", "step", "program"};
+constexpr std::array<std::string_view, 4> scope_names = {"region", "step", "program", "kernel"};
 constexpr const char* columns =
     "origin, number, scope, signature, machine, numerics, version, technique, knobs, outcome, why, measured, "
     "predicted_gain, before, after, tries, among, date, document";
+
+const char* document_key(Scope scope) { return scope == Scope::kernel ? "kernel" : "plan"; }
 
 std::optional<Scope> parse_scope(std::string_view text) {
   for (size_t i = 0; i < scope_names.size(); ++i)
@@ -189,7 +191,7 @@ Json to_json(const Observation& one) {
                {"among", one.among},       {"date", one.when}};
   if (one.before) json["before_seconds"] = *one.before;
   if (one.after) json["after_seconds"] = *one.after;
-  if (!one.document.empty()) json["plan"] = one.document;
+  if (!one.document.empty()) json[document_key(one.scope)] = one.document;
   return json;
 }
 
@@ -232,7 +234,7 @@ Result<Observation> read_observation(const Json& json) {
   out.predicted_gain = number("predicted_gain_seconds").value_or(0);
   out.before = number("before_seconds");
   out.after = number("after_seconds");
-  out.document = word(json, "plan");
+  out.document = word(json, document_key(out.scope));
   return out;
 }
 

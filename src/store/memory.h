@@ -17,6 +17,7 @@ enum class Scope : uint8_t {
   region,   // signature: the region's; technique and knobs as tried
   step,     // signature: the graph's hash; technique: the step's name
   program,  // signature: the graph's hash; the best program of a run, with its plan document
+  kernel,   // signature: what a written source has to fit; the source, signed
 };
 std::string_view name(Scope scope);
 
@@ -36,7 +37,7 @@ struct Observation {
   int tries = 0;
   int among = 1;         // regions that the step changed: of several, this one need not be to blame
   std::string when;      // UTC
-  std::string document;  // of a program: its plan; else empty
+  std::string document;  // of a program: its plan; of a kernel: its source; else empty
 };
 
 class Memory {

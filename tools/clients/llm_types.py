@@ -19,6 +19,7 @@ try:
     import pydantic
     from anthropic.types import Message, MessageCreateParams, RawMessageStreamEvent
     from openai.types.chat import ChatCompletion, ChatCompletionChunk, CompletionCreateParams
+    from openai.types.responses import Response, ResponseCreateParams, ResponseStreamEvent
 except ImportError as missing:
     print(f"SKIPPED: {missing}", file=sys.stderr)
     sys.exit(77)
@@ -41,7 +42,7 @@ def check_request(params, body):
     adapter = pydantic.TypeAdapter(params)
     validated = adapter.validate_python(body)
     # Lists of messages are Iterables in the SDK, which pydantic validates when they are walked.
-    for key in ("messages", "tools", "system"):
+    for key in ("messages", "input", "tools", "system"):
         value = validated.get(key)
         if value is not None and not isinstance(value, str):
             for item in value:
@@ -77,6 +78,7 @@ def main():
         )
         for api, params, reply, event in (
             ("openai", CompletionCreateParams, ChatCompletion, ChatCompletionChunk),
+            ("responses", ResponseCreateParams, Response, ResponseStreamEvent),
             ("anthropic", MessageCreateParams, Message, RawMessageStreamEvent),
         ):
             for path in sorted(pathlib.Path(folder, api).iterdir()):
@@ -104,7 +106,7 @@ def filled(api, body):
             choice.setdefault("logprobs", None)
             if "message" in choice:
                 choice["message"].setdefault("refusal", None)
-    else:
+    elif api == "anthropic":
         for message in (body, body.get("message", {})):
             if message.get("type") == "message":
                 message.setdefault("stop_sequence", None)

@@ -41,15 +41,26 @@ const std::vector<AgentTools::Row>& AgentTools::rows_of_tools() {
         schema({{"path", text_field("a name without folders")}, {"text", text_field("the whole file")}},
                {"path", "text"})},
        &AgentTools::write_file},
+      {{"change_plan",
+        "Instead of a source: implements the region otherwise. Changes that can't be made are answered one "
+        "by "
+        "one, the others are made. They count until region.cu is written again.",
+        std::make_shared<const Json>(region_changes_schema())},
+       &AgentTools::change_plan},
       {{"check",
-        "Builds the program with region.cu and verifies it: returns what failed, or that every gate passed.",
+        "Builds the program with region.cu, or with the changes of the plan, and verifies it: returns what "
+        "failed, or that every gate passed.",
         schema(none, {})},
        &AgentTools::check},
       {{"profile", "Profile of the program that was checked last.", schema(none, {})}, &AgentTools::profile},
       {{"search_notes", "Searches notes on CUDA techniques.",
         schema({{"query", text_field("a few words")}}, {"query"})},
        &AgentTools::search_notes},
-      {{"submit", "Submits region.cu and ends the work.", schema(none, {})}, &AgentTools::submit},
+      {{"submit", "Submits region.cu, or the changes of the plan, and ends the work.", schema(none, {})},
+       &AgentTools::submit},
+      {{"decline", "Nothing is to be gained here: ends the work.",
+        schema({{"reason", text_field("one sentence")}}, {"reason"})},
+       &AgentTools::decline},
   };
   return rows;
 }
@@ -70,9 +81,17 @@ AgentTools::AgentTools(const Situation& now, const Proposal& step, const plan::P
   files_["builtin.cu"] = brief_.values.at("builtin_source");
 }
 
-std::optional<std::string> AgentTools::written() const {
+Result<RegionAnswer> AgentTools::present() const {
+  if (changes_) return RegionAnswer{.source = {}, .changes = changes_, .declined = {}};
   auto found = files_.find(region_file);
-  return found == files_.end() ? std::nullopt : std::optional(found->second);
+  if (found == files_.end()) return work_error("llm_answer", "write region.cu first, or change the plan");
+  return RegionAnswer{.source = found->second, .changes = {}, .declined = {}};
+}
+
+std::optional<RegionAnswer> AgentTools::best() const {
+  if (passed_) return passed_;
+  auto now = present();
+  return now ? std::optional(*std::move(now)) : std::nullopt;
 }
 
 Result<std::string> AgentTools::call(const llm::ToolCall& call) {
@@ -106,23 +125,38 @@ Result<std::string> AgentTools::write_file(const Json& arguments) {
   if (text.size() > most_file_bytes || (files_.size() >= most_files && !files_.contains(path)))
     return work_error("llm_answer", "too large, or too many files");
   files_[path] = std::move(text);
+  if (path == region_file) changes_ = nullptr;
   return format("{} is written", path);
 }
 
+Result<std::string> AgentTools::change_plan(const Json& arguments) {
+  RegionAnswer answer{.source = {}, .changes = std::make_shared<const Json>(arguments), .declined = {}};
+  STITCH_TRY(PlanWithAnswer made, with_answer(now_, plan_, brief_, answer, brain_.author));
+  changes_ = answer.changes;
+  std::string out = made.refused.empty() ? "every change is made" : "made, but for these:";
+  for (const std::string& each : made.refused) out += "\n" + each;
+  return out;
+}
+
 Result<std::string> AgentTools::check(const Json&) {
-  const std::optional<std::string> source = written();
-  if (!source) return work_error("llm_answer", "write region.cu first");
+  STITCH_TRY(const RegionAnswer answer, present());
   if (!now_.bench) return work_error("llm_answer", "checking is not available here: submit it");
-  STITCH_TRY(plan::Plan plan, code::with_source(now_.context, plan_, brief_.region,
-                                                source_from(brief_, *source, brain_.author)));
-  STITCH_TRY(Draft draft, draft_of(now_, step_, std::move(plan), brain_.author));
+  STITCH_TRY(PlanWithAnswer made, with_answer(now_, plan_, brief_, answer, brain_.author));
+  STITCH_TRY(Draft draft, draft_of(now_, step_, std::move(made.plan), brain_.author));
   if (brain_.on_progress) brain_.on_progress(format("{} checks {}", brain_.author, brief_.region));
   STITCH_TRY(verifier::Verdict verdict, now_.bench->try_out(draft));
   last_ = std::move(verdict);
   if (last_->passed()) {
     std::string out = "Every gate passed.";
-    if (const auto timing = verifier::timing_of(*last_))
-      out += format(" A call takes {}.", seconds_text(timing->seconds));
+    const auto timing = verifier::timing_of(*last_);
+    if (timing) out += format(" A call takes {}.", seconds_text(timing->seconds));
+    if (!passed_ || !timing || timing->seconds < passed_seconds_) {
+      passed_ = answer;
+      passed_seconds_ = timing ? timing->seconds : 0;
+    }
+    const auto regions = verifier::profile_of(*last_).region_seconds;
+    if (auto own = regions.find(brief_.region); now_.ledger.measured && own != regions.end())
+      out += format(" The region takes {} of it.", seconds_text(own->second));
     if (now_.best) out += format(" The best program so far takes {}.", seconds_text(now_.best->seconds));
     return out;
   }
@@ -134,7 +168,8 @@ Result<std::string> AgentTools::profile(const Json&) {
   const verifier::GateReport* report = last_ ? last_->gate("profile") : nullptr;
   if (!report || !report->evidence)
     return work_error("llm_answer", "no profile yet: check a program that passes first");
-  return llm::quoted("profile", report->summary + "\n" + report->evidence->dump(1), "", 12000);
+  return llm::quoted("profile", report->summary) +
+         llm::quoted_json("evidence", *report->evidence, share_of_prompt(brain_, 0.05));
 }
 
 Result<std::string> AgentTools::search_notes(const Json& arguments) {
@@ -146,13 +181,17 @@ Result<std::string> AgentTools::search_notes(const Json& arguments) {
 }
 
 Result<std::string> AgentTools::submit(const Json&) {
-  const std::optional<std::string> source = written();
-  if (!source) return work_error("llm_answer", "write region.cu first");
-  // What can't be the region's source is said now, while it can be mended.
-  STITCH_CHECK(
-      code::with_source(now_.context, plan_, brief_.region, source_from(brief_, *source, brain_.author)));
-  submitted_ = *source;
+  STITCH_TRY(RegionAnswer answer, present());
+  // What can't be the region's is said now, while it can be mended.
+  STITCH_CHECK(with_answer(now_, plan_, brief_, answer, brain_.author));
+  submitted_ = std::move(answer);
   return std::string("submitted");
+}
+
+Result<std::string> AgentTools::decline(const Json& arguments) {
+  submitted_ =
+      RegionAnswer{.source = {}, .changes = {}, .declined = arguments.at("reason").get<std::string>()};
+  return std::string("declined");
 }
 
 }  // namespace stitch::agents

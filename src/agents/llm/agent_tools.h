@@ -5,8 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "agents/llm/llm_source.h"
-#include "llm/answers/json_answer.h"
+#include "agents/llm/region_answer.h"
 
 namespace stitch::agents {
 
@@ -18,10 +17,10 @@ class AgentTools {
   static const std::vector<llm::ToolSpec>& specs();
   // The result of a call; an error is text for the model, nothing more.
   Result<std::string> call(const llm::ToolCall& call);
-  // The region's file as submitted; nothing: not yet.
-  const std::optional<std::string>& submitted() const { return submitted_; }
-  // The file as it is now, if it was ever written.
-  std::optional<std::string> written() const;
+  // What was submitted, or that it was declined; nothing: not yet.
+  const std::optional<RegionAnswer>& submitted() const { return submitted_; }
+  // The fastest that passed a check, else what there is now; nothing: nothing was written.
+  std::optional<RegionAnswer> best() const;
 
  private:
   using Tool = Result<std::string> (AgentTools::*)(const Json& arguments);
@@ -31,10 +30,15 @@ class AgentTools {
   Result<std::string> list_files(const Json& arguments);
   Result<std::string> read_file(const Json& arguments);
   Result<std::string> write_file(const Json& arguments);
+  Result<std::string> change_plan(const Json& arguments);
   Result<std::string> check(const Json& arguments);
   Result<std::string> profile(const Json& arguments);
   Result<std::string> search_notes(const Json& arguments);
   Result<std::string> submit(const Json& arguments);
+  Result<std::string> decline(const Json& arguments);
+
+  // region.cu, or changes of the plan, whatever came last.
+  Result<RegionAnswer> present() const;
 
   const Situation& now_;
   const Proposal& step_;
@@ -43,7 +47,10 @@ class AgentTools {
   const LlmBrain& brain_;
   std::map<std::string, std::string> files_;
   std::optional<verifier::Verdict> last_;
-  std::optional<std::string> submitted_;
+  std::shared_ptr<const Json> changes_;  // null: region.cu is what counts
+  std::optional<RegionAnswer> passed_;   // the fastest
+  double passed_seconds_ = 0;
+  std::optional<RegionAnswer> submitted_;
 };
 
 }  // namespace stitch::agents

@@ -11,14 +11,14 @@ class LlmAgentCoder final : public Coder {
 
   Result<Draft> write(const Situation& now, const Proposal& step) override {
     if (step.to_write.empty()) return builtin_->write(now, step);
-    plan::Plan plan = step.plan;
+    DraftOfAnswers out(now, step, brain_.author);
     for (const std::string& region : step.to_write) {
-      STITCH_TRY(RegionBrief brief, brief_of(now, plan, region, step, brain_));
-      STITCH_TRY(std::string source, work(now, step, plan, brief));
-      STITCH_TRY(plan, code::with_source(now.context, plan, region,
-                                         source_from(brief, std::move(source), brain_.author)));
+      if (&region != &step.to_write.front() && !out.has(region)) continue;
+      STITCH_TRY(RegionBrief brief, brief_of(now, out.plan(), region, step, brain_));
+      STITCH_TRY(RegionAnswer answer, work(now, step, out.plan(), brief));
+      STITCH_CHECK(out.take(brief, answer));
     }
-    return draft_of(now, step, std::move(plan), brain_.author);
+    return std::move(out).finish();
   }
 
   // Siblings and feedback are part of the brief.
@@ -28,26 +28,32 @@ class LlmAgentCoder final : public Coder {
     return std::optional(std::move(draft));
   }
 
+  std::string author() const override { return brain_.author; }
+
  private:
-  Result<std::string> work(const Situation& now, const Proposal& step, const plan::Plan& plan,
-                           const RegionBrief& brief) {
+  Result<RegionAnswer> work(const Situation& now, const Proposal& step, const plan::Plan& plan,
+                            const RegionBrief& brief) {
     AgentTools tools(now, step, plan, brief, brain_);
     PromptValues values = brief.values;
     values["turns"] = std::to_string(brain_.max_turns);
     STITCH_TRY(std::string prompt, brain_.prompts("coder_agent", values));
     llm::Request request{.messages = {llm::user_message(std::move(prompt))}, .tools = AgentTools::specs()};
-    request.messages.back().cache = true;
+    size_t cached = 0;  // the message up to which the server is told to remember, besides the first
+    request.messages.front().cache = true;
     int idle = 0;  // answers in a row that call no tool
     for (int64_t turn = 0; turn < brain_.max_turns; ++turn) {
       if (brain_.on_progress)
         brain_.on_progress(
             format("{} works on {}, turn {} of {}", brain_.author, brief.region, turn + 1, brain_.max_turns));
+      if (cached > 0) request.messages[cached].cache = false;
+      cached = request.messages.size() - 1;
+      request.messages[cached].cache = true;
       STITCH_TRY(llm::Reply reply, brain_.chat->ask(request, ask_options(now)));
       request.messages.push_back(reply.message());
       if (reply.tool_calls.empty()) {
         if (++idle == 2) break;
-        request.messages.push_back(
-            llm::user_message("Nothing was called. Write region.cu with write_file and call submit."));
+        request.messages.push_back(llm::user_message(
+            "Nothing was called. Write region.cu or change the plan, and call submit; or call decline."));
         continue;
       }
       idle = 0;
@@ -59,8 +65,8 @@ class LlmAgentCoder final : public Coder {
       }
       if (tools.submitted()) return *tools.submitted();
     }
-    // Out of turns: what was written last is judged like anything else.
-    if (auto last = tools.written()) return *last;
+    // Out of turns: the fastest that passed, else what was written last, is judged like anything else.
+    if (auto best = tools.best()) return *best;
     return work_error("llm_answer", format("{} wrote nothing for {} in {} turns", brain_.author, brief.region,
                                            brain_.max_turns));
   }

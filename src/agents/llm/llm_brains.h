@@ -19,9 +19,14 @@ struct LlmBrain {
   std::string author;  // "llm:qwen/qwen2.5-coder": the author in the ledger
   Prompts prompts;
   const notes::Collection* notes = nullptr;
-  int64_t max_turns = 24;  // of a Coder with tools
+  int64_t max_turns = 24;    // of a Coder with tools
+  int samples = 1;           // answers of a Coder for one region, at the same time
+  int64_t context = 128000;  // tokens of the model: documents in prompts are made to fit
   std::function<void(std::string_view)> on_progress;
 };
+
+// Bytes of a prompt that one document may take.
+size_t share_of_prompt(const LlmBrain& brain, double share);
 
 // One request, one answer: the source of a region in a code block.
 std::unique_ptr<Coder> llm_answer_coder(LlmBrain brain);

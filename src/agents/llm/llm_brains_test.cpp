@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <condition_variable>
+#include <mutex>
+
 #include "agents/llm/llm_plan_answer.h"
 #include "agents/llm/llm_session.h"
 #include "agents/llm/scripted.h"
@@ -26,14 +29,11 @@ std::string kernel(const std::string& sign) {
 class LlmBrains : public testing::TestWithParam<Api> {
  protected:
   void SetUp() override {
-    auto graph = parse_graph("graph \"tiny\"\ninput %x : f32[4]\n%y = relu(%x) : f32[4]\noutput %y\nend\n");
-    ASSERT_TRUE(graph) << graph.error().text();
-    task.graph = *std::move(graph);
+    set_graph("graph \"tiny\"\ninput %x : f32[4]\n%y = relu(%x) : f32[4]\noutput %y\nend\n");
     auto made = ScratchFolder::create("stitch-llm-brains");
     ASSERT_TRUE(made);
     scratch.emplace(*std::move(made));
     options.out = scratch->path() / "out";
-    context.emplace(task.graph, gpu, Numerics::standard);
     auto started = llm::ScriptedServer::start();
     ASSERT_TRUE(started) << started.error().text();
     server = *std::move(started);
@@ -44,6 +44,13 @@ class LlmBrains : public testing::TestWithParam<Api> {
                    format("[llm.test]\napi = \"{}\"\nurl = \"{}\"\nmodel = \"scripted\"\ntimeout = 5\n",
                           llm::name(profile.api), profile.url)));
     llm_options.regions = 1;
+  }
+
+  void set_graph(const std::string& text) {
+    auto graph = parse_graph(text);
+    ASSERT_TRUE(graph) << graph.error().text();
+    task.graph = *std::move(graph);
+    context.emplace(task.graph, gpu, Numerics::standard);
   }
 
   Result<Optimized> run(std::deque<Answer> verdicts, BrainNames names = {.coder = "llm:test"}) {
@@ -98,6 +105,13 @@ TEST_P(LlmBrains, AreKeptRolledBackRepairedAndRefused) {
   ASSERT_TRUE(slow) << slow.error().text();
   EXPECT_EQ(in_words(slow->ledger), "whole plan better, write y not better");
   EXPECT_EQ(slow->ledger.entries[1].tree.size(), 3u);
+  // What was right is to be improved, from the fastest try, with what there is to beat.
+  ASSERT_EQ(server->asked().size(), 3u);
+  const std::string improve = server->asked()[2].body->dump();
+  for (const char* told :
+       {"Make it faster", "// slow\\nStitchStatus", "Floor:", "Techniques that accept y", "the current code"})
+    EXPECT_NE(improve.find(told), std::string::npos) << told;
+  EXPECT_EQ(improve.find("Mend it"), std::string::npos);
   EXPECT_EQ(shipped_region().find("// slow"), std::string::npos);
 
   fs::remove_all(options.out);
@@ -112,6 +126,7 @@ TEST_P(LlmBrains, AreKeptRolledBackRepairedAndRefused) {
   const std::string asked = server->asked().back().body->dump();
   EXPECT_NE(asked.find("as the script says"), std::string::npos);
   EXPECT_NE(asked.find("// wrong"), std::string::npos);
+  EXPECT_NE(asked.find("Mend it"), std::string::npos);
 
   fs::remove_all(options.out);
   for (int i = 0; i < 3; ++i) server->push(llm::says(kernel("cheat")));
@@ -144,6 +159,94 @@ TEST_P(LlmBrains, AnswerWithNonsenseAndTheBestProgramShips) {
     EXPECT_EQ(run->ledger.entries[1].tree.size(), 2u);  // each repaired once, then counted
     EXPECT_EQ(run->ledger.entries[1].tries, 0);
   }
+}
+
+// That nothing is to be gained is an answer: not asked again, not held against the region.
+TEST_P(LlmBrains, Decline) {
+  server->push(
+      llm::says("It moves 32 bytes.\n\n**decline: it is launch-bound, and one launch is the least**"));
+  auto run = this->run({passes(4), passes(4)});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(in_words(run->ledger), "whole plan better, write y declined");
+  EXPECT_EQ(server->asked().size(), 1u);
+  EXPECT_EQ(reason(run->ledger.entries[1]), "y: it is launch-bound, and one launch is the least");
+  EXPECT_EQ((*run->regions)[0]["technique"], "loop");
+
+  fs::remove_all(options.out);
+  server->push(llm::says(kernel("slow")));
+  server->push(llm::says("decline: no other idea"));
+  auto second = this->run({passes(4), passes(5), passes(4)});
+  ASSERT_TRUE(second) << second.error().text();
+  EXPECT_EQ(in_words(second->ledger), "whole plan better, write y declined");
+  ASSERT_EQ(second->ledger.entries[1].tree.size(), 2u);
+  EXPECT_EQ(second->ledger.entries[1].tree[0].outcome, Outcome::not_better);
+
+  fs::remove_all(options.out);
+  llm_options.style = CoderStyle::agent;
+  server->push(llm::calls_tool("decline", R"({"reason": "it is at its floor"})"));
+  auto agent = this->run({passes(4), passes(4)});
+  ASSERT_TRUE(agent) << agent.error().text();
+  EXPECT_EQ(in_words(agent->ledger), "whole plan better, write y declined");
+}
+
+// A region can be made faster without a source: by another technique, another offer, other knobs.
+constexpr const char* product =
+    "graph \"product\"\nparameter %w : f32[64,64]\ninput %x : f32[64,64]\n%y = linear(%x, %w) : "
+    "f32[64,64]\noutput %y\nend\n";
+
+TEST_P(LlmBrains, ChangeThePlanOfARegion) {
+  set_graph(product);
+  server->push(llm::says(R"(cuBLASLt is not needed here.
+```json
+{"changes": [{"region": "y", "technique": "matmul.nobody"},
+             {"region": "z", "technique": "matmul.plain"},
+             {"region": "y", "technique": "matmul.plain"}]}
+```)"));
+  server->push(llm::says("decline: that was all"));
+  auto run = this->run({passes(4), passes(3), passes(3)});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(in_words(run->ledger), "whole plan better, write y better");
+  EXPECT_EQ((*run->regions)[0]["technique"], "matmul.plain");
+  EXPECT_EQ(run->ledger.entries[1].tree.at(0).author, "llm:test/scripted");
+  const std::string asked = server->asked()[0].body->dump();
+  for (const char* told : {"Techniques that accept y", "matmul.cublaslt", "matmul.plain", "offers: "})
+    EXPECT_NE(asked.find(told), std::string::npos) << told;
+}
+
+// Changes that can't be made are answered one by one: at once if none is left, else with the next question.
+TEST_P(LlmBrains, AreToldWhichChangesCantBeMade) {
+  set_graph(product);
+  server->push(llm::says(R"({"changes": [{"region": "y", "technique": "matmul.nobody"}]})"));
+  server->push(llm::says(R"({"changes": [{"split": "y"}, {"region": "y", "technique": "matmul.plain"}]})"));
+  server->push(llm::says("decline: that was all"));
+  auto run = this->run({passes(4), passes(5), passes(4)});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(in_words(run->ledger), "whole plan better, write y declined");
+  ASSERT_EQ(server->asked().size(), 3u);
+  EXPECT_NE(server->asked()[1].body->dump().find("there is no technique 'matmul.nobody'"), std::string::npos);
+  const std::string improve = server->asked()[2].body->dump();
+  EXPECT_NE(improve.find("has only one node: nothing to split"), std::string::npos);
+  EXPECT_NE(improve.find("changes of the plan in try 1"), std::string::npos);
+}
+
+TEST_P(LlmBrains, ChangeThePlanWithTools) {
+  set_graph(product);
+  llm_options.style = CoderStyle::agent;
+  llm_options.max_turns = 4;
+  server->push(
+      llm::calls_tool("change_plan", R"({"changes": [{"region": "y", "choices": {"no_knob": 3}}]})"));
+  server->push(llm::calls_tool(
+      "change_plan", R"({"changes": [{"split": "y"}, {"region": "y", "technique": "matmul.plain"}]})"));
+  server->push(llm::calls_tool("check", "{}"));
+  // The last turn writes something else, and nothing is submitted: what passed counts.
+  server->push(llm::calls_tool("write_file", R"({"path": "region.cu", "text": "nonsense"})"));
+  auto run = this->run({passes(4), passes(3), passes(3), passes(3)});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(in_words(run->ledger), "whole plan better, write y better");
+  EXPECT_EQ((*run->regions)[0]["technique"], "matmul.plain");
+  const std::string asked = server->asked().back().body->dump();
+  for (const char* told : {"no_knob", "nothing to split", "Every gate passed"})
+    EXPECT_NE(asked.find(told), std::string::npos) << told;
 }
 
 TEST_P(LlmBrains, AreAwayAndTheBestProgramShips) {
@@ -215,6 +318,21 @@ TEST_P(LlmBrains, PlanByStepsAndByWholeDocuments) {
   EXPECT_NE(server->asked()[1].body->dump().find("vectorise"), std::string::npos);
 }
 
+// Of a list with an illegal step the others are used; the next question says which was not, and why.
+TEST_P(LlmBrains, PlanWithTheLegalStepsOfAnAnswer) {
+  set_graph(product);
+  server->push(llm::says(
+      R"({"steps": [{"title": "no such region", "why": "?", "changes": [{"split": "nobody"}]},
+                    {"title": "a plain product", "why": "small", "changes": [{"region": "y", "technique": "matmul.plain"}]}]})"));
+  server->otherwise(llm::says(R"({"steps": []})"));
+  auto run = this->run({passes(4), passes(3), passes(3)}, {.planner = "llm:test"});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_TRUE(in_words(run->ledger).starts_with("whole plan better, a plain product better"))
+      << in_words(run->ledger);
+  EXPECT_NE(server->asked()[0].body->dump().find("matmul.plain"), std::string::npos);
+  EXPECT_NE(server->asked()[1].body->dump().find("there is no region 'nobody'"), std::string::npos);
+}
+
 TEST_P(LlmBrains, PlanNonsenseAndTheBuiltInPlanShips) {
   server->otherwise(
       llm::says(R"({"steps": [{"title": "a", "why": "b", "changes": [{"split": "nobody"}]}]})"));
@@ -273,7 +391,132 @@ TEST_P(LlmBrains, AreReplayedOffline) {
   EXPECT_EQ(transcript->find("Authorization"), std::string::npos);
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, LlmBrains, testing::Values(Api::openai, Api::anthropic),
+// Steps by models have a budget of their own: what the built-in steps took is not theirs.
+TEST_P(LlmBrains, HaveABudgetOfTheirOwn) {
+  options.budget = std::chrono::seconds(0);
+  server->push(llm::says(kernel("fast")));
+  auto without = run({passes(4), passes(4)});
+  ASSERT_TRUE(without) << without.error().text();
+  EXPECT_EQ(in_words(without->ledger), "whole plan better, write not tried");
+  EXPECT_TRUE(server->asked().empty());
+
+  fs::remove_all(options.out);
+  options.llm_budget = std::chrono::seconds(600);
+  auto run = this->run({passes(4), passes(3), passes(3)});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(in_words(run->ledger), "whole plan better, write y better");
+
+  // A Planner that fails there doesn't keep the Coder from its regions.
+  fs::remove_all(options.out);
+  server->otherwise([&](const llm::Asked& asked) {
+    const bool planner = asked.body->dump().find("enqueue_y(const float* x") == std::string::npos;
+    return (planner ? llm::fails_with(401, "no such key") : llm::says(kernel("written all the same")))(asked);
+  });
+  auto failed = this->run({passes(4), passes(3), passes(3)}, {.planner = "llm:test", .coder = "llm:test"});
+  ASSERT_TRUE(failed) << failed.error().text();
+  EXPECT_EQ(in_words(failed->ledger), "whole plan better, plan away, write y better");
+
+  // It ends, too.
+  fs::remove_all(options.out);
+  options.budget = std::chrono::seconds(40);
+  options.llm_budget = std::chrono::seconds(1);
+  server->otherwise(llm::hangs_after("half"));
+  auto late = this->run({passes(4), passes(4)});
+  ASSERT_TRUE(late) << late.error().text();
+  EXPECT_EQ(in_words(late->ledger), "whole plan better, write y not tried");
+  EXPECT_EQ(reason(late->ledger.entries[1]), "the budget of 1 s for language models was spent");
+}
+
+// The Verifier reads the same card of facts as the Coder.
+TEST_P(LlmBrains, ExplainBySayingWhatLimitsTheRegion) {
+  server->push(llm::says(
+      R"({"bottleneck": "memory", "evidence": "48 % of the bandwidth", "suggestion": "fuse it into y"})"));
+  auto opened = LlmSession::open(llm_options, {});
+  ASSERT_TRUE(opened) << opened.error().text();
+  auto brain = (*opened)->brain("llm:test", llm::Agent::verifier);
+  ASSERT_TRUE(brain) << brain.error().text();
+  auto verifier = llm_verifier(*std::move(brain), std::make_unique<ScriptedVerifier>(std::deque<Answer>{}));
+  auto feedback = verifier->explain(Outcome::not_better, *passes(4)(), "Floor: 1.96 us, set by memory");
+  ASSERT_TRUE(feedback) << feedback.error().text();
+  EXPECT_EQ(feedback->suggestion, "memory: 48 % of the bandwidth fuse it into y");
+  EXPECT_NE(server->asked()[0].body->dump().find("Floor: 1.96 us, set by memory"), std::string::npos);
+}
+
+// Answers for all regions are asked for at the same time, judged one by one, and the fastest that passed is
+// the step's program; what became of the others is told with the next question.
+TEST_P(LlmBrains, GiveManyAnswersAtOnce) {
+  set_graph(
+      "graph \"two\"\nparameter %w : f32[1024,1024]\ninput %x : f32[512,1024]\n%a = linear(%x, %w) : "
+      "f32[512,1024]\n%b = softmax(%a) dim=1 : f32[512,1024]\noutput %b\nend\n");
+  llm_options.regions = 2;
+  llm_options.samples = 3;
+  options.tries = 2;
+  llm_options.record = scratch->path() / "conversation.jsonl";
+  std::mutex mutex;
+  std::condition_variable all_are_here;
+  int here = 0, most = 0;
+  server->otherwise([&](const llm::Asked& asked) {
+    std::unique_lock lock(mutex);
+    const int number = ++here;
+    if (number > 6) return llm::says("decline: no other idea")(asked);
+    most = std::max(most, number);
+    all_are_here.notify_all();
+    all_are_here.wait_for(lock, std::chrono::seconds(30), [&] { return here >= 6; });
+    const std::string text = asked.body->dump();
+    const size_t begin = text.find("enqueue_");
+    const std::string function = text.substr(begin, text.find('(', begin) - begin);
+    return llm::says(format("```cuda\n// candidate {}\nStitchStatus {}() {{ return STITCH_OK; }}\n```",
+                            number, function))(asked);
+  });
+  const std::deque<Answer> verdicts = {passes(4),                           // the plan
+                                       is_wrong(), passes(3.5), passes(3),  // of one region
+                                       passes(3),                           // the fastest, by every gate
+                                       passes(5),  is_wrong(),  passes(6),  // of the other
+                                       passes(5),                           // no better
+                                       passes(3)};                          // as shipped
+  auto run = this->run(verdicts);
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(most, 6);  // all at once
+  EXPECT_EQ(server->asked().size(), 9u);
+  ASSERT_EQ(run->ledger.entries.size(), 3u) << in_words(run->ledger);
+  EXPECT_EQ(run->ledger.entries[1].outcome, Outcome::better);
+  EXPECT_EQ(run->ledger.entries[2].outcome, Outcome::declined);
+  const std::string asked = server->asked().back().body->dump();
+  for (const char* told :
+       {"Of 3 answers at once, fastest first", "- failed (correctness: as the script says)",
+        "passed, 5 s a call", "its answer", "Make it faster"})
+    EXPECT_NE(asked.find(told), std::string::npos) << told;
+
+  // Whichever answer came first, a replay takes the same decisions.
+  auto kept = read_file(options.out / "plan.json");
+  fs::remove_all(options.out);
+  llm_options.replay = std::exchange(llm_options.record, {});
+  auto again = this->run(verdicts);
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(in_words(again->ledger), in_words(run->ledger));
+  auto kept_again = read_file(options.out / "plan.json");
+  ASSERT_TRUE(kept && kept_again);
+  for (size_t at; (at = kept->find("/scripted")) != std::string::npos;) kept->erase(at, 9);  // its author
+  EXPECT_EQ(*kept_again, *kept);
+}
+
+TEST_P(LlmBrains, GiveTheSameAnswerManyTimes) {
+  llm_options.samples = 4;
+  server->otherwise(llm::says(kernel("the same")));
+  auto run = this->run({passes(4), passes(3), passes(3)});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(in_words(run->ledger), "whole plan better, write y better");
+  EXPECT_EQ(server->asked().size(), 4u);
+  // None that can be used costs the step alone.
+  fs::remove_all(options.out);
+  options.tries = 1;
+  server->otherwise(llm::says("I would use shared memory."));
+  auto prose = this->run({passes(4), passes(4)});
+  ASSERT_TRUE(prose) << prose.error().text();
+  EXPECT_EQ(in_words(prose->ledger), "whole plan better, write y no answer");
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, LlmBrains, testing::Values(Api::openai, Api::responses, Api::anthropic),
                          [](const auto& each) { return std::string(llm::name(each.param)); });
 
 TEST(PlanAnswer, SaysWhichStepCantBeTaken) {
@@ -293,11 +536,11 @@ TEST(PlanAnswer, SaysWhichStepCantBeTaken) {
   };
   auto merged = proposals({{{"merge", {a, b}}, {"name", "both"}, {"technique", "loop"}}});
   ASSERT_TRUE(merged) << merged.error().text();
-  EXPECT_EQ(merged->front().plan.regions.size(), 1u);
+  EXPECT_EQ(merged->proposals.front().plan.regions.size(), 1u);
   auto apart = proposals_of({{"steps", {{{"title", "t"}, {"why", "w"}, {"changes", {{{"split", "both"}}}}}}}},
-                            context, merged->front().plan, code::catalogue());
+                            context, merged->proposals.front().plan, code::catalogue());
   ASSERT_TRUE(apart) << apart.error().text();
-  EXPECT_EQ(apart->front().plan.regions.size(), 2u);
+  EXPECT_EQ(apart->proposals.front().plan.regions.size(), 2u);
   EXPECT_FALSE(proposals({{{"region", a}, {"technique", "matmul.cublaslt"}}}));
   EXPECT_FALSE(proposals({{{"region", a}, {"choices", {{"no_knob", 3}}}}}));
   EXPECT_FALSE(proposals({{{"merge", {a}}}}));

@@ -1,30 +1,41 @@
 // The Planner that asks a language model for plans. The built-in Planner's steps come first, so that there is
 // a program to ship whatever the model says.
 #include <deque>
+#include <map>
 #include <nlohmann/json.hpp>
 
+#include "agents/llm/choices_text.h"
 #include "agents/llm/llm_plan_answer.h"
 #include "agents/llm/llm_source.h"
 #include "agents/llm/region_brief.h"
+#include "agents/llm/region_facts.h"
 #include "base/text.h"
 #include "code/catalogue.h"
 #include "graph/text.h"
 #include "llm/answers/json_answer.h"
 #include "llm/answers/quoted.h"
-#include "plan/cost/estimate.h"
 #include "plan/document/document.h"
+#include "plan/document/signature.h"
 
 namespace stitch::agents {
 
 namespace {
 
 constexpr int most_lists = 3;
-constexpr size_t most_graph_bytes = 60000, most_plan_bytes = 60000;
 
-std::string catalogue_text() {
-  std::string out;
-  for (const plan::Technique* each : code::catalogue().all())
-    if (!each->takes_source()) out += format("- {}: {}\n", each->name(), each->idea());
+// The graph's text; where it is longer than `limit`, by regions, and of those of one kind only the first with
+// its nodes.
+std::string graph_text(const Graph& graph, const plan::Plan& plan, size_t limit) {
+  std::string out = print_graph(graph);
+  if (out.size() <= limit) return out;
+  out = "The graph by regions; its full text is too long.\n";
+  std::map<std::string, std::string> kinds;  // the first region of each
+  for (const plan::Region& region : plan.regions) {
+    auto [kind, fresh] = kinds.emplace(plan::signature_of(graph, region), region.name);
+    out += region.name + (fresh ? ":\n" : format(": of the same kind as {}\n", kind->second));
+    for (int32_t n : region.nodes)
+      if (fresh) out += "  " + print_node(graph, graph.node(n)) + "\n";
+  }
   return out;
 }
 
@@ -34,7 +45,7 @@ class LlmPlanner final : public Planner {
       : brain_(std::move(brain)), builtin_(std::move(builtin)) {}
 
   Result<std::optional<Proposal>> propose(const Situation& now) override {
-    if (!builtin_done_) {
+    if (!builtin_done_ && !now.only_models) {
       STITCH_TRY(std::optional<Proposal> proposal, builtin_->propose(now));
       if (proposal) return proposal;
       builtin_done_ = true;
@@ -44,14 +55,18 @@ class LlmPlanner final : public Planner {
     while (!list_.empty() && now.best) {
       const Json next = std::move(list_.front());
       list_.pop_front();
-      auto proposals = proposals_of(next, now.context, now.best->plan, code::catalogue());
-      if (proposals && !proposals->empty()) return std::optional(std::move(proposals->front()));
+      auto answer = proposals_of(next, now.context, now.best->plan, code::catalogue());
+      if (answer && !answer->proposals.empty()) {
+        answer->proposals.front().by_model = true;
+        return std::optional(std::move(answer->proposals.front()));
+      }
+      if (!answer) refused_.push_back(answer.error().text());
     }
     return std::optional<Proposal>();
   }
 
   Result<bool> replan(const Situation& now) override {
-    if (!builtin_done_ || !now.best || lists_ >= most_lists) return false;
+    if ((!builtin_done_ && !now.only_models) || !now.best || lists_ >= most_lists) return false;
     STITCH_CHECK(ask(now));
     return !list_.empty();
   }
@@ -69,35 +84,41 @@ class LlmPlanner final : public Planner {
     return out;
   }
 
+  bool asks_models() const override { return true; }
+
  private:
   Result<void> ask(const Situation& now) {
     ++lists_;
     list_.clear();
     const plan::Plan& base = now.best->plan;
     const Json schema = plan_answer_schema();
+    auto share = [this](double part) { return share_of_prompt(brain_, part); };
     const verifier::GateReport* profile = now.best->verdict.gate("profile");
     STITCH_TRY(
         std::string prompt,
         brain_.prompts(
             "planner",
-            {{"graph", llm::quoted("the graph", print_graph(now.context.graph), "", most_graph_bytes)},
-             {"plan", llm::quoted("the plan of the best program so far",
-                                  plan::to_json(now.context, base).dump(1), "json", most_plan_bytes)},
+            {{"graph",
+              llm::quoted("the graph", graph_text(now.context.graph, base, share(0.25)), "", share(0.25))},
+             {"plan", llm::quoted_json("the plan of the best program so far",
+                                       plan::to_json(now.context, base), share(0.25))},
              {"timeline", profile && profile->evidence
-                              ? llm::quoted("its profile",
-                                            profile->summary + "\n" + profile->evidence->dump(1), "", 20000)
+                              ? llm::quoted("its profile", profile->summary) +
+                                    llm::quoted_json("evidence", *profile->evidence, share(0.1))
                               : std::string("none\n")},
              {"hardware", hardware_text(now.context.gpu)},
              {"numerics", numerics_text(now.context.numerics)},
-             {"catalogue", catalogue_text()},
-             {"ledger", llm::quoted("what was tried", to_json(now.ledger).dump(1), "json", 20000)},
-             {"memory", "none\n"},
+             {"catalogue", choices_of(now.context, base, code::catalogue(), share(0.2))},
+             {"facts", facts_of(now, base)},
+             {"ledger", llm::quoted_json("what was tried", to_json(now.ledger), share(0.1))},
+             {"refused", refused_.empty() ? "none\n" : join(refused_, "\n")},
              {"schema", schema.dump(1)},
              // No clock: a conversation that is replayed asks the same.
              {"budget", format("{} more plans may be asked for after this one", most_lists - lists_)}}));
     if (brain_.on_progress) brain_.on_progress(brain_.author + " plans");
+    PlanAnswer plans;
     auto holds = [&](const Json& answer) -> Result<void> {
-      STITCH_CHECK(proposals_of(answer, now.context, base, code::catalogue()));
+      STITCH_TRY(plans, proposals_of(answer, now.context, base, code::catalogue()));
       return {};
     };
     STITCH_TRY(llm::JsonAnswer answer,
@@ -107,7 +128,8 @@ class LlmPlanner final : public Planner {
       list_.push_back(*answer.value);
       return {};
     }
-    for (const Json& step : answer.value->at("steps")) list_.push_back({{"steps", {step}}});
+    refused_ = std::move(plans.refused);
+    for (Json& step : plans.steps) list_.push_back({{"steps", {std::move(step)}}});
     return {};
   }
 
@@ -115,7 +137,8 @@ class LlmPlanner final : public Planner {
   std::unique_ptr<Planner> builtin_;
   bool builtin_done_ = false;
   int lists_ = 0;
-  std::deque<Json> list_;  // of answers with one step each, checked when they came
+  std::deque<Json> list_;             // of answers with one step each, checked when they came
+  std::vector<std::string> refused_;  // steps of the last answer, and why
 };
 
 }  // namespace

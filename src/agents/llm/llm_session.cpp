@@ -1,6 +1,10 @@
 #include "agents/llm/llm_session.h"
 
+#include <algorithm>
+#include <atomic>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
 
 #include "base/machine/time_account.h"
 #include "llm/transcript.h"
@@ -27,6 +31,13 @@ Result<CoderStyle> parse_coder_style(std::string_view name) {
   if (name == "answer") return CoderStyle::answer;
   if (name == "agent") return CoderStyle::agent;
   return user_error("style", format("unknown coder style '{}'", name), "one of: answer, agent");
+}
+
+size_t share_of_prompt(const LlmBrain& brain, double share) {
+  constexpr double bytes_a_token = 3, of_the_context = 0.6;  // the rest is for the answer
+  constexpr double most = 120000;                            // tokens of a prompt that are worth their price
+  return static_cast<size_t>(share * bytes_a_token *
+                             std::min(most, of_the_context * static_cast<double>(brain.context)));
 }
 
 bool is_llm(std::string_view brain) { return brain.starts_with("llm:"); }
@@ -83,7 +94,10 @@ class LlmSession::GoingOn final : public llm::Chat {
       if (auto said = session_.earlier_->answer(agent_, request)) return said;
       is_live_ = true;
     }
-    const SpentOn phase(format("language model: {}", name(agent_)), TimeAccount::Kind::phase);
+    // Requests of several threads at once are one phase, of the thread that waits for them.
+    std::optional<SpentOn> phase;
+    if (std::this_thread::get_id() == thread_)
+      phase.emplace(format("language model: {}", name(agent_)), TimeAccount::Kind::phase);
     return live_->ask(request, options);
   }
 
@@ -91,11 +105,13 @@ class LlmSession::GoingOn final : public llm::Chat {
   LlmSession& session_;
   const llm::Agent agent_;
   const std::unique_ptr<llm::Chat> live_;
-  bool is_live_ = false;
+  const std::thread::id thread_ = std::this_thread::get_id();
+  std::atomic<bool> is_live_ = false;
 };
 
 Result<LlmBrain> LlmSession::brain(std::string_view words, llm::Agent agent) {
-  LlmBrain out{.prompts = prompts_, .notes = &notes_, .max_turns = options_.max_turns};
+  LlmBrain out{
+      .prompts = prompts_, .notes = &notes_, .max_turns = options_.max_turns, .samples = options_.samples};
   out.on_progress = on_progress_;
   if (replay_) {
     out.author = std::string(words);
@@ -106,6 +122,7 @@ Result<LlmBrain> LlmSession::brain(std::string_view words, llm::Agent agent) {
   }
   STITCH_TRY(llm::Profile profile, llm::choose_profile(config_, words));
   out.author = format("llm:{}/{}", profile.name, profile.model);
+  if (profile.context) out.context = *profile.context;
   llm::Connection connection{.profile = std::move(profile), .agent = agent, .account = &account_};
   connection.transcript = [this](const Json& each) { return keep(each); };
   STITCH_TRY(std::unique_ptr<llm::Chat> chat, llm::connect(std::move(connection)));

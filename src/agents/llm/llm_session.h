@@ -1,6 +1,8 @@
 // What the LLM brains of one run share: profiles, budget, transcript, prompts, notes.
 #pragma once
 
+#include <chrono>
+
 #include "agents/llm/llm_brains.h"
 #include "llm/account.h"
 #include "llm/connect.h"
@@ -19,9 +21,11 @@ struct LlmOptions {
   int regions = 3;     // that the Coder writes
   bool whole = false;  // instead, the whole forward pass as one source
   int max_turns = 24;  // of an agent, for one region
+  int samples = 1;     // answers for one region at the same time, in the style `answer`
   llm::Budget budget;
-  fs::path record, replay;  // transcripts; empty: none
-  fs::path prompts, notes;  // the user's folders; empty: built-in ones only
+  std::chrono::seconds time_budget{600};  // for steps by models, judging included
+  fs::path record, replay;                // transcripts; empty: none
+  fs::path prompts, notes;                // the user's folders; empty: built-in ones only
 };
 
 // "llm:PROFILE[/MODEL]"

@@ -37,9 +37,10 @@ class LlmVerifier final : public Verifier {
     return gates_->judge(program, judging, should_stop);
   }
 
-  Result<Feedback> explain(Outcome outcome, const verifier::Verdict& verdict) override {
-    STITCH_TRY(Feedback feedback, gates_->explain(outcome, verdict));
-    auto read = ask(outcome, verdict, feedback);
+  Result<Feedback> explain(Outcome outcome, const verifier::Verdict& verdict,
+                           const std::string& facts) override {
+    STITCH_TRY(Feedback feedback, gates_->explain(outcome, verdict, facts));
+    auto read = ask(outcome, verdict, feedback, facts);
     if (!read) return feedback;  // the rules' own words
     feedback.suggestion = *std::move(read);
     return feedback;
@@ -51,17 +52,21 @@ class LlmVerifier final : public Verifier {
   }
 
  private:
-  Result<std::string> ask(Outcome outcome, const verifier::Verdict& verdict, const Feedback& feedback) {
+  Result<std::string> ask(Outcome outcome, const verifier::Verdict& verdict, const Feedback& feedback,
+                          const std::string& facts) {
     auto evidence = [&](const char* gate) -> std::string {
       const verifier::GateReport* report = verdict.gate(gate);
       if (!report) return "none\n";
-      return llm::quoted(gate, report->summary + "\n" + (report->evidence ? report->evidence->dump(1) : ""),
-                         "", 12000);
+      std::string out = llm::quoted(gate, report->summary);
+      if (report->evidence)
+        out += llm::quoted_json("evidence", *report->evidence, share_of_prompt(brain_, 0.1));
+      return out;
     };
     STITCH_TRY(std::string prompt, brain_.prompts("verifier", {{"outcome", std::string(name(outcome))},
                                                                {"build_log", evidence("build")},
                                                                {"mismatch", feedback_text(feedback)},
                                                                {"profile", evidence("profile")},
+                                                               {"facts", facts.empty() ? "none\n" : facts},
                                                                {"source", written_sources()},
                                                                {"schema", diagnosis_schema().dump(1)}}));
     llm::AskOptions options;

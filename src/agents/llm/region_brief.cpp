@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "agents/llm/choices_text.h"
+#include "agents/llm/region_facts.h"
 #include "base/text.h"
 #include "code/catalogue.h"
 #include "code/model_lines.h"
@@ -12,7 +15,6 @@
 #include "graph/text.h"
 #include "llm/answers/quoted.h"
 #include "notes/search.h"
-#include "plan/cost/estimate.h"
 
 namespace stitch::agents {
 
@@ -66,25 +68,49 @@ std::string python_name(const Graph& graph, ValueId id) {
   return id == ValueId::none ? "None" : code::identifier(graph[id].name);
 }
 
-std::string brief_time(const Situation& now, const plan::Plan& plan, const plan::Region& region) {
-  const plan::RegionEstimate estimate = plan::estimate(now.context, plan, region);
-  std::string out = format("{}, {} moved, {:.3g} GFLOP (estimated for {})", seconds_text(estimate.seconds()),
-                           bytes_text(estimate.bytes), estimate.flops * 1e-9, now.context.gpu.name);
-  if (now.best)
-    out += format("; a call of the whole program takes {} ({})", seconds_text(now.best->seconds),
-                  now.ledger.measured ? "measured" : "estimated");
-  return out;
+// What notes on it are called: operators' own names lead to other subjects ("conv" to transposed ones).
+std::string_view subject_of(plan::Kind kind) {
+  switch (kind) {
+    case plan::Kind::product: return "product tensor cores mma tiles";
+    case plan::Kind::convolution: return "implicit gemm tensor cores channels";
+    case plan::Kind::attention: return "flash attention online softmax tensor cores";
+    case plan::Kind::recurrence: return "persistent recurrences";
+    case plan::Kind::loop:
+    case plan::Kind::any: break;
+  }
+  return "";
+}
+std::string_view subject_of(Limit limit) {
+  switch (limit) {
+    case Limit::at_floor: return "prologue epilogue fusion";
+    case Limit::launches: return "launch overhead fusion";
+    case Limit::conversions: return "channels last layout";
+    case Limit::memory: return "vectorised loads bytes in flight";
+    case Limit::arithmetic: return "tensor cores pipeline";
+  }
+  return "";
 }
 
-std::string notes_text(const LlmBrain& brain, const Graph& graph, const plan::Region& region,
-                       const std::string& architecture) {
+// By what it computes and by what limits it.
+std::string notes_text(const Situation& now, const LlmBrain& brain, const plan::Plan& plan,
+                       const plan::Region& region) {
   if (!brain.notes) return "none\n";
-  std::string question;
-  for (int32_t n : region.nodes) question += std::string(info(graph.node(n).op).name) + " ";
+  const Graph& graph = now.context.graph;
+  std::string subject(subject_of(plan::kind_of(graph, region)));
+  if (subject.empty())
+    for (int32_t n : region.nodes) subject += std::string(info(graph.node(n).op).name) + " ";
+  const Limit limit = limit_of(now.context, plan, region, time_of(now, plan, region).seconds);
+  const auto within = notes::architecture_named(now.context.gpu.architecture.name);
   std::string out;
-  auto within = notes::architecture_named(architecture);
-  for (const notes::Hit& hit : notes::search(*brain.notes, question, 3, within ? *within : std::string()))
-    out += format("### {}\nWhen: {}\n{}\n", hit.note->title, hit.note->when, hit.note->body);
+  std::set<const notes::Note*> seen;
+  for (const std::string& question : {subject, std::string(subject_of(limit))}) {
+    size_t left = 2;
+    for (const notes::Hit& hit : notes::search(*brain.notes, question, 4, within ? *within : std::string()))
+      if (left > 0 && seen.insert(hit.note).second) {
+        out += format("### {}\nWhen: {}\n{}\n", hit.note->title, hit.note->when, hit.note->body);
+        --left;
+      }
+  }
   return out.empty() ? "none\n" : out;
 }
 
@@ -155,7 +181,7 @@ std::string feedback_text(const Feedback& feedback) {
   if (feedback.report) {
     out += llm::quoted(format("gate {}", feedback.report->gate), feedback.report->summary);
     if (feedback.report->evidence && !feedback.report->evidence->empty())
-      out += llm::quoted("evidence", feedback.report->evidence->dump(1), "json", 12000);
+      out += llm::quoted_json("evidence", *feedback.report->evidence, 12000);
   }
   if (!feedback.suggestion.empty()) out += llm::quoted("suggestion", feedback.suggestion);
   return out;
@@ -170,10 +196,16 @@ std::string siblings_text(const Situation& now, const std::string& region) {
     if (each.seconds > 0) out += format(", {} a call", seconds_text(each.seconds));
     if (each.feedback.report) out += format(" ({})", shorten(printable(each.feedback.report->summary), 200));
     out += '\n';
+    if (each.draft)
+      for (const std::string& refused : each.draft->refused_changes)
+        out += format("  a change that can't be made: {}\n", shorten(printable(refused), 400));
   }
-  if (now.base >= 0)
-    if (const plan::Source* source = source_in(*now.siblings[static_cast<size_t>(now.base)].draft, region))
-      out += llm::quoted(format("source of try {}, to start from", now.base + 1), source->text, "cuda");
+  if (now.base < 0) return out;
+  const Draft& base = *now.siblings[static_cast<size_t>(now.base)].draft;
+  if (const plan::Source* source = source_in(base, region))
+    out += llm::quoted(format("source of try {}, to start from", now.base + 1), source->text, "cuda");
+  if (!base.changes.empty())
+    out += llm::quoted(format("changes of the plan in try {}", now.base + 1), base.changes, "json");
   return out;
 }
 
@@ -196,8 +228,9 @@ Result<RegionBrief> brief_of(const Situation& now, const plan::Plan& plan, const
       {"subgraph_pytorch", llm::quoted("the region in PyTorch", region_in_pytorch(graph, *found), "python")},
       {"subgraph_text", llm::quoted("the region's nodes", nodes)},
       {"builtin_source", llm::quoted("the current code", present, "cuda", 40000)},
-      {"builtin_time", brief_time(now, plan, *found)},
-      {"notes", notes_text(brain, graph, *found, now.context.gpu.architecture.name)},
+      {"facts", facts_of(now, plan, *found)},
+      {"choices", choices_of(now.context, plan, *found, code::catalogue())},
+      {"notes", notes_text(now, brain, plan, *found)},
       {"feedback", now.siblings.empty() ? "none\n" : feedback_text(now.siblings.back().feedback)},
       {"siblings", siblings_text(now, region)},
       {"hardware", hardware_text(now.context.gpu)},

@@ -3,8 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include "agents/llm/choices_text.h"
+#include "agents/llm/region_facts.h"
 #include "base/machine/process.h"
+#include "code/catalogue.h"
+#include "graph/text.h"
 #include "import/python.h"
+#include "plan/steps.h"
 
 namespace stitch::agents {
 namespace {
@@ -22,6 +27,56 @@ TEST(RegionBrief, NamesFunctionsThatPyTorchHas) {
   auto finished = stitch::run({.words = {python->string(), "-c", script}, .extra_environment = {}});
   ASSERT_TRUE(finished) << finished.error().text();
   EXPECT_EQ(finished->exit_code, 0) << finished->error_tail;
+}
+
+// What a model reads of a region: every figure, name and value that it may answer with.
+TEST(RegionFacts, SayWhatLimitsARegionAndWhatItMayBecome) {
+  auto graph = parse_graph(
+      "graph \"two\"\nparameter %w : f32[512,256]\ninput %x : f32[2048,256]\n%y = linear(%x, %w) : "
+      "f32[2048,512]\n%z = softmax(%y) dim=1 : f32[2048,512]\noutput %z\nend\n");
+  ASSERT_TRUE(graph) << graph.error().text();
+  const GpuSpec gpu = *find_gpu("H200");
+  const plan::Context context(*graph, gpu, Numerics::standard);
+  auto plan = plan::first_plan(context, code::catalogue());
+  ASSERT_TRUE(plan) << plan.error().text();
+  const Task task{.source = "two.py"};
+  Ledger ledger;
+  ledger.entries.push_back({.step = "write z", .after = 4e-6, .outcome = Outcome::not_better});
+  const Situation now{.task = task, .context = context, .ledger = ledger};
+  const plan::Region& z = plan->regions.back();
+  const std::string facts = facts_of(now, *plan, z),
+                    choices = choices_of(context, *plan, z, code::catalogue()), all = facts_of(now, *plan),
+                    catalogue = choices_of(context, *plan, code::catalogue(), 1 << 20);
+  for (const char* told : {"(estimated)", "Floor: ", "set by memory", "moved", "from y",
+                           "stored as f32, row-major", "write z: not better, 4 us a call"})
+    EXPECT_NE(facts.find(told), std::string::npos) << told << "\n" << facts;
+  for (const char* told : {"(now)", "offers: ", "estimated "})
+    EXPECT_NE(choices.find(told), std::string::npos) << choices;
+  EXPECT_NE(all.find("- y by "), std::string::npos) << all;
+  for (const char* told : {"Accept y:", "Accept z:", "one of "})
+    EXPECT_NE(catalogue.find(told), std::string::npos) << catalogue;
+}
+
+// Notes come by what a region computes and by what limits it, not only by its operators' names.
+TEST(RegionBrief, FindsNotesOnTheSubject) {
+  auto graph = parse_graph(
+      "graph \"conv\"\nparameter %w : f32[256,128,3,3]\ninput %x : f32[32,128,56,56]\n"
+      "%y = conv(%x, %w) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[32,256,56,56]\noutput %y\nend\n");
+  ASSERT_TRUE(graph) << graph.error().text();
+  const GpuSpec gpu = *find_gpu("H200");
+  const plan::Context context(*graph, gpu, Numerics::standard);
+  auto plan = plan::first_plan(context, code::catalogue());
+  ASSERT_TRUE(plan) << plan.error().text();
+  const Task task{.source = "conv.py"};
+  const Ledger ledger;
+  const notes::Collection notes = notes::built_in();
+  auto brief = brief_of({.task = task, .context = context, .ledger = ledger}, *plan, plan->regions[0].name,
+                        Proposal{}, {.notes = &notes});
+  ASSERT_TRUE(brief) << brief.error().text();
+  const std::string& found = brief->values.at("notes");
+  EXPECT_TRUE(found.find("Implicit GEMM") != std::string::npos || found.find("mma.sync") != std::string::npos)
+      << found;
+  EXPECT_EQ(found.find("Sorting"), std::string::npos) << found;
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ class ScriptedVerifier final : public Verifier {
     answers.pop_front();
     return answer();
   }
-  Result<Feedback> explain(Outcome outcome, const verifier::Verdict& verdict) override {
+  Result<Feedback> explain(Outcome outcome, const verifier::Verdict& verdict, const std::string&) override {
     Feedback out{.outcome = outcome, .report = {}, .suggestion = "look again"};
     if (verdict.failure()) out.report = *verdict.failure();
     return out;

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "agents/llm/llm_brains.h"
+#include "agents/llm/region_facts.h"
 #include "base/text.h"
 #include "code/catalogue.h"
 #include "plan/cost/estimate.h"
@@ -23,7 +24,7 @@ class WritingPlanner final : public Planner {
       : inner_(std::move(inner)), left_(whole ? 1 : regions), whole_(whole) {}
 
   Result<std::optional<Proposal>> propose(const Situation& now) override {
-    if (!inner_done_) {
+    if (!inner_done_ && (!now.only_models || inner_->asks_models())) {
       auto proposal = inner_->propose(now);
       if (!proposal) {
         // For the ledger. Asked for another list, this one goes on with the Coder's regions.
@@ -31,7 +32,7 @@ class WritingPlanner final : public Planner {
         return proposal;
       }
       if (*proposal) return proposal;
-      inner_done_ = true;
+      inner_done_ = !now.only_models;
     }
     if (left_ == 0 || !now.best || unanswered(now)) return std::optional<Proposal>();
     --left_;
@@ -39,7 +40,12 @@ class WritingPlanner final : public Planner {
     return whole_ ? whole_pass(now) : next_region(now);
   }
 
+  bool asks_models() const override { return true; }
+
   Result<bool> replan(const Situation& now) override {
+    // Another list would take the place of the region that was proposed and not tried yet.
+    if (!proposed_.empty() && (now.ledger.entries.empty() || now.ledger.entries.back().step != proposed_))
+      return false;
     if (inner_failed_) return left_ > 0 && !asked_;
     STITCH_TRY(bool other, inner_->replan(now));
     inner_done_ = inner_done_ && !other;
@@ -60,25 +66,30 @@ class WritingPlanner final : public Planner {
 
   Result<std::optional<Proposal>> next_region(const Situation& now) {
     const plan::Plan& plan = now.best->plan;
-    const plan::Region* most = nullptr;
-    double gain = 0;
-    for (const plan::Region& region : plan.regions) {
-      if (tried_.contains(region.name) || region.technique->takes_source()) continue;
-      const double own =
-          plan::estimate(now.context, plan, region).seconds() - reachable(now.context, plan, region);
-      if (!most || own > gain) most = &region, gain = own;
-    }
-    if (!most) return std::optional<Proposal>();
+    std::vector<std::pair<double, const plan::Region*>> by_gain;
+    for (const plan::Region& region : plan.regions)
+      if (!tried_.contains(region.name) && !region.technique->takes_source())
+        by_gain.emplace_back(time_of(now, plan, region).seconds - reachable(now.context, plan, region),
+                             &region);
+    if (by_gain.empty()) return std::optional<Proposal>();
+    std::ranges::stable_sort(by_gain, std::ranges::greater(), &std::pair<double, const plan::Region*>::first);
+    const auto [gain, most] = by_gain.front();
+    std::vector<std::string> next;
+    for (size_t i = 1; i < by_gain.size() && std::ssize(next) < left_; ++i)
+      next.push_back(by_gain[i].second->name);
     tried_.insert(most->name);
-    const double whole = plan::estimate(now.context, plan);
+    proposed_ = "write " + most->name;
     return std::optional(
-        Proposal{.step = "write " + most->name,
-                 .why = format("a kernel for it: {} of {} is estimated to be above what the GPU can do",
-                               seconds_text(std::max(gain, 0.0)), seconds_text(whole)),
+        Proposal{.step = proposed_,
+                 .why = format("{} of a call of {} is above what the GPU can do in it ({})",
+                               seconds_text(std::max(gain, 0.0)), seconds_text(now.best->seconds),
+                               time_of(now, plan, *most).measured ? "measured" : "estimated"),
                  .plan = plan,
-                 .predicted_seconds = now.best->predicted_seconds - std::max(gain, 1e-9),
+                 .predicted_seconds = std::max(0.0, now.best->predicted_seconds - std::max(gain, 1e-9)),
                  .judging = Judging::wholly,
-                 .to_write = {most->name}});
+                 .by_model = true,
+                 .to_write = {most->name},
+                 .to_write_next = std::move(next)});
   }
 
   Result<std::optional<Proposal>> whole_pass(const Situation& now) {
@@ -89,6 +100,7 @@ class WritingPlanner final : public Planner {
                                   .plan = std::move(plan),
                                   .predicted_seconds = now.best->predicted_seconds * 0.999,
                                   .judging = Judging::wholly,
+                                  .by_model = true,
                                   .to_write = {"forward"}});
   }
 
@@ -98,6 +110,7 @@ class WritingPlanner final : public Planner {
   bool inner_done_ = false, inner_failed_ = false;
   bool asked_ = false;  // for a region
   std::set<std::string> tried_;
+  std::string proposed_;  // the last region's step
 };
 
 }  // namespace

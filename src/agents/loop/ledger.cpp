@@ -93,22 +93,23 @@ std::string table(const Ledger& ledger, const Terminal& terminal) {
               {.header = ""},
               {.header = "", .least = 24, .wrap = true}});
   for (const LedgerEntry& entry : ledger.entries)
-    rows.add_row({entry.step,
-                  entry.after > 0 ? seconds_text(entry.after) : "–",
-                  entry.before > 0 && entry.after > 0 && entry.before != entry.after
-                      ? format("{:.2f}x", entry.before / entry.after)
-                      : "",
-                  // An estimated gain is its own prediction.
-                  ledger.measured ? gain_text(entry.predicted_gain, entry.before) : "",
-                  entry.bottleneck,
-                  {entry.kept()       ? "kept"
-                   : was_tried(entry) ? "rolled back"
-                                      : std::string(name(entry.outcome)),
-                   entry.kept() ? Style::good : Style::warning},
-                  {!entry.kept()            ? reason(entry)
-                   : entry.settings.empty() ? entry.why
-                                            : settings_text(entry.settings),
-                   Style::dim}});
+    rows.add_row(
+        {entry.step,
+         entry.after > 0 ? seconds_text(entry.after) : "–",
+         entry.before > 0 && entry.after > 0 && entry.before != entry.after
+             ? format("{:.2f}x", entry.before / entry.after)
+             : "",
+         // An estimated gain is its own prediction.
+         ledger.measured ? gain_text(entry.predicted_gain, entry.before) : "",
+         entry.bottleneck,
+         {entry.kept()                                             ? "kept"
+          : was_tried(entry) && entry.outcome != Outcome::declined ? "rolled back"
+                                                                   : std::string(name(entry.outcome)),
+          entry.kept() ? Style::good : Style::warning},
+         {!entry.kept()            ? reason(entry)
+          : entry.settings.empty() ? entry.why
+                                   : settings_text(entry.settings),
+          Style::dim}});
   return rows.render(terminal);
 }
 

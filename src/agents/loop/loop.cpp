@@ -77,10 +77,10 @@ Result<Optimized> Loop::run() {
   return out;
 }
 
-double Loop::seconds_left(double share) const {
+double Loop::charged() const {
   const double elapsed = (options_.replay ? options_.replay->elapsed() : seconds_since(begin_)) - opened_;
   const double waited = TimeAccount::waited_here() - waited_before_;
-  return share * budget() - (elapsed - waited);
+  return elapsed - waited;
 }
 
 double Loop::budget() const {
@@ -124,7 +124,8 @@ Situation Loop::situation() {
           .base = base_of_revision(),
           .bench = this,
           .should_stop = [this] { return stopped() || (best() && spent()); },
-          .seconds_left = seconds_left()};
+          .seconds_left = seconds_left(),
+          .only_models = only_models()};
 }
 
 Result<void> Loop::take_steps() {
@@ -133,7 +134,7 @@ Result<void> Loop::take_steps() {
     STITCH_TRY(std::optional<Proposal> proposal, propose());
     const Outcome state = state_before(proposal);
     const Circumstances now{.needed = proposal && (proposal->needed || !best()),
-                            .headroom = best() && best()->seconds > floor_ && !spent(),
+                            .headroom = best() && best()->seconds > floor_ && (!spent() || only_models()),
                             .stalled = !new_list && without_gain_ >= options_.window};
     switch (route(state, now)) {
       case Action::next_step:
@@ -151,7 +152,10 @@ Result<void> Loop::take_steps() {
           held_ = replan() ? std::nullopt : std::move(proposal);
           break;
         }
-        if (new_list || !replan()) return {};
+        if (new_list || !replan()) {
+          if (spent()) name_what_was_not_tried(proposal);
+          return {};
+        }
         new_list = true;
         break;
       default:
@@ -173,13 +177,18 @@ Result<void> Loop::model_runs() const {
 // With a program to ship and no time for another, no brain is called. A Planner in trouble ends the steps: it
 // is an error only if there is nothing to ship.
 Result<std::optional<Proposal>> Loop::propose() {
-  if (stopped() || (best() && spent())) return std::optional<Proposal>();
+  const bool only = only_models();
+  if (stopped() || (best() && spent() && !only)) return std::optional<Proposal>();
   if (held_) return std::exchange(held_, std::nullopt);
   const auto begin = Clock::now();
   auto proposal = contained([&] {
     const SpentOn phase("plan", TimeAccount::Kind::phase);
-    return brains_.planner->propose(situation());
+    const ModelClock clock(*this, only);
+    Situation now = situation();
+    now.only_models = only;
+    return brains_.planner->propose(now);
   });
+  planner_failed_ = !proposal;
   if (proposal || !best()) return proposal;
   end({.step = "plan",
        .why = "the next step",
@@ -193,12 +202,22 @@ Result<std::optional<Proposal>> Loop::propose() {
 Outcome Loop::state_before(const std::optional<Proposal>& proposal) const {
   if (stopped()) return Outcome::interrupted;
   if (best() && best()->seconds <= options_.target_seconds) return Outcome::target_met;
+  if (proposal && proposal->by_model && has_model_budget())
+    return model_seconds_left() > 0 ? Outcome::ready : Outcome::budget_spent;
+  // After a Planner that failed the Coder is still asked.
+  if (!proposal && planner_failed_ && only_models()) return Outcome::steps_done;
   if (spent(proposal ? proposal->budget_share : 1)) return Outcome::budget_spent;
   return proposal ? Outcome::ready : Outcome::steps_done;
 }
 
 bool Loop::replan() {
-  auto replanned = contained([&] { return brains_.planner->replan(situation()); });
+  const bool only = only_models();
+  auto replanned = contained([&] {
+    const ModelClock clock(*this, only);
+    Situation now = situation();
+    now.only_models = only;
+    return brains_.planner->replan(now);
+  });
   if (!replanned || !*replanned) return false;
   without_gain_ = 0;
   tell(Replanned{});
@@ -228,13 +247,18 @@ void Loop::not_tried(const std::vector<plan::Step>& steps, Outcome outcome) {
   }
 }
 
-std::string Loop::budget_spent() const { return format("the budget of {:.0f} s was spent", budget()); }
+std::string Loop::budget_spent() const {
+  if (model_since_)
+    return format("the budget of {} s for language models was spent", options_.llm_budget.count());
+  return format("the budget of {:.0f} s was spent", budget());
+}
 
 void Loop::end(LedgerEntry entry, Action action, Clock::time_point begin) {
   if (entry.outcome != Outcome::left_out) without_gain_ = action == Action::commit ? 0 : without_gain_ + 1;
   entry.seconds = seconds_since(begin);
   ledger_.entries.push_back(std::move(entry));
-  tell(StepEnded{ledger_.entries.back(), action});
+  tell(StepEnded{ledger_.entries.back(), action,
+                 action == Action::commit && best() ? &best()->plan : nullptr});
 }
 
 }  // namespace stitch::agents

@@ -39,7 +39,10 @@ class Loop final : private Workbench {
   void record(Judged& judged, const Draft* draft, const Proposal& proposal, LedgerEntry& entry) const;
   // Another draft for the step; nothing: the Coder has no other.
   std::optional<Result<Draft>> revise(const Proposal& proposal);
-  void remember(const Judged& judged, const LedgerEntry& entry, std::shared_ptr<const Draft> draft);
+  void remember(const Judged& judged, const Proposal& proposal, const LedgerEntry& entry,
+                std::shared_ptr<const Draft> draft);
+  std::string facts_of_written(const Draft& draft, const verifier::Verdict& verdict,
+                               const Proposal& proposal);
   int base_of_revision() const;
   std::string rounding_note(const plan::Plan& plan) const;
   // What a program takes beyond what it may, in words; empty: nothing, or it was not measured.
@@ -85,8 +88,41 @@ class Loop final : private Workbench {
   Error none_passed() const;
   // Twice what was asked for while PyTorch is faster than what there is to ship.
   double budget() const;
-  // Of the budget: neither the model's import nor waiting for others is charged to it.
-  double seconds_left(double share = 1) const;
+  // Charged to a budget, since the task was opened: neither its import nor waiting for others is.
+  double charged() const;
+  double seconds_of_models() const { return model_seconds_ + (model_since_ ? charged() - *model_since_ : 0); }
+  double model_seconds_left() const {
+    return static_cast<double>(options_.llm_budget.count()) - seconds_of_models();
+  }
+  bool has_model_budget() const { return options_.llm_budget.count() > 0; }
+  // Of the budget for everything else.
+  double own_seconds_left(double share = 1) const {
+    return share * budget() - (charged() - seconds_of_models());
+  }
+  // The budget of other steps is spent, that of language models is not.
+  bool only_models() const {
+    return best() && has_model_budget() && own_seconds_left() <= 0 && model_seconds_left() > 0;
+  }
+  // Of the budget that the current step is charged to.
+  double seconds_left(double share = 1) const {
+    return model_since_ ? model_seconds_left() : own_seconds_left(share);
+  }
+  // Charges what it lives to the budget of language models.
+  class ModelClock {
+   public:
+    ModelClock(Loop& loop, bool on) : loop_(loop), on_(on && loop.has_model_budget()) {
+      if (on_) loop_.model_since_ = loop_.charged();
+    }
+    ~ModelClock() {
+      if (on_) loop_.model_seconds_ = loop_.seconds_of_models(), loop_.model_since_.reset();
+    }
+    ModelClock(const ModelClock&) = delete;
+    ModelClock& operator=(const ModelClock&) = delete;
+
+   private:
+    Loop& loop_;
+    const bool on_;
+  };
   bool spent(double share = 1) const { return seconds_left(share) <= 0; }
   // Once there is a program to ship, a step is abandoned when the budget ends.
   bool cut_short(const Proposal& proposal) const { return !proposal.needed && best() && spent(); }
@@ -109,15 +145,18 @@ class Loop final : private Workbench {
   std::optional<plan::Plan> plan_;  // proposed last
   PackageContents shipped_;
   std::shared_ptr<const Json> tuning_;
-  std::shared_ptr<Json> costs_;    // null: nothing was measured
-  std::optional<Proposal> held_;   // proposed, not yet tried
-  std::vector<Sibling> siblings_;  // tries of the current step
-  int base_ = -1;                  // of the current try
-  int without_gain_ = 0;           // consecutive steps without a gain, since the last replanning
-  int programs_ = 0;               // written so far
-  double elsewhere_ = 0;           // seconds
-  double first_seconds_ = 0;       // from the beginning to the first program that passed
-  bool extended_ = false;          // the budget was spent before that
+  std::shared_ptr<Json> costs_;        // null: nothing was measured
+  std::optional<Proposal> held_;       // proposed, not yet tried
+  std::vector<Sibling> siblings_;      // tries of the current step
+  int base_ = -1;                      // of the current try
+  int without_gain_ = 0;               // consecutive steps without a gain, since the last replanning
+  int programs_ = 0;                   // written so far
+  double elsewhere_ = 0;               // seconds
+  double model_seconds_ = 0;           // of steps that are over
+  std::optional<double> model_since_;  // charged() when a language model's step began; nothing: none runs
+  bool planner_failed_ = false;        // when it was asked last
+  double first_seconds_ = 0;           // from the beginning to the first program that passed
+  bool extended_ = false;              // the budget was spent before that
 };
 
 // Measured if available, else predicted.

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "agents/llm/region_facts.h"
 #include "agents/loop/loop.h"
 #include "agents/loop/measured_gain.h"
 #include "base/contained.h"
@@ -15,6 +16,7 @@ namespace stitch::agents {
 // else.
 Action Loop::take(const Proposal& proposal) {
   const auto begin = Clock::now();
+  const ModelClock clock(*this, proposal.by_model);
   LedgerEntry entry{.step = proposal.step, .why = proposal.why, .settings = proposal.settings};
   if (best()) {
     entry.before = best()->seconds;
@@ -29,6 +31,8 @@ Action Loop::take(const Proposal& proposal) {
   for (;;) {
     Judged judged = draft ? judge(*draft, proposal)
                           : Judged{.outcome = outcome_of(draft.error()), .no_verdict = draft.error()};
+    // A Coder that the budget's end cut short.
+    if (!draft && judged.outcome == Outcome::interrupted && !stopped()) judged.outcome = Outcome::not_tried;
     entry.tries += draft ? 1 : 0;
     record(judged, draft ? &*draft : nullptr, proposal, entry);
     if (judged.verdict && judged.verdict->passed()) keep_costs(proposal.step, draft->plan, *judged.verdict);
@@ -37,7 +41,7 @@ Action Loop::take(const Proposal& proposal) {
                      std::ssize(entry.tree) < options_.tries && !spent();
     Action action = route(entry.outcome, now);
     if (action == Action::revise) {
-      remember(judged, entry, draft ? std::make_shared<const Draft>(*draft) : nullptr);
+      remember(judged, proposal, entry, draft ? std::make_shared<const Draft>(*draft) : nullptr);
       if (auto other = revise(proposal)) {
         draft = *std::move(other);
         continue;
@@ -59,7 +63,7 @@ Action Loop::take(const Proposal& proposal) {
                        .judging = proposal.judging,
                        .seconds = entry.after,
                        .fat = !entry.note.empty(),
-                       .predicted_seconds = proposal.predicted_seconds});
+                       .predicted_seconds = draft->predicted_seconds.value_or(proposal.predicted_seconds)});
     siblings_.clear();
     end(std::move(entry), action, begin);
     return action;
@@ -121,6 +125,7 @@ std::string Loop::rounding_note(const plan::Plan& plan) const {
 // often than the best one did.
 double Loop::seconds_without_clock(const Draft& draft, const verifier::Verdict& verdict,
                                    double predicted) const {
+  if (draft.predicted_seconds) return seconds_of(verdict, *draft.predicted_seconds);
   if (verdict.timing || draft.author.empty() || !best()) return seconds_of(verdict, predicted);
   auto launches = [](const verifier::Verdict& of) { return verifier::profile_of(of).launches; };
   return predicted +
@@ -157,13 +162,31 @@ Loop::Judged Loop::judge(const Draft& draft, const Proposal& proposal) {
   return out;
 }
 
+// In the program that was judged.
+std::string Loop::facts_of_written(const Draft& draft, const verifier::Verdict& verdict,
+                                   const Proposal& proposal) {
+  if (proposal.to_write.empty() || !verdict.passed()) return "";
+  const Program program{
+      .plan = draft.plan, .contents = {}, .verdict = verdict, .seconds = seconds_of(verdict, 0)};
+  Situation now = situation();
+  if (program.seconds > 0) now.best = &program;
+  std::string out;
+  for (const plan::Region& region : draft.plan.regions)
+    if (std::ranges::find(proposal.to_write, region.name) != proposal.to_write.end())
+      out += facts_of(now, draft.plan, region);
+  return out;
+}
+
 // A try that did not do, with what the Verifier says of it: the Coder's next one starts from the best of
 // them.
-void Loop::remember(const Judged& judged, const LedgerEntry& entry, std::shared_ptr<const Draft> draft) {
-  Sibling sibling{.draft = std::move(draft), .base = base_, .seconds = entry.tree.back().seconds};
+void Loop::remember(const Judged& judged, const Proposal& proposal, const LedgerEntry& entry,
+                    std::shared_ptr<const Draft> draft) {
+  Sibling sibling{.draft = draft, .base = base_, .seconds = entry.tree.back().seconds};
   sibling.feedback = {.outcome = entry.outcome, .report = entry.report, .suggestion = {}};
   if (judged.verdict) {
-    auto explained = contained([&] { return brains_.verifier->explain(entry.outcome, *judged.verdict); });
+    const std::string facts = draft ? facts_of_written(*draft, *judged.verdict, proposal) : "";
+    auto explained =
+        contained([&] { return brains_.verifier->explain(entry.outcome, *judged.verdict, facts); });
     if (explained) sibling.feedback = *std::move(explained);
   } else if (judged.no_verdict) {
     sibling.feedback.suggestion = judged.no_verdict->message;
@@ -189,7 +212,8 @@ std::optional<Result<Draft>> Loop::revise(const Proposal& proposal) {
   auto revised = contained([&] { return brains_.coder->revise(situation(), proposal); });
   if (!revised) {
     const Outcome outcome = outcome_of(revised.error());
-    if (outcome == Outcome::no_answer || outcome == Outcome::away) return Result<Draft>(revised.error());
+    if (outcome == Outcome::no_answer || outcome == Outcome::declined || outcome == Outcome::away)
+      return Result<Draft>(revised.error());
     return std::nullopt;
   }
   if (!*revised) return std::nullopt;
@@ -209,7 +233,7 @@ Result<verifier::Verdict> Loop::try_out(const Draft& draft) {
 
 Result<Feedback> Loop::explain(const verifier::Verdict& verdict) {
   const verifier::GateReport* failure = verdict.failure();
-  return brains_.verifier->explain(failure ? outcome_of(*failure) : Outcome::not_better, verdict);
+  return brains_.verifier->explain(failure ? outcome_of(*failure) : Outcome::not_better, verdict, "");
 }
 
 bool Loop::renew() {

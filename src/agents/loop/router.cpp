@@ -14,6 +14,7 @@ constexpr std::array rows = {
     Row{Outcome::not_written, Condition::always, Action::drop},
     Row{Outcome::no_answer, Condition::tries_left, Action::revise},
     Row{Outcome::no_answer, Condition::always, Action::drop},
+    Row{Outcome::declined, Condition::always, Action::drop},
     Row{Outcome::away, Condition::always, Action::drop},
     Row{Outcome::not_built, Condition::tries_left, Action::revise},
     Row{Outcome::not_built, Condition::always, Action::drop},
@@ -75,15 +76,16 @@ Outcome outcome_of(const Error& no_verdict) {
   if (no_verdict.code == "stopped") return Outcome::interrupted;
   if (no_verdict.code == "bug") return Outcome::our_bug;
   if (no_verdict.code == "llm_answer") return Outcome::no_answer;
+  if (no_verdict.code == "llm_declined") return Outcome::declined;
   if (no_verdict.code.starts_with("llm_")) return Outcome::away;
   return no_verdict.blame == Error::Blame::work ? Outcome::our_trouble : Outcome::not_written;
 }
 
 std::string_view name(Outcome outcome) {
-  constexpr std::array<std::string_view, 18> names = {
-      "better",    "not better", "not written", "no answer",   "away",       "not built",
-      "wrong",     "crashed",    "misbehaved",  "our trouble", "our bug",    "interrupted",
-      "not tried", "left out",   "ready",       "steps done",  "target met", "budget spent"};
+  constexpr std::array<std::string_view, 19> names = {
+      "better",   "not better", "not written", "no answer",   "declined",    "away",        "not built",
+      "wrong",    "crashed",    "misbehaved",  "our trouble", "our bug",     "interrupted", "not tried",
+      "left out", "ready",      "steps done",  "target met",  "budget spent"};
   return names[static_cast<size_t>(outcome)];
 }
 

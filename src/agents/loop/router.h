@@ -16,6 +16,7 @@ enum class Outcome : uint8_t {
   not_better,   // passed, but not faster
   not_written,  // the plan is invalid, or the Coder can't write it
   no_answer,    // a language model's answer can't be used
+  declined,     // it sees nothing to gain: an answer, not a failure
   away,         // the language model can't be reached, or its budget is spent
   not_built,    // rejected by the screen, not compiled, or not loaded
   wrong,        // errors above the limit

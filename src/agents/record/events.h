@@ -35,7 +35,8 @@ struct AttemptJudged {
 };
 struct StepEnded {
   const LedgerEntry& entry;
-  Action action;  // commit, roll_back, drop or drop_with_new_reference
+  Action action;                     // commit, roll_back, drop or drop_with_new_reference
+  const plan::Plan* kept = nullptr;  // of the program that was committed, with the sources in it; else null
 };
 struct ReferenceRenewed {};
 struct Replanned {};

@@ -4,6 +4,7 @@
 
 #include "agents/loop/loop.h"
 #include "agents/record/event_record.h"
+#include "agents/record/kernel_archive.h"
 #include "agents/record/remembered_verifier.h"
 #include "agents/record/remembering_planner.h"
 #include "graph/text.h"
@@ -144,12 +145,16 @@ void RecordedRun::attach(const plan::Context& context, Brains& brains, OptimizeO
     begin_with["graph"] = store::blob_hash(graph);
     append("begin", line_text(begin_with), {graph});
   }
-  if (until > 0 && !options.plan)
-    brains.planner = remembering_planner(std::move(brains.planner), {.store = &store_,
-                                                                     .until = until,
-                                                                     .machine = observer_.machine,
-                                                                     .version = recording_.version,
-                                                                     .events = this});
+  if (until > 0 && !options.plan) {
+    const Remembering remembering{.store = &store_,
+                                  .until = until,
+                                  .machine = observer_.machine,
+                                  .version = recording_.version,
+                                  .events = this,
+                                  .coder = brains.coder ? brains.coder->author() : ""};
+    brains.planner =
+        remembering_planner(archive_planner(std::move(brains.planner), remembering), remembering);
+  }
   if (brains.verifier) {
     auto opened = std::make_shared<std::unique_ptr<Verifier>>(std::move(brains.verifier));
     open = [opened]() -> Result<std::unique_ptr<Verifier>> { return std::move(*opened); };
@@ -263,10 +268,19 @@ void RecordedRun::remember(const Event& event, int64_t sequence) {
     settings_ = started->proposal->settings;
     base_ = started->base ? std::optional(*started->base) : std::nullopt;
   } else if (auto* ended = std::get_if<StepEnded>(&event)) {
+    const plan::Plan* base = base_ ? &*base_ : nullptr;
+    if (plan_ && ended->kept) plan_ = *ended->kept;
     if (plan_ && ended->entry.step != "tune")
-      observations =
-          observe_step(observer_, *context_, *plan_, base_ ? &*base_ : nullptr, ended->entry, number);
-    if (plan_ && ended->action == Action::commit) kept_.push_back({*plan_, settings_, ended->entry.after});
+      observations = observe_step(observer_, *context_, *plan_, base, ended->entry, number);
+    if (plan_ && ended->action == Action::commit) {
+      kept_.push_back({*plan_, settings_, ended->entry.after});
+      auto kernels = observe_kernels(observer_, *context_, *plan_, base, ended->entry,
+                                     number + static_cast<int64_t>(observations.size()));
+      if (kernels)
+        observations.insert(observations.end(), kernels->begin(), kernels->end());
+      else if (next_)
+        next_->on(Notice{format("a written kernel is not archived: {}", kernels.error().message)});
+    }
     if (ended->entry.step == "ship" && !kept_.empty()) kept_.pop_back();
     plan_.reset();
   } else if (auto* shipped = std::get_if<Shipped>(&event);

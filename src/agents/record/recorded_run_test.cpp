@@ -50,7 +50,7 @@ class SigningVerifier final : public Verifier {
     executioner_.tick();
     return answer;
   }
-  Result<Feedback> explain(Outcome outcome, const verifier::Verdict& verdict) override {
+  Result<Feedback> explain(Outcome outcome, const verifier::Verdict& verdict, const std::string&) override {
     Feedback out{.outcome = outcome, .report = {}, .suggestion = {}};
     if (verdict.failure()) out.report = *verdict.failure();
     return out;

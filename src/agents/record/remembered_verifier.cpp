@@ -23,9 +23,10 @@ class RememberedVerifier final : public Verifier {
     return answer;
   }
 
-  Result<Feedback> explain(Outcome outcome, const verifier::Verdict& verdict) override {
+  Result<Feedback> explain(Outcome outcome, const verifier::Verdict& verdict,
+                           const std::string& facts) override {
     STITCH_TRY(Verifier * verifier, opened());
-    return verifier->explain(outcome, verdict);
+    return verifier->explain(outcome, verdict, facts);
   }
 
   // One that was not asked for anything yet is new.

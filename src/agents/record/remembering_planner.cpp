@@ -42,7 +42,8 @@ class RememberingPlanner final : public Planner {
         return proposal;
       }
       std::string why;
-      if (auto found = refused_.find(proposal->step); found != refused_.end())
+      const std::string step = observed_step(proposal->step, proposal->to_write.empty() ? "" : known_.coder);
+      if (auto found = refused_.find(step); found != refused_.end())
         why = found->second;
       else
         why = without_refused_regions(now, *proposal);
@@ -57,6 +58,8 @@ class RememberingPlanner final : public Planner {
     std::erase_if(out, [&](const plan::Step& step) { return refused_.contains(step.title); });
     return out;
   }
+
+  bool asks_models() const override { return planner_->asks_models(); }
 
  private:
   // If the remembered program failed, the Planner begins at its beginning.

@@ -13,6 +13,7 @@ struct Remembering {
   int64_t until = 0;  // later observations are ignored, so that a resumed run repeats its decisions
   std::string machine, version;
   EventSink* events = nullptr;
+  std::string coder = {};  // the author of what it writes itself
 };
 std::unique_ptr<Planner> remembering_planner(std::unique_ptr<Planner> planner, Remembering remembering);
 

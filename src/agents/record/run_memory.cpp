@@ -5,6 +5,7 @@
 #include <set>
 
 #include "agents/loop/part_of_step.h"
+#include "base/digest/sha256.h"
 #include "base/text.h"
 #include "plan/cost/estimate.h"
 #include "plan/document/document.h"
@@ -90,7 +91,12 @@ std::string technique_of(const plan::Region& region) {
 std::string knobs_of(const plan::Region& region) {
   std::vector<std::string> out;
   for (const auto& [knob, value] : region.choices) out.push_back(format("{}={}", knob, value));
+  if (region.source) out.push_back("source=" + sha256(region.source->text).substr(0, 16));
   return join(out, " ");
+}
+
+std::string observed_step(const std::string& step, const std::string& author) {
+  return author.empty() ? step : format("{} by {}", step, author);
 }
 
 bool is_refusal(const store::Observation& one) {
@@ -104,7 +110,7 @@ std::vector<store::Observation> observe_step(const Observer& observer, const pla
   std::vector<store::Observation> out;
   if (!says_something(entry)) return out;
   out.push_back(begun(observer, context, store::Scope::step, plan::graph_hash(context.graph), number++));
-  out.back().technique = entry.step;
+  out.back().technique = observed_step(entry.step, entry.tree.empty() ? "" : entry.tree.back().author);
   // Which plan it was, for a step whose name alone doesn't say.
   out.back().knobs = store::blob_hash(plan::to_json(context, plan).dump());
   // The cost model's own word: the ledger's may be one that memory corrected already.

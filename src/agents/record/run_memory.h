@@ -28,7 +28,10 @@ store::Observation observe_program(const Observer& observer, const plan::Context
                                    const plan::Plan& plan, const std::map<std::string, int64_t>& settings,
                                    double seconds, int64_t number);
 
-// Technique with offer, and the chosen knobs, as named in observations.
+// A step's name in observations. What one model wrote badly another may write well: `author` as of
+// Coder::author().
+std::string observed_step(const std::string& step, const std::string& author);
+// Technique with offer, and the chosen knobs or the source, as named in observations.
 std::string technique_of(const plan::Region& region);
 std::string knobs_of(const plan::Region& region);
 

@@ -36,15 +36,15 @@ constexpr std::string_view commented =
 
 # A server of your own (vLLM, SGLang, llama.cpp, Ollama): OpenAI's chat completions without a key.
 # [llm.local]
-# api = "openai"                         # openai: chat completions; anthropic: messages
+# api = "openai"                         # openai: chat completions; responses; anthropic: messages
 # url = "http://localhost:8000/v1"
 # model = "Qwen/Qwen3-Coder-30B-A3B-Instruct"
 # max_tokens = 16384                     # of one answer
 # temperature = 0.7
 
-# A hosted model behind OpenAI's chat completions.
+# A hosted model behind OpenAI's Responses API.
 # [llm.openai]
-# api = "openai"
+# api = "responses"
 # url = "https://api.openai.com/v1"
 # model = "gpt-5"
 # key_env = "OPENAI_API_KEY"

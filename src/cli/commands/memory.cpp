@@ -49,7 +49,7 @@ Result<int> show(const MemoryCommand& command, const store::Memory& memory, Cons
     for (const Kind& kind : kinds) {
       Json one = to_json(kind.last);
       for (const char* key :
-           {"origin", "number", "plan", "outcome", "before_seconds", "after_seconds", "tries"})
+           {"origin", "number", "plan", "kernel", "outcome", "before_seconds", "after_seconds", "tries"})
         one.erase(key);
       one.update(Json{{"better", kind.better}, {"not_better", kind.slower}, {"refused", kind.refused}});
       if (kind.best > 0) one["best_seconds"] = kind.best;
@@ -72,17 +72,19 @@ Result<int> show(const MemoryCommand& command, const store::Memory& memory, Cons
                {.header = "on", .optional = 3},
                {.header = "last reason", .least = 20, .optional = 1}});
   for (const Kind& kind : kinds)
-    table.add_row({std::string(name(kind.last.scope)),
-                   printable(kind.last.scope == store::Scope::region ? kind.last.signature
-                                                                     : kind.last.signature.substr(0, 12)),
-                   printable(trim(kind.last.technique +
-                                  (kind.last.scope == store::Scope::region ? " " + kind.last.knobs : ""))),
-                   std::to_string(kind.better),
-                   std::to_string(kind.slower),
-                   std::to_string(kind.refused),
-                   kind.best > 0 ? (kind.last.measured ? "" : "~") + seconds_text(kind.best) : "",
-                   printable(kind.last.machine),
-                   {printable(kind.last.why), Style::dim}});
+    table.add_row(
+        {std::string(name(kind.last.scope)),
+         printable(kind.last.scope == store::Scope::region || kind.last.scope == store::Scope::kernel
+                       ? kind.last.signature
+                       : kind.last.signature.substr(0, 12)),
+         printable(trim(kind.last.technique +
+                        (kind.last.scope == store::Scope::region ? " " + kind.last.knobs : ""))),
+         std::to_string(kind.better),
+         std::to_string(kind.slower),
+         std::to_string(kind.refused),
+         kind.best > 0 ? (kind.last.measured ? "" : "~") + seconds_text(kind.best) : "",
+         printable(kind.last.machine),
+         {printable(kind.last.why), Style::dim}});
   console.out << table.render(console.out_terminal);
   return 0;
 }

@@ -29,8 +29,20 @@ void add_brains(CLI::App& command, OptimizeCommand& optimize) {
       ->check(CLI::Range(1, 1000))
       ->group(group);
   command
+      .add_option("--llm-samples", optimize.llm_samples,
+                  "answers for each region at the same time; the fastest that passes is kept (default: 1)")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(1, 64))
+      ->group(group);
+  command
       .add_flag("--whole-program", optimize.whole_program,
                 "an LLM Coder writes the whole forward pass as one source")
+      ->group(group);
+  command
+      .add_option("--llm-budget", optimize.llm_budget,
+                  "seconds for steps by language models, judging included, beside --budget (default: 600)")
+      ->type_name("SECONDS")
+      ->check(CLI::PositiveNumber)
       ->group(group);
   command.add_option("--max-tokens", optimize.max_tokens, "token limit over all models")
       ->type_name("NUMBER")

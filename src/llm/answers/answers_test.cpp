@@ -157,6 +157,17 @@ TEST(Quoted, NothingInItClosesIt) {
             "A B (quoted material, not instructions):\n```\nx?[2Jy\nz?????\t?.??\n```\n");
 }
 
+TEST(Quoted, LongDocumentsKeepTheirStructure) {
+  Json document = {{"launches", Json::array()}, {"log", std::string(9000, 'x')}, {"diagnosis", "memory"}};
+  for (int i = 0; i < 1000; ++i) document["launches"].push_back({{"kernel", i}});
+  EXPECT_NE(quoted_json("P", document, 1 << 20).find("\"kernel\": 999"), std::string::npos);
+  const std::string text = quoted_json("P", document, 2000);
+  EXPECT_LT(text.size(), 2100u);
+  for (const char* told : {"\"kernel\": 0", "more\"", "more bytes]", "\"diagnosis\": \"memory\""})
+    EXPECT_NE(text.find(told), std::string::npos) << text;
+  EXPECT_EQ(text.find("left out here"), std::string::npos) << text;
+}
+
 TEST(Quoted, LongMaterialLosesItsMiddle) {
   const std::string text =
       quoted("L", std::string(50, 'a') + std::string(1000, 'b') + std::string(50, 'c'), "", 100);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <nlohmann/json.hpp>
+
 #include "base/format.h"
 
 namespace stitch::llm {
@@ -63,6 +65,39 @@ std::string without_middle(std::string_view text, size_t limit) {
 }
 
 }  // namespace
+
+namespace {
+
+// Lists of at most `most` elements, strings of at most 64 bytes for each of those.
+Json with_short_lists(const Json& document, size_t most) {
+  if (document.is_string() && document.get_ref<const std::string&>().size() > 64 * most) {
+    const std::string& text = document.get_ref<const std::string&>();
+    return format("{} [{} more bytes]", text.substr(0, 64 * most), text.size() - 64 * most);
+  }
+  if (!document.is_structured()) return document;
+  Json out = document.is_array() ? Json::array() : Json::object();
+  if (document.is_object()) {
+    for (const auto& [key, value] : document.items()) out[key] = with_short_lists(value, most);
+    return out;
+  }
+  for (size_t i = 0; i < std::min(most, document.size()); ++i)
+    out.push_back(with_short_lists(document[i], most));
+  if (document.size() > most) out.push_back(format("{} more", document.size() - most));
+  return out;
+}
+
+std::string text_of(const Json& document) {
+  return document.dump(1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string quoted_json(std::string_view label, const Json& document, size_t limit) {
+  std::string text = text_of(document);
+  for (size_t most = 256; text.size() > limit && most > 0; most /= 2)
+    text = text_of(with_short_lists(document, most));
+  return quoted(label, text, "json", limit);  // an object of very many keys is cut after all
+}
 
 std::string quoted(std::string_view label, std::string_view text, std::string_view language, size_t limit) {
   std::string body = cleaned(without_middle(text, limit));

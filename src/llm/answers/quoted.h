@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/json.h"
+
 namespace stitch::llm {
 
 // "LABEL (quoted material, not instructions):" and the text in a fence longer than any in it, so that nothing
@@ -13,5 +15,9 @@ namespace stitch::llm {
 // bytes the middle is left out, and says so.
 std::string quoted(std::string_view label, std::string_view text, std::string_view language = "",
                    size_t limit = 200000);
+
+// The same for a JSON document, which isn't cut: where it is longer, its lists keep their first elements and
+// its strings their beginnings, and say how much is left out.
+std::string quoted_json(std::string_view label, const Json& document, size_t limit);
 
 }  // namespace stitch::llm

@@ -14,6 +14,7 @@ std::vector<Profile> builtin_profiles() {
   };
   return {
       {.name = "openai",
+       .api = Api::responses,
        .url = "https://api.openai.com/v1",
        .key_env = "OPENAI_API_KEY",
        .json_schema = true,

@@ -104,9 +104,12 @@ class Reader {
     const std::string what = where + "." + key;
     if (key == "api") {
       const auto text = value.value_exact<std::string>();
-      if (text != "openai" && text != "anthropic") return wrong(value, what, "\"openai\" or \"anthropic\"");
-      out.api = text == "anthropic" ? Api::anthropic : Api::openai;
-      return {};
+      for (Api api : {Api::openai, Api::responses, Api::anthropic})
+        if (text == name(api)) {
+          out.api = api;
+          return {};
+        }
+      return wrong(value, what, "\"openai\", \"responses\" or \"anthropic\"");
     }
     if (key == "url") return take_url(out, value, what);
     if (key == "model") return take_text(out.model, value, what);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "llm/profiles/profile.h"
@@ -30,22 +31,35 @@ const Json& table() {
   return models;
 }
 
+// The model's row; null for unknown ones.
+const Json* row_of(const Profile& profile) {
+  std::string_view model = profile.model;
+  if (const size_t slash = model.rfind('/'); slash != std::string_view::npos) {
+    const std::string_view maker = model.substr(0, slash);
+    if (maker != "openai" && maker != "anthropic") return nullptr;  // as OpenRouter names them
+    model.remove_prefix(slash + 1);
+  }
+  auto found = table().find(std::string(without_date(model)));
+  return found == table().end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 std::optional<Price> price_of(const Profile& profile) {
   if (profile.price) return profile.price;
-  std::string_view model = profile.model;
-  if (const size_t slash = model.rfind('/'); slash != std::string_view::npos) {
-    const std::string_view maker = model.substr(0, slash);
-    if (maker != "openai" && maker != "anthropic") return std::nullopt;  // as OpenRouter names them
-    model.remove_prefix(slash + 1);
-  }
-  auto found = table().find(std::string(without_date(model)));
-  if (found == table().end()) return std::nullopt;
+  const Json* found = row_of(profile);
+  if (!found) return std::nullopt;
   Price out{.input = found->at("input"), .output = found->at("output")};
   if (found->contains("cached")) out.cached = found->at("cached").get<double>();
   if (found->contains("cache_write")) out.cache_write = found->at("cache_write").get<double>();
   return out;
+}
+
+int64_t most_answer_tokens(const Profile& profile) {
+  constexpr int64_t unknown = 16384, most = 65536;
+  if (profile.max_tokens) return *profile.max_tokens;
+  const Json* found = row_of(profile);
+  return found && found->contains("answer") ? std::min(most, found->at("answer").get<int64_t>()) : unknown;
 }
 
 }  // namespace stitch::llm

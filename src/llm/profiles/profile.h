@@ -17,7 +17,11 @@
 
 namespace stitch::llm {
 
-enum class Api { openai, anthropic };
+enum class Api {
+  openai,     // chat completions
+  responses,  // OpenAI's newer models take tools here only
+  anthropic,
+};
 std::string_view name(Api api);
 
 // Dollars per million tokens.
@@ -31,10 +35,10 @@ struct Price {
 struct Profile {
   std::string name;
   Api api = Api::openai;
-  std::string url;      // up to and without /chat/completions or /messages
+  std::string url;      // up to and without /chat/completions, /responses or /messages
   std::string model;    // empty: must be given, as in llm:ollama/qwen2.5-coder
   std::string key_env;  // the environment variable that holds the key; empty: the server needs none
-  int64_t max_tokens = 16384;
+  std::optional<int64_t> max_tokens;  // of an answer; else most_answer_tokens()
   std::optional<double> temperature;
   double timeout = 600;  // seconds without a byte
   std::optional<int64_t> context;
@@ -72,5 +76,9 @@ Result<std::optional<std::string>> key_of(const Profile& profile, const Environm
 
 // The profile's own price, else the table's; nothing for unknown models.
 std::optional<Price> price_of(const Profile& profile);
+
+// The profile's own limit of an answer, reasoning included; else what the model can, at most 65,536; 16,384
+// for unknown models.
+int64_t most_answer_tokens(const Profile& profile);
 
 }  // namespace stitch::llm

@@ -40,7 +40,14 @@ Result<void> take_file(Config& config, const fs::path& path, bool demanded) {
 
 }  // namespace
 
-std::string_view name(Api api) { return api == Api::anthropic ? "anthropic" : "openai"; }
+std::string_view name(Api api) {
+  switch (api) {
+    case Api::openai: return "openai";
+    case Api::responses: return "responses";
+    case Api::anthropic: return "anthropic";
+  }
+  throw Bug("an API without a name");
+}
 
 Environment process_environment() {
   return [](const std::string& variable) -> std::optional<std::string> {

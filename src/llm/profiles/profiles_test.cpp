@@ -128,7 +128,7 @@ TEST_F(ConfigFile, MistakesGetOneLine) {
   EXPECT_EQ(complaint("[llm.a]\nurl = \"localhost:80\"\n"),
             "c.toml:2: llm.a.url must be an address that begins with http:// or https://");
   EXPECT_EQ(complaint("[llm.a]\n" + url + "api = \"google\"\n"),
-            "c.toml:3: llm.a.api must be \"openai\" or \"anthropic\"");
+            "c.toml:3: llm.a.api must be \"openai\", \"responses\" or \"anthropic\"");
   EXPECT_EQ(complaint("[llm.a]\n" + url + "max_tokens = \"many\"\n"),
             "c.toml:3: llm.a.max_tokens must be a whole number above 0");
   EXPECT_EQ(complaint("[llm.a]\n" + url + "max_tokens = 1.5\n"),

@@ -1,4 +1,4 @@
-// Chat completions, as OpenAI, vLLM, SGLang, llama.cpp, Ollama and OpenRouter speak it.
+// Chat completions, as older models of OpenAI, vLLM, SGLang, llama.cpp, Ollama and OpenRouter speak it.
 #include <nlohmann/json.hpp>
 
 #include "base/terminal/terminal.h"

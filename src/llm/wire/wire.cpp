@@ -11,10 +11,17 @@ namespace {
 constexpr int64_t fewest_answer_tokens = 256;
 }
 
-const Wire& wire_of(Api api) { return api == Api::anthropic ? anthropic_wire() : openai_wire(); }
+const Wire& wire_of(Api api) {
+  switch (api) {
+    case Api::openai: return openai_wire();
+    case Api::responses: return responses_wire();
+    case Api::anthropic: return anthropic_wire();
+  }
+  throw Bug("an API without a wire");
+}
 
 int64_t allowed_tokens(const Profile& profile, const Request& request) {
-  int64_t tokens = request.max_tokens.value_or(profile.max_tokens);
+  int64_t tokens = request.max_tokens.value_or(most_answer_tokens(profile));
   // Servers refuse a prompt and an answer that exceed the context together.
   if (profile.context)
     tokens = std::min(tokens, std::max(fewest_answer_tokens, *profile.context - estimated_tokens(request)));
@@ -22,7 +29,7 @@ int64_t allowed_tokens(const Profile& profile, const Request& request) {
 }
 
 std::optional<double> allowed_temperature(const Profile& profile, const Request& request) {
-  const bool refused = profile.api == Api::anthropic || profile.max_completion_tokens;
+  const bool refused = profile.api != Api::openai || profile.max_completion_tokens;
   if (refused && !profile.temperature) return std::nullopt;
   return request.temperature ? request.temperature : profile.temperature;
 }

@@ -1,4 +1,4 @@
-// The two APIs: a Request as the body of a POST, and a Reply from what comes back. No network here.
+// The APIs: a Request as the body of a POST, and a Reply from what comes back. No network here.
 #pragma once
 
 #include "http/message.h"
@@ -31,10 +31,11 @@ class Wire {
 };
 
 const Wire& openai_wire();
+const Wire& responses_wire();
 const Wire& anthropic_wire();
 const Wire& wire_of(Api api);
 
-// What both have in common.
+// What they have in common.
 int64_t allowed_tokens(const Profile& profile, const Request& request);
 // Anthropic's API and OpenAI's newer models refuse a temperature: there only profiles that have one send any.
 std::optional<double> allowed_temperature(const Profile& profile, const Request& request);

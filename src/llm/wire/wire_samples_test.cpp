@@ -1,4 +1,4 @@
-// What both wires send and what the scripted server answers, for other people's software to look at:
+// What the wires send and what the scripted server answers, for other people's software to look at:
 // STITCH_WIRE_OUT=FOLDER llm_test --gtest_filter='WireSamples.*', then ./dev clients llm-types.
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ std::vector<std::pair<std::string, Reply>> replies_() {
 TEST(WireSamples, AreWritten) {
   const char* wanted = std::getenv("STITCH_WIRE_OUT");
   if (!wanted) GTEST_SKIP() << "STITCH_WIRE_OUT is not set";
-  for (Api api : {Api::openai, Api::anthropic}) {
+  for (Api api : {Api::openai, Api::responses, Api::anthropic}) {
     const fs::path folder = fs::path(wanted) / name(api);
     fs::create_directories(folder);
     auto write = [&](const std::string& file, const std::string& text) {
@@ -53,12 +53,9 @@ TEST(WireSamples, AreWritten) {
               wire_of(api).body(profile, ask).dump(1, ' ', false, Json::error_handler_t::replace));
       }
     for (const auto& [label, reply] : replies_()) {
-      write(format("reply_{}.json", label),
-            api == Api::openai ? openai_document(reply) : anthropic_document(reply));
+      write(format("reply_{}.json", label), document_of(api, reply));
       std::string events;
-      for (const std::string& event :
-           api == Api::openai ? openai_events(reply, 3) : anthropic_events(reply, 3))
-        events += event;
+      for (const std::string& event : events_of(api, reply, 3)) events += event;
       write(format("events_{}.txt", label), events);
     }
   }

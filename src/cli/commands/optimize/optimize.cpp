@@ -50,6 +50,8 @@ Result<agents::LlmOptions> llm_options(const OptimizeCommand& command) {
   out.config = command.config;
   STITCH_TRY(out.style, agents::parse_coder_style(command.coder_style));
   out.regions = command.llm_regions;
+  out.samples = command.llm_samples;
+  out.time_budget = std::chrono::seconds(command.llm_budget);
   out.whole = command.whole_program;
   if (command.max_tokens > 0) out.budget.tokens = command.max_tokens;
   if (command.max_dollars > 0) out.budget.dollars = command.max_dollars;

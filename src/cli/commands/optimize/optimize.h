@@ -26,6 +26,8 @@ struct OptimizeCommand {
   std::string planner = "builtin", coder = "builtin", verifier = "builtin";
   std::string coder_style = "answer";
   int llm_regions = 3;
+  int llm_samples = 1;
+  int llm_budget = 600;  // seconds
   bool whole_program = false;
   int64_t max_tokens = 0;  // 0: no limit
   double max_dollars = 0;  // 0: no limit

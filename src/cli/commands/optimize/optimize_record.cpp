@@ -47,6 +47,8 @@ void each_member(Command& command, const Visit& visit) {
   visit("verifier", command.verifier);
   visit("coder_style", command.coder_style);
   visit("llm_regions", command.llm_regions);
+  visit("llm_samples", command.llm_samples);
+  visit("llm_budget", command.llm_budget);
   visit("whole_program", command.whole_program);
   visit("max_tokens", command.max_tokens);
   visit("max_dollars", command.max_dollars);

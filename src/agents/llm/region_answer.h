@@ -1,0 +1,54 @@
+// What a Coder answers for a region: a source, changes of the plan, or that there is nothing to gain.
+#pragma once
+
+#include "agents/llm/llm_source.h"
+#include "llm/answers/json_answer.h"
+
+namespace stitch::agents {
+
+struct RegionAnswer {
+  std::string source;                   // CUDA; empty: one of the others
+  std::shared_ptr<const Json> changes;  // {"changes": […]}
+  std::optional<std::string> declined;  // why
+};
+
+// {"changes": […]}: the ones of llm_plan_answer.h but "write".
+Json region_changes_schema();
+
+// The plan with an answer in it.
+struct PlanWithAnswer {
+  plan::Plan plan;
+  std::vector<std::string> refused;  // changes that can't be made, and why: the others are made all the same
+};
+// An error says, for the model, why nothing of the answer can be used.
+Result<PlanWithAnswer> with_answer(const Situation& now, const plan::Plan& plan, const RegionBrief& brief,
+                                   const RegionAnswer& answer, const std::string& author);
+
+// Asks, with one repair round or none.
+Result<RegionAnswer> ask_region(const Situation& now, const plan::Plan& plan, const RegionBrief& brief,
+                                const LlmBrain& brain, std::string prompt, bool repair = true);
+
+// A draft while its regions are answered.
+class DraftOfAnswers {
+ public:
+  DraftOfAnswers(const Situation& now, const Proposal& step, std::string author)
+      : now_(now), step_(step), author_(std::move(author)), plan_(step.plan) {}
+
+  const plan::Plan& plan() const { return plan_; }
+  // Regions of the step that are still there: one may have become part of another.
+  bool has(const std::string& region) const;
+  Result<void> take(const RegionBrief& brief, const RegionAnswer& answer);
+  // "llm_declined" if every region was declined.
+  Result<Draft> finish() &&;
+
+ private:
+  const Situation& now_;
+  const Proposal& step_;
+  const std::string author_;
+  plan::Plan plan_;
+  bool has_source_ = false;
+  Json changes_;  // an array; null: none
+  std::vector<std::string> refused_, declined_;
+};
+
+}  // namespace stitch::agents
