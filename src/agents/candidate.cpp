@@ -8,6 +8,7 @@
 #include "base/machine/time_account.h"
 #include "base/text.h"
 #include "code/catalogue.h"
+#include "code/limits.h"
 #include "code/write_program.h"
 #include "graph/text.h"
 #include "llm/answers/code_answer.h"
@@ -251,8 +252,10 @@ Result<WrittenCandidate> write_candidate(const CandidateOptions& options) {
     const SpentOn spent(phase, TimeAccount::Kind::phase);
     return work();
   };
+  TaskOptions how = options.task;
+  how.limits = code::limits_on(options.gpu);
   STITCH_TRY(verifier::OpenedTask opened, timed("import", [&] {
-               return verifier::open_task_to_judge(options.model, options.task, options.setup.on_progress);
+               return verifier::open_task_to_judge(options.model, how, options.setup.on_progress);
              }));
   const std::shared_ptr<const Task> task = opened.task;
   STITCH_TRY(std::unique_ptr<verifier::Verifier> verifier, timed("open the reference", [&] {

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "code/catalogue.h"
+#include "code/limits.h"
 #include "code/write_program.h"
 #include "gpu/gpu_spec.h"
 #include "plan/steps.h"
@@ -77,7 +78,7 @@ TEST_P(EveryExample, PassesPlainAndOptimised) {
   auto scratch = ScratchFolder::create("stitchcuda-example");
   ASSERT_TRUE(scratch);
   int number = 0;
-  auto opened = open_task(task, {});
+  auto opened = open_task(task, {.limits = code::limits_on(*find_gpu("H200"))});
   ASSERT_TRUE(opened) << opened.error().text();
   const bool all = is_judged_in_all_ways(GetParam());
   for (auto numerics : {Numerics::strict, Numerics::standard}) {

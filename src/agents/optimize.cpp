@@ -10,6 +10,7 @@
 #include "agents/record/shipped_before.h"
 #include "base/text.h"
 #include "code/catalogue.h"
+#include "code/limits.h"
 #include "gpu/gpu_lock.h"
 #include "graph/cost.h"
 #include "plan/document/document.h"
@@ -163,6 +164,7 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
   const auto begin = Clock::now();
   const TimeAccount::Entries spent_before = TimeAccount::all();
   OptimizeOptions options = asked;
+  options.task.limits = code::limits_on(options.gpu);
   STITCH_CHECK(check_place(options));
   std::shared_ptr<LlmSession> session;
   if (is_llm(options.brains.planner) || is_llm(options.brains.coder) || is_llm(options.brains.verifier)) {

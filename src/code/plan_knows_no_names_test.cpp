@@ -1,5 +1,6 @@
 // The Planner knows techniques by their interface and GPUs by GpuSpec: no technique's name in plan/, and no
 // GPU's multiprocessor count, or a multiple of it, in plan/, code/ or the headers that programs include.
+// Passes don't know of GPUs at all.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -14,8 +15,9 @@
 namespace stitch::code {
 namespace {
 
-// FILE:LINE: TEXT of every line that `expression` is found in; comments and tests aside.
-std::vector<std::string> lines_with(const std::string& folder, const std::string& expression) {
+// FILE:LINE: TEXT of every line that `expression` is found in; tests aside, and comments unless asked for.
+std::vector<std::string> lines_with(const std::string& folder, const std::string& expression,
+                                    bool in_comments = false) {
   const std::regex wanted(expression);
   const fs::path root = fs::path(STITCH_SOURCE_DIR) / "src" / folder;
   std::vector<std::string> out;
@@ -31,7 +33,7 @@ std::vector<std::string> lines_with(const std::string& folder, const std::string
     int number = 0;
     for (const std::string& line : split(text ? *text : "", '\n')) {
       ++number;
-      const std::string code = line.substr(0, line.find("//"));
+      const std::string code = in_comments ? line : line.substr(0, line.find("//"));
       if (std::regex_search(code, wanted)) out.push_back(format("{}/{}:{}: {}", folder, path, number, line));
     }
   }
@@ -45,6 +47,13 @@ TEST(Planner, NamesNoTechnique) {
   ASSERT_GT(names.size(), 20u);
   EXPECT_EQ(lines_with("plan", "\"(" + join(names, "|") + ")\""), std::vector<std::string>());
   EXPECT_NE(lines_with("code/products", "\"matmul\\.cublaslt\""), std::vector<std::string>()) << "it looks";
+}
+
+TEST(Passes, NameNoGpu) {
+  std::vector<std::string> names = {"GpuSpec", "gpu/"};
+  for (const GpuSpec& gpu : all_gpus()) names.push_back(gpu.name);
+  EXPECT_EQ(lines_with("passes", join(names, "|"), true), std::vector<std::string>());
+  EXPECT_NE(lines_with("plan", "GpuSpec"), std::vector<std::string>()) << "it looks";
 }
 
 TEST(Planner, KnowsGpusByTheirSpecAlone) {

@@ -16,16 +16,17 @@ namespace stitch {
 
 namespace {
 
-// folder/aten.json becomes a graph.
-Result<Imported> convert(const fs::path& folder, bool algebra, const OnProgress& on_progress) {
-  fs::path aten_path = folder / "aten.json";
+// aten.json in the request's folder becomes a graph.
+Result<Imported> convert(const ImportRequest& request, const OnProgress& on_progress) {
+  fs::path aten_path = request.out / "aten.json";
   STITCH_TRY(std::string text, read_file(aten_path));
   STITCH_TRY(AtenProgram program, read_aten(text));
   if (on_progress) on_progress("lowering to the graph");
   STITCH_TRY(Graph graph, lower(program));
   size_t before = graph.nodes.size();
   PassReport report =
-      run_pipeline(graph, cleanup_pipeline(), {.skip = algebra ? PassNames{} : algebraic_passes()});
+      run_pipeline(graph, cleanup_pipeline(),
+                   {.skip = request.algebra ? PassNames{} : algebraic_passes(), .limits = request.limits});
   Json facts = *program.task;
   name_results(graph, facts.value("call", Json::object()).value("outputs", Json()));
   facts["active"] = count_active(program);
@@ -52,7 +53,7 @@ Result<Imported> import_into(Exporter& exporter, const ImportRequest& request,
                              const OnProgress& on_progress) {
   auto begin = std::chrono::steady_clock::now();
   STITCH_CHECK(export_into(exporter, request, on_progress));
-  STITCH_TRY(Imported imported, convert(request.out, request.algebra, on_progress));
+  STITCH_TRY(Imported imported, convert(request, on_progress));
   imported.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return imported;
 }

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/output_folder.h"
 #include "graph/graph.h"
+#include "graph/rewrite_limits.h"
 #include "import/exporter.h"
 
 namespace stitch {
@@ -21,6 +22,7 @@ struct ImportRequest {
   int64_t seed = 42;
   bool weights = true;
   bool algebra = true;
+  RewriteLimits limits;
   Overwrite overwrite = Overwrite::refuse;
 };
 

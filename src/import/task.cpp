@@ -26,7 +26,8 @@ Result<std::shared_ptr<const Task>> import_python(Exporter& exporter, Task task,
                         .class_name = task.options.model_class,
                         .mode = task.options.mode,
                         .weights = task.options.weights,
-                        .algebra = task.options.algebra};
+                        .algebra = task.options.algebra,
+                        .limits = task.options.limits};
   STITCH_TRY(task.text, read_file(task.source));
   STITCH_TRY(Imported imported, import_into(exporter, request, on_progress));
   task.graph = std::move(imported.graph);

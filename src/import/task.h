@@ -16,9 +16,10 @@ namespace stitch {
 struct TaskOptions {
   std::string model_class;  // empty: Model
   Mode mode = Mode::as_written;
-  std::string python;   // empty: the usual one
-  bool weights = true;  // false: the graph alone
-  bool algebra = true;  // false: no pass that rounds elsewhere than the model does
+  std::string python;    // empty: the usual one
+  bool weights = true;   // false: the graph alone
+  bool algebra = true;   // false: no pass that rounds elsewhere than the model does
+  RewriteLimits limits;  // of the GPU that it is planned for
 };
 
 struct Task {

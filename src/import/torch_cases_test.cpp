@@ -15,6 +15,7 @@
 #include "import/lowering.h"
 #include "oracle/interpreter.h"
 #include "passes/pipeline.h"
+#include "passes/testdata/sample_limits.h"
 
 namespace stitch {
 namespace {
@@ -65,7 +66,7 @@ Result<double> check_case(const fs::path& folder, double tolerance) {
   STITCH_TRY(std::string aten, read_file(folder / "aten.json"));
   STITCH_TRY(AtenProgram program, read_aten(aten));
   STITCH_TRY(Graph graph, lower(program));
-  run_pipeline(graph, cleanup_pipeline());
+  run_pipeline(graph, cleanup_pipeline(), {.limits = sample_limits});
   std::string printed = print_graph(graph);
   STITCH_TRY(graph, parse_graph(printed));
   if (print_graph(graph) != printed)

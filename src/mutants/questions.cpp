@@ -8,6 +8,7 @@
 #include "base/terminal/table.h"
 #include "base/terminal/wording.h"
 #include "base/text.h"
+#include "code/limits.h"
 
 namespace stitch::mutants {
 
@@ -25,7 +26,8 @@ Result<Json> ask(const fs::path& task, const BenchOptions& options) {
   verify.numerics = options.numerics;
   verify.device = options.device;
   verify.seed = options.seed;
-  STITCH_TRY(auto opened, verifier::open_task_to_judge(task, {.python = options.python}));
+  STITCH_TRY(auto opened, verifier::open_task_to_judge(
+                              task, {.python = options.python, .limits = code::limits_on(options.gpu)}));
   STITCH_TRY(auto verifier, verifier::Verifier::open(std::move(opened), verify));
   return verifier->adequacy(verify, work);
 }

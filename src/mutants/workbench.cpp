@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "build/build.h"
+#include "code/limits.h"
 #include "mutants/machine_code.h"
 #include "program/package.h"
 #include "verify/not_judged.h"
@@ -92,7 +93,8 @@ Result<std::unique_ptr<Workbench>> Workbench::open(const Subject& subject, const
   verify.more_to_come = true;
   verify.line_info = false;  // equal code stays equal
   STITCH_TRY(verifier::OpenedTask task,
-             verifier::open_task_to_judge(subject.task, {.python = options.python}));
+             verifier::open_task_to_judge(
+                 subject.task, {.python = options.python, .limits = code::limits_on(options.gpu)}));
   STITCH_CHECK(write_subject(*task.task, subject.variant, options.gpu, options.numerics, folder));
   STITCH_TRY(out->sites_, sites_of(folder));
   STITCH_TRY(out->verifier_, verifier::Verifier::open(std::move(task), verify));

@@ -2,7 +2,7 @@
 // all their filters, smaller ones padded with zeros:
 //   concat(relu(conv(x, V, 1 x 1)), relu(conv(x, W, 3 x 3)))   is   relu(conv(x, [pad(V); W], 3 x 3))
 // The image is read once and the results aren't copied, which alone takes half of a Fire module's time.
-// Multiplying by the zeros is cheap for few channels (up to 32, by an H200's bandwidth and tensor cores).
+// Multiplying by the zeros is cheap for few channels (RewriteLimits).
 // Zero times infinity is NaN next to an infinite pixel, so this is done only where every output depends on
 // all pixels and is NaN anyway.
 #include <algorithm>
@@ -15,8 +15,6 @@ namespace stitch {
 
 namespace {
 
-constexpr int64_t few_channels = 32;
-
 struct Joined {
   const Node* convolution = nullptr;
   const Node* activation = nullptr;  // null: none
@@ -24,7 +22,8 @@ struct Joined {
 
 class Joining {
  public:
-  explicit Joining(Graph& graph) : graph_(graph), makers_(producers(graph)), users_(users(graph)) {}
+  Joining(Graph& graph, int64_t most_channels)
+      : graph_(graph), most_channels_(most_channels), makers_(producers(graph)), users_(users(graph)) {}
 
   bool run() {
     std::map<ValueId, ValueId> replacement;
@@ -89,8 +88,9 @@ class Joining {
   }
   bool fits(const Node& node) const {
     const auto& dilation = node.attributes.integers("dilation");
-    return node.attributes.integer("groups") == 1 && graph_.type(node.operands[1]).shape[1] <= few_channels &&
-           is_fixed(node.operands[1]) && (!has_bias(node) || is_fixed(node.operands[2])) &&
+    return node.attributes.integer("groups") == 1 &&
+           graph_.type(node.operands[1]).shape[1] <= most_channels_ && is_fixed(node.operands[1]) &&
+           (!has_bias(node) || is_fixed(node.operands[2])) &&
            std::ranges::all_of(dilation, [](int64_t each) { return each == 1; }) &&
            graph_.type(node.results[0]).elements() > 0;
   }
@@ -151,12 +151,15 @@ class Joining {
   }
 
   Graph& graph_;
+  const int64_t most_channels_;
   const std::vector<int32_t> makers_;
   const std::vector<std::vector<int32_t>> users_;
 };
 
 }  // namespace
 
-bool join_convolutions(Graph& graph) { return Joining(graph).run(); }
+bool join_convolutions(Graph& graph, const RewriteLimits& limits) {
+  return Joining(graph, limits.joined_channels).run();
+}
 
 }  // namespace stitch

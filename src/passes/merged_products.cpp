@@ -12,7 +12,8 @@ namespace {
 
 class Merger {
  public:
-  explicit Merger(Graph& graph) : graph_(graph), makers_(producers(graph)), users_(users(graph)) {}
+  Merger(Graph& graph, double too_large)
+      : graph_(graph), too_large_(too_large), makers_(producers(graph)), users_(users(graph)) {}
 
   bool run() {
     std::map<ValueId, std::vector<Node>> siblings;
@@ -27,14 +28,13 @@ class Merger {
 
  private:
   bool may_join(const Node& node) const {
-    constexpr double large = 2e10;  // operations; nothing to gain above
     if (node.op != Op::linear || !is_weight(node.operands[1]) ||
         (has_bias(node) && !is_weight(node.operands[2])))
       return false;
     const TensorType& type = graph_.type(node.results[0]);
     const Shape& weight = graph_.type(node.operands[1]).shape;
     return (type.dtype == DType::f16 || type.dtype == DType::bf16) && weight.size() == 2 &&
-           2.0 * static_cast<double>(type.elements() * weight[1]) < large &&
+           2.0 * static_cast<double>(type.elements() * weight[1]) < too_large_ &&
            !ends_in_a_library(node.results[0]);
   }
 
@@ -108,6 +108,7 @@ class Merger {
   }
 
   Graph& graph_;
+  double too_large_;  // operations
   std::vector<int32_t> makers_;
   std::vector<std::vector<int32_t>> users_;
   std::map<ValueId, ValueId> replacement_;
@@ -115,6 +116,8 @@ class Merger {
 
 }  // namespace
 
-bool merge_products(Graph& graph) { return Merger(graph).run(); }
+bool merge_products(Graph& graph, const RewriteLimits& limits) {
+  return Merger(graph, limits.merged_operations).run();
+}
 
 }  // namespace stitch

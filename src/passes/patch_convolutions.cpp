@@ -1,5 +1,5 @@
 // A convolution with stride = kernel multiplies non-overlapping patches by a matrix, as a transformer's first
-// layer does with an image. Libraries have no good convolution for it with few channels.
+// layer does with an image.
 //   conv(x, W, b)   is   patches(x) · W' + b
 #include <algorithm>
 
@@ -10,18 +10,16 @@ namespace stitch {
 
 namespace {
 
-constexpr int64_t patch_channels = 4, long_patch = 128;
-
-bool takes_patches(const Graph& graph, const Node& node) {
+bool takes_patches(const Graph& graph, const Node& node, const RewriteLimits& limits) {
   if (node.op != Op::conv) return false;
   const Shape &image = graph.type(node.operands[0]).shape, &weight = graph.type(node.operands[1]).shape;
-  if (image.size() != weight.size() || image.size() < 3 || weight[1] > patch_channels) return false;
+  if (image.size() != weight.size() || image.size() < 3 || weight[1] > limits.patch_channels) return false;
   const Shape kernel(weight.begin() + 2, weight.end());
   const Attributes& attributes = node.attributes;
   auto all_are = [](const std::vector<int64_t>& numbers, int64_t wanted) {
     return std::ranges::all_of(numbers, [&](int64_t number) { return number == wanted; });
   };
-  return element_count(weight) / weight[0] >= long_patch && attributes.integer("groups") == 1 &&
+  return element_count(weight) / weight[0] >= limits.long_patch && attributes.integer("groups") == 1 &&
          std::ranges::equal(attributes.integers("stride"), kernel) &&
          all_are(attributes.integers("padding"), 0) && all_are(attributes.integers("dilation"), 1) &&
          graph.type(node.results[0]).elements() > 0;
@@ -69,12 +67,12 @@ ValueId patches_product(Graph& graph, const Node& node) {
 
 }  // namespace
 
-bool multiply_patches(Graph& graph) {
+bool multiply_patches(Graph& graph, const RewriteLimits& limits) {
   std::map<ValueId, ValueId> replacement;
   const size_t count = graph.nodes.size();
   for (size_t n = 0; n < count; ++n) {
     const Node node = graph.nodes[n];
-    if (takes_patches(graph, node)) replacement[node.results[0]] = patches_product(graph, node);
+    if (takes_patches(graph, node, limits)) replacement[node.results[0]] = patches_product(graph, node);
   }
   if (replacement.empty()) return false;
   replace_uses(graph, replacement);

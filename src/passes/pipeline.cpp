@@ -90,6 +90,12 @@ void add_from_environment(PassOptions& options) {
 
 }  // namespace
 
+bool apply(const Rewrite& rewrite, Graph& graph, const RewriteLimits& limits) {
+  if (const auto* within = std::get_if<bool (*)(Graph&, const RewriteLimits&)>(&rewrite))
+    return (*within)(graph, limits);
+  return std::get<bool (*)(Graph&)>(rewrite)(graph);
+}
+
 PassReport run_pipeline(Graph& graph, std::span<const Pass> pipeline, PassOptions options) {
   add_from_environment(options);
   PassReport report;
@@ -99,7 +105,7 @@ PassReport run_pipeline(Graph& graph, std::span<const Pass> pipeline, PassOption
     if (options.on_change) before = graph;
     PassTiming timing{pass.name, 0, graph.nodes.size(), 0, false};
     auto begin = std::chrono::steady_clock::now();
-    timing.changed = pass.run(graph);
+    timing.changed = apply(pass.rewrite, graph, options.limits);
     timing.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     timing.nodes_after = graph.nodes.size();
     if (auto valid = verify(graph); !valid)

@@ -14,10 +14,6 @@ namespace stitch {
 
 namespace {
 
-// Wider heads are left to library products, since their scores are smaller than q and k. Kernels for 16-bit
-// types and for few queries handle wider heads.
-constexpr int64_t widest_head = 128, widest_head_of_halves = 256, widest_head_of_few = 512, few_queries = 8;
-
 // A fill far below any score: 65504 is the largest number in fp16. `absorbing` plus a score is `absorbing`,
 // in FP32 too, so that a query without visible keys weighs all keys the same, as with a fill.
 constexpr double largest_fill = -6e4, absorbing = -1e30;
@@ -40,7 +36,8 @@ struct Scores {
 
 class Recognizer {
  public:
-  explicit Recognizer(Graph& graph) : graph_(graph), makers_(producers(graph)), users_(users(graph)) {
+  Recognizer(Graph& graph, const RewriteLimits& limits)
+      : graph_(graph), limits_(limits), makers_(producers(graph)), users_(users(graph)) {
     kept_.resize(graph.values.size());
     for (ValueId id : graph.outputs) kept_[index_of(id)] = true;
     for (const Update& update : graph.updates) kept_[index_of(update.value)] = true;
@@ -304,9 +301,9 @@ class Recognizer {
     if (rank < 2 || std::ssize(shape(v)) != rank || batch_of(v) != batch_of(weights)) return false;
     if (shape(q).size() != shape(right).size() || shape(q).size() < 2 || batch_of(q) != batch_of(right))
       return false;
-    const int64_t widest = shape(q).end()[-2] <= few_queries    ? widest_head_of_few
-                           : size_of(graph_.type(q).dtype) == 2 ? widest_head_of_halves
-                                                                : widest_head;
+    const int64_t widest = shape(q).end()[-2] <= limits_.few_queries ? limits_.head_of_few
+                           : size_of(graph_.type(q).dtype) == 2      ? limits_.head_of_halves
+                                                                     : limits_.head;
     if (shape(q).back() > widest || shape(v).back() > widest) return false;
     if (graph_.type(q).dtype != graph_.type(result).dtype) return false;
     for (ValueId id : scores.factors)
@@ -355,6 +352,7 @@ class Recognizer {
   }
 
   Graph& graph_;
+  const RewriteLimits& limits_;
   std::vector<int32_t> makers_;
   std::vector<std::vector<int32_t>> users_;
   std::vector<bool> kept_;
@@ -363,8 +361,8 @@ class Recognizer {
 
 }  // namespace
 
-bool recognize_attention(Graph& graph) {
-  if (!Recognizer(graph).run()) return false;
+bool recognize_attention(Graph& graph, const RewriteLimits& limits) {
+  if (!Recognizer(graph, limits).run()) return false;
   canonicalize_views(graph);
   return true;
 }

@@ -1,7 +1,5 @@
-// Attention with wide heads becomes two products and a softmax: the scores are smaller than q and k, so
-// little is gained by not storing them, and a fused kernel has no room for wide tiles. 1024 heads of 512
-// queries and keys of 1024 features took 16.8 ms in one kernel on an H200; library products with passes
-// between them would take 11.
+// Attention with wide heads becomes two products and a softmax, where fused kernels are slower
+// (RewriteLimits).
 //   attention(q, k, v)   is   softmax(q · k' · scale) · v
 #include <algorithm>
 
@@ -12,9 +10,7 @@ namespace stitch {
 
 namespace {
 
-constexpr int64_t wide_head = 256, enough_tokens = 256;
-
-bool has_wide_heads(const Graph& graph, const Node& node) {
+bool has_wide_heads(const Graph& graph, const Node& node, const RewriteLimits& limits) {
   if (node.op != Op::attention) return false;
   const bool masked = node.operands.size() > 3 && node.operands[3] != ValueId::none;
   const Shape &q = graph.type(node.operands[0]).shape, &k = graph.type(node.operands[1]).shape,
@@ -25,7 +21,8 @@ bool has_wide_heads(const Graph& graph, const Node& node) {
   // Not for heads that share k and v (grouped queries).
   if (q.size() < 2 || !std::equal(q.begin(), q.end() - 2, k.begin(), k.end() - 2)) return false;
   const int64_t queries = q.end()[-2], keys = k.end()[-2], width = std::min(q.back(), v.back());
-  return width >= wide_head && queries >= enough_tokens && keys >= enough_tokens && keys <= 8 * width;
+  return width >= limits.multiplied_head && std::min(queries, keys) >= limits.multiplied_tokens &&
+         keys <= limits.keys_of_feature * width;
 }
 
 ValueId two_products(Graph& graph, const Node& node) {
@@ -47,12 +44,12 @@ ValueId two_products(Graph& graph, const Node& node) {
 
 }  // namespace
 
-bool multiply_wide_heads(Graph& graph) {
+bool multiply_wide_heads(Graph& graph, const RewriteLimits& limits) {
   std::map<ValueId, ValueId> replacement;
   const size_t count = graph.nodes.size();
   for (size_t n = 0; n < count; ++n) {
     const Node node = graph.nodes[n];
-    if (has_wide_heads(graph, node)) replacement[node.results[0]] = two_products(graph, node);
+    if (has_wide_heads(graph, node, limits)) replacement[node.results[0]] = two_products(graph, node);
   }
   if (replacement.empty()) return false;
   replace_uses(graph, replacement);

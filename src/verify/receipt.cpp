@@ -290,7 +290,8 @@ Result<ReceiptCheck> check_receipt(const ReceiptOptions& options) {
     const std::string mode = then.at("mode").get<std::string>();
     const TaskOptions read{.model_class = then.at("model_class").get<std::string>(),
                            .mode = parse_mode(mode).value_or(Mode::as_written),
-                           .python = options.python};
+                           .python = options.python,
+                           .limits = options.limits ? options.limits(again.program) : RewriteLimits{}};
     if (options.mode != Mode::as_written && options.mode != read.mode)
       return at(options.receipt.string(),
                 user_error("mode",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/digest/ed25519.h"
+#include "graph/rewrite_limits.h"
 #include "verify/session.h"
 #include "verify/verdict.h"
 
@@ -40,6 +41,8 @@ struct ReceiptOptions {
   std::optional<KeyBytes> key;   // that it must be signed with; none: this installation's
   Mode mode = Mode::as_written;  // that the receipt has to be of
   std::string python;
+  // Of the GPU that a program was planned for; null: of none.
+  std::function<RewriteLimits(const fs::path& program)> limits;
   double tolerance = 0.1;  // on the program's time and its speedup
   std::function<void(std::string_view)> on_progress;
   std::function<void(std::string_view)> on_warning;

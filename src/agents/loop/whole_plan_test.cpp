@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "code/catalogue.h"
+#include "code/limits.h"
 #include "gpu/gpu_spec.h"
 #include "import/task.h"
 #include "plan/cost/estimate.h"
@@ -33,7 +34,7 @@ TEST(WholePlan, IsNeverSlowerThanStepsThatEachGain) {
   auto all = [](const plan::StepRule&) { return true; };
   int every_step_loses = 0;
   for (const fs::path& example : examples()) {
-    auto task = open_task(*exporter, example, {.weights = false});
+    auto task = open_task(*exporter, example, {.weights = false, .limits = code::limits_on(gpu)});
     ASSERT_TRUE(task) << example << ": " << task.error().text();
     for (Numerics numerics : {Numerics::strict, Numerics::standard, Numerics::tf32, Numerics::half}) {
       SCOPED_TRACE(format("{} {}", example.stem().string(), name(numerics)));

@@ -9,8 +9,10 @@
 #include "base/terminal/table.h"
 #include "base/terminal/wording.h"
 #include "base/text.h"
+#include "cli/choose_gpu.h"
 #include "cli/flags/model_options.h"
 #include "cli/output_place.h"
+#include "code/limits.h"
 #include "graph/cost.h"
 #include "import/import_all.h"
 
@@ -22,10 +24,12 @@ namespace {
 fs::path default_out(const fs::path& task) { return task.stem().string() + ".graph"; }
 
 Result<std::vector<ImportRequest>> requests_for(const ImportOptions& options) {
+  STITCH_TRY(const GpuSpec gpu, choose_gpu(""));
   ImportRequest common{.class_name = options.model_class,
                        .mode = options.mode,
                        .seed = options.seed,
                        .weights = options.weights,
+                       .limits = code::limits_on(gpu),
                        .overwrite = overwrite_if(options.force)};
   std::vector<ImportRequest> requests;
   auto add = [&](const fs::path& task, const fs::path& out) {

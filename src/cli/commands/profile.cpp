@@ -13,6 +13,7 @@
 #include "cli/flags/model_options.h"
 #include "cli/output_place.h"
 #include "cli/pages/page.h"
+#include "code/limits.h"
 #include "gpu/gpu_lock.h"
 #include "reference/torch_reference.h"
 #include "verify/verify.h"
@@ -119,8 +120,10 @@ Result<int> run_profile(const ProfileCommand& command, Console& console) {
     Progress progress(console.err, console.err_terminal, console.json, "profiling");
     auto tell = [&](std::string_view text) { progress.detail(text); };
     if (!what.model.empty()) {
-      const TaskOptions how{
-          .model_class = command.model_class, .mode = command.mode, .python = command.python};
+      const TaskOptions how{.model_class = command.model_class,
+                            .mode = command.mode,
+                            .python = command.python,
+                            .limits = code::limits_of(what.program, run.gpu)};
       STITCH_TRY(verifier::OpenedTask opened, verifier::open_task_to_judge(what.model, how, tell));
       task = opened.task;
       run.graph = &task->graph;

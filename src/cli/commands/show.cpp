@@ -11,6 +11,7 @@
 #include "cli/output_place.h"
 #include "cli/pages/page.h"
 #include "cli/pages/report.h"
+#include "code/limits.h"
 #include "graph/text.h"
 
 namespace stitch {
@@ -18,9 +19,12 @@ namespace stitch {
 Result<int> run_show(const ShowOptions& options, Console& console) {
   // Before the import, which may take a minute.
   if (!options.html.empty()) STITCH_CHECK(check_output_file(options.html, overwrite_if(options.force)));
-  if (!options.gpu.empty()) STITCH_CHECK(find_gpu(options.gpu));
-  const TaskOptions how{
-      .model_class = options.model_class, .mode = options.mode, .python = options.python, .weights = false};
+  STITCH_TRY(const GpuSpec gpu, choose_gpu(options.gpu));
+  const TaskOptions how{.model_class = options.model_class,
+                        .mode = options.mode,
+                        .python = options.python,
+                        .weights = false,
+                        .limits = code::limits_on(gpu)};
   STITCH_TRY(std::shared_ptr<const Task> task, load_model(options.model, how, console));
   return show_graph(task->graph, options.model, options, console, task->facts);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "code/limits.h"
 #include "learn/synthesis/recipes.h"
 #include "passes/pipeline.h"
 
@@ -92,7 +93,8 @@ Result<Composed> compose(uint64_t seed, int64_t number, Scale scale) {
   out.python = draft.python(format("Synthetic: {}.", join(out.recipes, "; ")));
   STITCH_CHECK(verify(draft.graph));
   out.graph = std::move(draft.graph);
-  run_pipeline(out.graph, cleanup_pipeline());
+  static const RewriteLimits limits = code::limits_on(*find_gpu("H200"));  // as the Coder's weights
+  run_pipeline(out.graph, cleanup_pipeline(), {.limits = limits});
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include "base/digest/sha256.h"
 #include "base/machine/time_account.h"
 #include "base/text.h"
+#include "code/limits.h"
 #include "gpu/gpu_detect.h"
 #include "profile/rules.h"
 #include "rubric/sources.h"
@@ -317,7 +318,8 @@ Json VerifyingScorer::score(const TaskFile& task, const Submission& submission) 
   verifier::VerifyOptions options = verify_options();
   options.program = submission.code.language == llm::Language::cuda ? "candidate.cu" : "candidate.py";
   auto open = [&]() -> Result<std::unique_ptr<verifier::Verifier>> {
-    const TaskOptions how{.mode = options_.judging.mode, .python = options_.python};
+    const TaskOptions how{
+        .mode = options_.judging.mode, .python = options_.python, .limits = code::limits_on(options_.gpu)};
     STITCH_TRY(verifier::OpenedTask ready, verifier::open_task_to_judge(task.file, how));
     return verifier::Verifier::open(std::move(ready), options);
   };

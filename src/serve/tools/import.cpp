@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "code/limits.h"
 #include "graph/cost.h"
 #include "graph/text.h"
 #include "program/manifest.h"
@@ -55,6 +56,7 @@ Result<Answer> run_import(const Workshop& workshop, const Json& arguments, Call&
   STITCH_TRY(const fs::path folder, workshop.roots.resolve("out", out));
   if (!Task::is_python(model))
     return user_error("arguments", "'out' needs a .py file: a graph is already imported");
+  STITCH_TRY(const GpuSpec gpu, gpu_of(arguments));
   const TaskOptions how = task_options_of(workshop, arguments);
   call.progress("importing");
   STITCH_TRY(Exporter exporter, Exporter::start(how.python));
@@ -64,6 +66,7 @@ Result<Answer> run_import(const Workshop& workshop, const Json& arguments, Call&
                           .out = folder,
                           .class_name = how.model_class,
                           .mode = how.mode,
+                          .limits = code::limits_on(gpu),
                           .overwrite = flag(arguments, "overwrite") ? Overwrite::force : Overwrite::refuse},
                          [&](std::string_view what) { call.progress(what); }));
   return summary(imported.graph, imported.facts, imported.published.folder.string(), call);

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "code/limits.h"
 #include "serve/tools/judge.h"
 #include "serve/tools/tools.h"
 
@@ -28,7 +29,10 @@ Result<verifier::Verdict> judge(const Workshop& workshop, const fs::path& progra
   STITCH_TRY(const fs::path task, workshop.roots.resolve("model", text(arguments, "model")));
   STITCH_TRY(verifier::VerifyOptions options, verify_options(arguments, quick, call));
   options.program = program;
-  return verifier::verify(task, options, task_options_of(workshop, arguments));
+  STITCH_TRY(const GpuSpec gpu, gpu_of(arguments));
+  TaskOptions how = task_options_of(workshop, arguments);
+  how.limits = code::limits_of(program, gpu);
+  return verifier::verify(task, options, how);
 }
 
 Tool verify_tool(Shared workshop) {

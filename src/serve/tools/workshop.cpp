@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "code/catalogue.h"
+#include "code/limits.h"
 #include "gpu/gpu_detect.h"
 #include "plan/steps.h"
 
@@ -79,7 +80,9 @@ TaskOptions task_options_of(const Workshop& workshop, const Json& arguments) {
 Result<std::shared_ptr<const Task>> open_model(const Workshop& workshop, const Json& arguments, bool weights,
                                                Call& call) {
   STITCH_TRY(const fs::path model, workshop.roots.resolve("model", text(arguments, "model")));
+  STITCH_TRY(const GpuSpec gpu, gpu_of(arguments));
   TaskOptions options = task_options_of(workshop, arguments);
+  options.limits = code::limits_on(gpu);
   options.weights = weights || !Task::is_python(model);
   call.progress("importing");
   return open_task(model, options, [&](std::string_view what) { call.progress(what); });

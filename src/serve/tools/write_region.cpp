@@ -7,6 +7,7 @@
 #include "agents/package_task.h"
 #include "base/output_folder.h"
 #include "base/text.h"
+#include "code/limits.h"
 #include "code/write_program.h"
 #include "plan/cost/estimate.h"
 #include "serve/tools/judge.h"
@@ -121,8 +122,9 @@ Result<Answer> in_a_plan(const Workshop& workshop, const Json& arguments, Call& 
     STITCH_CHECK(OutputFolder::check(out, overwrite));
   }
   call.progress("importing");
-  STITCH_TRY(verifier::OpenedTask opened,
-             verifier::open_task_to_judge(source, task_options_of(workshop, arguments), options.on_progress));
+  TaskOptions how = task_options_of(workshop, arguments);
+  how.limits = code::limits_on(gpu);
+  STITCH_TRY(verifier::OpenedTask opened, verifier::open_task_to_judge(source, how, options.on_progress));
   const std::shared_ptr<const Task> task = opened.task;
   STITCH_TRY(const plan::GivenPlan given, plan_of(workshop, arguments, task->graph, gpu));
   STITCH_TRY(const RegionNeeds needs, needs_of(given, text(arguments, "region")));

@@ -3,8 +3,10 @@
 #include "base/json.h"
 #include "base/terminal/progress.h"
 #include "cli/choose_device.h"
+#include "cli/choose_gpu.h"
 #include "cli/commands/judge/verify.h"
 #include "cli/flags/model_options.h"
+#include "code/limits.h"
 #include "verify/receipt.h"
 #include "verify/signing_key.h"
 
@@ -38,11 +40,14 @@ Result<int> run_receipt(const ReceiptCommand& command, Console& console) {
                       "stitchcuda receipt check FILE");
   if (command.receipt.empty())
     return user_error("receipt", "RECEIPT is required", "stitchcuda receipt check FILE");
-  verifier::ReceiptOptions options{.receipt = command.receipt,
-                                   .program = command.program,
-                                   .task = command.task,
-                                   .mode = command.mode,
-                                   .python = command.python};
+  STITCH_TRY(const GpuSpec here, choose_gpu(""));
+  verifier::ReceiptOptions options{
+      .receipt = command.receipt,
+      .program = command.program,
+      .task = command.task,
+      .mode = command.mode,
+      .python = command.python,
+      .limits = [here](const fs::path& program) { return code::limits_of(program, here); }};
   STITCH_TRY(options.numerics, parse_numerics(command.numerics));
   STITCH_TRY(options.device, choose_device(command.device));
   if (!command.key.empty()) {

@@ -10,6 +10,7 @@
 #include "cli/commands/judge/baselines.h"
 #include "cli/flags/model_options.h"
 #include "cli/load_model.h"
+#include "code/limits.h"
 #include "llm/connect.h"
 #include "rubric/hack_label.h"
 #include "rubric/llm_judge.h"
@@ -40,11 +41,15 @@ struct Runs {
   std::shared_ptr<const Task> task;
 };
 
-TaskOptions task_options(const RubricCommand& command) {
-  return {.model_class = command.model_class, .mode = command.mode, .python = command.python};
+TaskOptions task_options(const RubricCommand& command, const GpuSpec& gpu) {
+  return {.model_class = command.model_class,
+          .mode = command.mode,
+          .python = command.python,
+          .limits = code::limits_of(command.program, gpu)};
 }
 
-Result<void> verify_them(const RubricCommand& command, Console& console, Warnings& warnings, Runs& out) {
+Result<void> verify_them(const RubricCommand& command, const GpuSpec& gpu, Console& console,
+                         Warnings& warnings, Runs& out) {
   verifier::VerifyOptions options;
   options.program = command.program;
   options.quick = command.quick;
@@ -59,7 +64,7 @@ Result<void> verify_them(const RubricCommand& command, Console& console, Warning
   options.on_warning = warnings.above(progress);
   options.on_notice = [&](std::string_view text) { progress.say(text); };
   STITCH_TRY(verifier::OpenedTask task,
-             verifier::open_task_to_judge(command.task, task_options(command),
+             verifier::open_task_to_judge(command.task, task_options(command, gpu),
                                           [&](std::string_view text) { progress.detail(text); }));
   out.task = task.task;
   STITCH_TRY(std::unique_ptr<verifier::Verifier> verifier,
@@ -81,7 +86,7 @@ Result<void> verify_them(const RubricCommand& command, Console& console, Warning
   return judge(command.before, command.before_verdict, out.before);
 }
 
-Result<Runs> runs_of(const RubricCommand& command, Console& console, Warnings& warnings) {
+Result<Runs> runs_of(const RubricCommand& command, const GpuSpec& gpu, Console& console, Warnings& warnings) {
   Runs out;
   if (!command.verdict.empty()) {
     STITCH_TRY(out.after, read_execution(command.verdict));
@@ -91,9 +96,9 @@ Result<Runs> runs_of(const RubricCommand& command, Console& console, Warnings& w
   }
   const bool known = !command.verdict.empty() && (command.before.empty() || !command.before_verdict.empty());
   if (command.verify && !known) {
-    STITCH_CHECK(verify_them(command, console, warnings, out));
+    STITCH_CHECK(verify_them(command, gpu, console, warnings, out));
   } else {
-    TaskOptions options = task_options(command);
+    TaskOptions options = task_options(command, gpu);
     options.weights = false;
     STITCH_TRY(out.task, load_model(command.task, options, console));
   }
@@ -156,7 +161,7 @@ Result<int> run_rubric(const RubricCommand& command, Console& console) {
   STITCH_TRY(std::vector<rubric::Source> sources, rubric::read_sources(command.program));
   STITCH_TRY(GpuSpec gpu, choose_gpu(command.gpu));
   Warnings warnings(console);
-  STITCH_TRY(Runs runs, runs_of(command, console, warnings));
+  STITCH_TRY(Runs runs, runs_of(command, gpu, console, warnings));
   STITCH_TRY(std::unique_ptr<rubric::Before> before, before_of(command, std::move(runs.before)));
   rubric::Evidence evidence = rubric::gather(sources, std::move(runs.after),
                                              rubric::operators_of(runs.task->graph, gpu), before.get());

@@ -9,10 +9,12 @@
 #include "base/terminal/progress.h"
 #include "base/text.h"
 #include "cli/choose_device.h"
+#include "cli/choose_gpu.h"
 #include "cli/commands/judge/baselines.h"
 #include "cli/commands/judge/verify_all.h"
 #include "cli/flags/model_options.h"
 #include "cli/output_place.h"
+#include "code/limits.h"
 #include "verify/not_judged.h"
 #include "verify/verify.h"
 
@@ -93,6 +95,7 @@ Result<int> run_verify(const VerifyCommand& command, Console& console) {
   const Overwrite overwrite = overwrite_if(command.force);
   for (const std::string& file : {command.out, command.receipt})
     if (!file.empty()) STITCH_CHECK(check_output_file(file, overwrite));
+  STITCH_TRY(const GpuSpec here, choose_gpu(""));
   const TimeAccount::Entries spent_before = TimeAccount::all();
   const SpentOn spent("verify");
   Result<verifier::Verdict> verdict = work_error("", "");
@@ -105,7 +108,8 @@ Result<int> run_verify(const VerifyCommand& command, Console& console) {
                                {.model_class = command.model_class,
                                 .mode = command.mode,
                                 .python = command.python,
-                                .algebra = command.compatible.empty()});
+                                .algebra = command.compatible.empty(),
+                                .limits = code::limits_of(command.program, here)});
   }
   if (!verdict && is_not_judged(command, verdict.error()))
     return say_not_judged(command, verdict.error(), console);

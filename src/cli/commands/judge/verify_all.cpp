@@ -13,6 +13,7 @@
 #include "cli/flags/model_options.h"
 #include "cli/output_place.h"
 #include "cli/pages/page.h"
+#include "code/limits.h"
 #include "rubric/evidence.h"
 #include "verify/clock/clock.h"
 #include "verify/many/judge_all.h"
@@ -81,13 +82,14 @@ Result<int> run_verify_all(const VerifyCommand& command, Console& console) {
   STITCH_TRY(options.verify, verify_options(command));
   STITCH_TRY(std::vector<verifier::ListedCandidate> candidates,
              verifier::find_candidates(command.all, command.tasks));
+  STITCH_TRY(const GpuSpec gpu, choose_gpu(""));
   options.task = {.model_class = command.model_class,
                   .mode = command.mode,
                   .python = command.python,
-                  .algebra = command.compatible.empty()};
+                  .algebra = command.compatible.empty(),
+                  .limits = code::limits_on(gpu)};
   options.out = results_folder(command);
   options.tool = STITCH_VERSION;
-  STITCH_TRY(const GpuSpec gpu, choose_gpu(""));
   options.describe = [gpu](const fs::path& program, const verifier::Verdict& verdict, const Graph& graph) {
     return honesty_of(program, verdict, rubric::operators_of(graph, gpu));
   };

@@ -13,6 +13,7 @@
 #include "cli/load_model.h"
 #include "cli/output_place.h"
 #include "code/catalogue.h"
+#include "code/limits.h"
 #include "code/write_program.h"
 #include "plan/steps.h"
 
@@ -37,15 +38,16 @@ Result<int> run_code(const CodeCommand& command, Console& console) {
   STITCH_TRY(const ShipWeights weights, parse_ship_weights(command.weights));
   STITCH_CHECK(check_steps(command.without));
   STITCH_TRY(const plan::ReferenceFacts facts, facts_for(command.compatible, numerics));
+  STITCH_TRY(GpuSpec gpu, choose_gpu(command.gpu));
   STITCH_CHECK(OutputFolder::check(command.out, overwrite_if(command.force)));
   const TaskOptions options{.model_class = command.model_class,
                             .mode = command.mode,
                             .python = command.python,
-                            .algebra = !facts.as_pytorch};
+                            .algebra = !facts.as_pytorch,
+                            .limits = code::limits_on(gpu)};
   STITCH_TRY(std::shared_ptr<const Task> task, load_model(command.model, options, console));
   Warnings warnings(console);
   warnings.say_mode(task->facts);
-  STITCH_TRY(GpuSpec gpu, choose_gpu(command.gpu));
   auto wanted = [&](const plan::StepRule& rule) {
     bool may_round = numerics == Numerics::half || command.rounding;
     return !command.plain && (may_round || !rule.rounds) &&

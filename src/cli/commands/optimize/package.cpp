@@ -9,6 +9,7 @@
 #include "cli/flags/model_options.h"
 #include "cli/load_model.h"
 #include "cli/output_place.h"
+#include "code/limits.h"
 #include "graph/safetensors.h"
 #include "program/package.h"
 
@@ -53,6 +54,8 @@ Result<void> check_task(const PackageCommand& command, const Manifest& manifest,
                       .mode = parse_mode(mode_in(facts)).value_or(command.mode),
                       .python = command.python,
                       .weights = false};
+  STITCH_TRY(const GpuSpec here, choose_gpu(""));
+  options.limits = code::limits_of(command.program, here);
   if (options.model_class.empty() && facts && facts->is_object()) options.model_class = word(*facts, "class");
   std::string other;
   for (bool algebra : {true, false}) {  // programs in KernelBench's own rounding are made without

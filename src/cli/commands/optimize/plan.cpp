@@ -12,6 +12,7 @@
 #include "cli/pages/page.h"
 #include "cli/pages/report.h"
 #include "code/catalogue.h"
+#include "code/limits.h"
 #include "code/write_program.h"
 #include "learn/coder/propose.h"
 #include "plan/cost/estimate.h"
@@ -67,7 +68,8 @@ Result<int> run_plan(const PlanCommand& command, Console& console) {
                             .mode = command.mode,
                             .python = command.python,
                             .weights = false,
-                            .algebra = !facts.as_pytorch};
+                            .algebra = !facts.as_pytorch,
+                            .limits = code::limits_on(gpu)};
   STITCH_TRY(std::shared_ptr<const Task> task, load_model(command.model, options, console));
   const Graph& graph = task->graph;
   Warnings warnings(console);

@@ -9,6 +9,7 @@
 #include "import/aten_program.h"
 #include "import/lowering.h"
 #include "passes/pipeline.h"
+#include "passes/testdata/sample_limits.h"
 
 namespace stitch::code::loops {
 namespace {
@@ -29,7 +30,7 @@ Result<Loaded> load_case(const fs::path& folder) {
   STITCH_TRY(std::string aten, read_file(folder / "aten.json"));
   STITCH_TRY(AtenProgram program, read_aten(aten));
   STITCH_TRY(out.graph, lower(program));
-  run_pipeline(out.graph, cleanup_pipeline());
+  run_pipeline(out.graph, cleanup_pipeline(), {.limits = sample_limits});
   STITCH_TRY(out.graph, parse_graph(print_graph(out.graph)));
   STITCH_TRY(Safetensors weights, Safetensors::open(folder / "weights.safetensors"));
   STITCH_TRY(Safetensors inputs, Safetensors::open(folder / "inputs.safetensors"));
