@@ -13,7 +13,7 @@ constexpr int64_t most_bytes = int64_t{1} << 30;  // of answers that wait
 
 bool same(const Question& a, const Question& b) {
   return a.weights == b.weights && a.distribution == b.distribution && a.seed == b.seed && a.own == b.own &&
-         a.whole == b.whole && a.pytorchs_numbers == b.pytorchs_numbers;
+         a.whole == b.whole && a.pytorchs_numbers == b.pytorchs_numbers && a.moved_weights == b.moved_weights;
 }
 
 int64_t bytes_of(const Result<Trial>& trial) {
