@@ -76,7 +76,7 @@ TEST(PromptsCommand, ListsShowsAndChecks) {
   EXPECT_EQ(say({"prompts", "show"}).code, 2);
   auto json = parse_json(say({"prompts", "list", "--json"}).out);
   ASSERT_TRUE(json);
-  EXPECT_EQ((*json)["prompts"].size(), 8u);
+  EXPECT_EQ((*json)["prompts"].size(), 9u);
 
   auto scratch = ScratchFolder::create("stitch-prompts");
   ASSERT_TRUE(scratch);
