@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/digest/sha256.h"
+#include "base/error_codes.h"
 #include "base/machine/parallel.h"
 #include "base/machine/process.h"
 #include "base/text.h"
@@ -235,8 +236,8 @@ Json record_of(const BenchTask& task, const OptimizeEnd& end, int seconds_a_task
   const std::string why = end.timed_out ? format("still running after {} s", seconds_a_task)
                                         : format("it ended with exit code {}", end.exit_code);
   const std::string last = split(trim(end.error_tail), '\n').back();
-  return record_of(
-      task, to_json(work_error(end.timed_out ? "hung" : "crashed", last.empty() ? why : why + ": " + last)));
+  return record_of(task, to_json(work_error(end.timed_out ? error_code::hung : error_code::crashed,
+                                            last.empty() ? why : why + ": " + last)));
 }
 
 Command optimize_command(const fs::path& task, const fs::path& program, const std::vector<std::string>& flags,
@@ -262,7 +263,7 @@ Command optimize_command(const fs::path& task, const fs::path& program, const st
 
 bool may_do_better_alone(const Json& record) {
   const std::string code = word(record, "code");
-  return code == "hung" || code == "crashed" ||
+  return code == error_code::hung || code == error_code::crashed ||
          word(record, "reason").find("out of memory") != std::string::npos;
 }
 

@@ -5,6 +5,7 @@
 #include <exception>
 #include <utility>
 
+#include "base/error_codes.h"
 #include "base/result.h"
 
 namespace stitch {
@@ -15,7 +16,7 @@ auto contained(Work&& work) -> decltype(work()) {
   try {
     return std::forward<Work>(work)();
   } catch (const std::exception& bug) {
-    return work_error("bug", format("a bug in stitchcuda: {}", bug.what()));
+    return work_error(error_code::bug, format("a bug in stitchcuda: {}", bug.what()));
   }
 }
 

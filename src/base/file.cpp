@@ -14,6 +14,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/error_codes.h"
 #include "base/machine/interrupt.h"
 
 namespace stitch {
@@ -26,7 +27,7 @@ Error system_error(std::string_view doing, const fs::path& path, int code) {
   Error error = work_error("file", format("cannot {}: {}", doing, std::strerror(code)));
   if (code == ENOENT || code == ENOTDIR || code == EISDIR || code == EACCES) error.blame = Error::Blame::user;
   if (code == ENOSPC || code == EDQUOT) {
-    error.code = "disk";
+    error.code = error_code::disk;
     error.fix = "free some disk space and run it again; nothing was left half-written";
   }
   return at(path.string(), error);

@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "base/error_codes.h"
 #include "base/text.h"
 
 namespace stitch::build {
@@ -125,7 +126,8 @@ Error build_failure(std::string_view output, std::string_view scratch, int exit_
   const bool killed = output.find("Killed signal terminated program") != output.npos ||
                       output.find("died due to signal 9") != output.npos;
   if (killed || exit_code == 128 + SIGKILL)
-    return user_error("build_killed", "the system killed the compiler, most likely for lack of memory",
+    return user_error(error_code::build_killed,
+                      "the system killed the compiler, most likely for lack of memory",
                       "look for unbounded templates or constants");
   if (exit_code > 128 && shortened_errors(output, scratch).empty())
     return user_error("build_failed", format("the compiler was killed by signal {} ({})", exit_code - 128,

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/digest/sha256.h"
+#include "base/error_codes.h"
 #include "base/json.h"
 #include "base/machine/process.h"
 #include "base/text.h"
@@ -128,8 +129,8 @@ class EmulatedToolchain final : public Toolchain {
     Error error = user_error(told.value("code", ""), told.value("message", ""), told.value("fix", ""));
     error.where = told.value("where", "");
     if (told.value("exit_code", 2) == 1) error.blame = Error::Blame::work;
-    if (error.code == "compile-timeout") return build_took_too_long(0);
-    if (error.code == "compile")
+    if (error.code == error_code::compile_timeout) return build_took_too_long(0);
+    if (error.code == error_code::compile)
       return build_failure(std::string_view(error.message).substr(error.message.find('\n') + 1),
                            work.scratch.string(), run.exit_code);
     if (error.blame == Error::Blame::user) error.code = "build_failed";

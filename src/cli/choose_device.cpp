@@ -1,5 +1,6 @@
 #include "cli/choose_device.h"
 
+#include "base/error_codes.h"
 #include "gpu/gpu_detect.h"
 
 namespace stitch {
@@ -12,7 +13,7 @@ Result<runner::Device> choose_device(const std::string& name) {
   if (name != "cuda")
     return user_error("device", format("unknown device '{}'", name), "one of: auto, cuda, emulated");
   if (!here)
-    return user_error("no_gpu",
+    return user_error(error_code::no_gpu,
                       "no usable GPU on this machine" + (driver ? "" : ": " + driver.error().message),
                       "use --device emulated");
   return runner::Device::cuda;

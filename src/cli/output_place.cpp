@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/error_codes.h"
 #include "graph/folder.h"
 
 namespace stitch {
@@ -28,7 +29,7 @@ Result<void> check_task_file(const std::string& path) {
   const fs::path file = path;
   std::error_code ec;
   auto not_a_task = [&](std::string what, std::string fix) {
-    return at(path, user_error("no_task", std::move(what), std::move(fix)));
+    return at(path, user_error(error_code::no_task, std::move(what), std::move(fix)));
   };
   if (!fs::exists(file, ec))
     return at(path, user_error("no_file", "no such .py task",

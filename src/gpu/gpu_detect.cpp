@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/error_codes.h"
 #include "base/file.h"
 #include "base/text.h"
 
@@ -133,9 +134,10 @@ GpuSpec spec_of(const DetectedGpu& gpu) {
 
 Result<Driver> detect_gpus(const char* driver_library) {
   DriverLibrary driver(driver_library);
-  if (!driver.loaded()) return work_error("no_driver", "no NVIDIA driver (libcuda.so.1)");
+  if (!driver.loaded()) return work_error(error_code::no_driver, "no NVIDIA driver (libcuda.so.1)");
   int code = driver.call("cuInit", 0u);
-  if (code == no_device) return work_error("no_gpu", "the NVIDIA driver is installed, but finds no GPU");
+  if (code == no_device)
+    return work_error(error_code::no_gpu, "the NVIDIA driver is installed, but finds no GPU");
   if (code != success)
     return work_error("driver",
                       format("the NVIDIA driver fails to initialise: {}", error_name(driver, code)));
@@ -151,7 +153,8 @@ Result<Driver> detect_gpus(const char* driver_library) {
     if (driver.call("cuDeviceGet", &device, i) != success) continue;
     out.gpus.push_back(describe(driver, device));
   }
-  if (out.gpus.empty()) return work_error("no_gpu", "the NVIDIA driver is installed, but finds no GPU");
+  if (out.gpus.empty())
+    return work_error(error_code::no_gpu, "the NVIDIA driver is installed, but finds no GPU");
   return out;
 }
 

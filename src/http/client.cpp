@@ -14,6 +14,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/error_codes.h"
 #include "base/machine/descriptor.h"
 #include "base/text.h"
 
@@ -115,7 +116,8 @@ class Caller {
 
  private:
   Result<void> check_time() const {
-    if (call_.should_stop && call_.should_stop()) return work_error("stopped", "stopped on request");
+    if (call_.should_stop && call_.should_stop())
+      return work_error(error_code::stopped, "stopped on request");
     if (Clock::now() >= deadline_)
       return work_error("http_deadline", format("{} did not answer in time", who_));
     return {};

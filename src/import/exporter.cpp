@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/error_codes.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "import/python.h"
@@ -19,7 +20,7 @@ Result<Exporter> Exporter::start(const std::string& python) {
 Error Exporter::gone() {
   Finished finished = child_.wait();
   std::vector<std::string> lines = split(trim(finished.error_tail), '\n');
-  return work_error("exporter",
+  return work_error(error_code::exporter,
                     format("{} stopped with exit code {} while exporting: {}", python_.string(),
                            finished.exit_code, lines.back()),
                     "check it with: stitchcuda doctor");

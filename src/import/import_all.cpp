@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/contained.h"
+#include "base/error_codes.h"
 #include "base/machine/parallel.h"
 
 namespace stitch {
@@ -55,7 +56,7 @@ class Worker {
     } else {
       outcome.error = imported.error();
     }
-    if (outcome.error && outcome.error->code == "exporter") exporter_.reset();
+    if (outcome.error && outcome.error->code == error_code::exporter) exporter_.reset();
     return outcome;
   }
 

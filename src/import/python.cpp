@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 
+#include "base/error_codes.h"
+
 namespace stitch {
 
 namespace {
@@ -27,13 +29,13 @@ Result<fs::path> find_python(const std::string& wanted) {
   std::string name = !wanted.empty() ? wanted : told ? told : "";
   if (!name.empty()) {
     if (auto program = find_program(name)) return with_real_parent(*program);
-    return user_error("no_python", format("'{}' is no program that can be run", name),
+    return user_error(error_code::no_python, format("'{}' is no program that can be run", name),
                       "give --python or STITCHCUDA_PYTHON the path of a Python with PyTorch");
   }
   for (const fs::path& home : homes())
     if (auto program = find_program((home / ".venv/bin/python").string())) return with_real_parent(*program);
   if (auto program = find_program("python3")) return with_real_parent(*program);
-  return user_error("no_python",
+  return user_error(error_code::no_python,
                     "there is no python3 on this machine, and importing a model needs one with PyTorch",
                     "run ./dev setup, or install Python 3.10 or newer and: pip install torch");
 }

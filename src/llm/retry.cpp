@@ -6,6 +6,7 @@
 #include <random>
 #include <thread>
 
+#include "base/error_codes.h"
 #include "base/text.h"
 
 namespace stitch::llm {
@@ -42,7 +43,8 @@ RetryingChat::RetryingChat(std::unique_ptr<Chat> inner, RetryPolicy policy, Paus
 
 Result<Reply> RetryingChat::ask(const Request& request, const AskOptions& options) {
   for (int number = 1;; ++number) {
-    if (options.should_stop && options.should_stop()) return work_error("stopped", "stopped on request");
+    if (options.should_stop && options.should_stop())
+      return work_error(error_code::stopped, "stopped on request");
     std::optional<double> demanded;
     AskOptions inner = options;
     inner.on_retry_after = [&](double seconds) {
@@ -70,7 +72,8 @@ Result<Reply> RetryingChat::ask(const Request& request, const AskOptions& option
         pause_.now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(wait));
     if (options.deadline && until >= *options.deadline) return give_up("; no time is left for another");
     if (options.on_retry) options.on_retry(error, wait);
-    if (!pause_.sleep(wait, options.should_stop)) return work_error("stopped", "stopped on request");
+    if (!pause_.sleep(wait, options.should_stop))
+      return work_error(error_code::stopped, "stopped on request");
   }
 }
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/digest/sha256.h"
+#include "base/error_codes.h"
 #include "base/machine/descriptor.h"
 #include "base/machine/time_account.h"
 #include "base/terminal/terminal.h"
@@ -177,7 +178,8 @@ ReplayChat::ReplayChat(std::shared_ptr<Transcript> transcript, Agent agent)
     : transcript_(std::move(transcript)), agent_(agent) {}
 
 Result<Reply> ReplayChat::ask(const Request& request, const AskOptions& options) {
-  if (options.should_stop && options.should_stop()) return work_error("stopped", "stopped on request");
+  if (options.should_stop && options.should_stop())
+    return work_error(error_code::stopped, "stopped on request");
   STITCH_TRY(Reply reply, transcript_->answer(agent_, request));
   if (options.on_reasoning && !reply.reasoning.empty()) options.on_reasoning(reply.reasoning);
   if (options.on_text && !reply.text.empty()) options.on_text(reply.text);

@@ -11,6 +11,7 @@
 
 #include "base/contained.h"
 #include "base/digest/sha256.h"
+#include "base/error_codes.h"
 #include "base/machine/file_lock.h"
 #include "base/text.h"
 
@@ -62,7 +63,7 @@ class Place {
       if (failed) return at(out.folder_.string(), work_error("file", failed.message()));
       return out;
     }
-    return work_error("busy", "ten thousand programs are at work already");
+    return work_error(error_code::busy, "ten thousand programs are at work already");
   }
   Place(Place&& other) noexcept : folder_(std::exchange(other.folder_, {})), lock_(std::move(other.lock_)) {}
   Place& operator=(Place&&) = delete;
@@ -92,8 +93,9 @@ class Running {
         std::optional<FileLock> alone,
         FileLock::if_free("mutants-" + sha256(fs::absolute(options_.out).lexically_normal().string())));
     if (!alone)
-      return at(options_.out.string(), user_error("busy", "somebody else makes mutants in this folder",
-                                                  "wait, or choose another folder with -o"));
+      return at(options_.out.string(),
+                user_error(error_code::busy, "somebody else makes mutants in this folder",
+                           "wait, or choose another folder with -o"));
     STITCH_CHECK(read_earlier());
     const std::vector<Chunk> chunks = chunks_of_work();
     std::atomic<size_t> next = 0;

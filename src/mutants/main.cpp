@@ -8,6 +8,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "base/error_codes.h"
 #include "base/machine/interrupt.h"
 #include "base/machine/parallel.h"
 #include "base/terminal/progress.h"
@@ -60,7 +61,7 @@ Result<CampaignOptions> options_of(const Arguments& arguments) {
   if (out.bench.device == runner::Device::cuda) {
     STITCH_TRY(Driver driver, detect_gpus());
     if (driver.gpus.empty())
-      return user_error("no_gpu", "there is no GPU in this machine", "use --device emulated");
+      return user_error(error_code::no_gpu, "there is no GPU in this machine", "use --device emulated");
     out.bench.gpu = spec_of(driver.gpus[0]);
   }
   if (!arguments.survivors.empty()) {

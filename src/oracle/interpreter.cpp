@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 
+#include "base/error_codes.h"
 #include "base/text.h"
 #include "oracle/call.h"
 
@@ -20,7 +21,8 @@ Error out_of_memory(const Graph& graph, const Node& node) {
   for (ValueId id : node.results)
     sizes += format("{}'{}' {} takes {} in float64", sizes.empty() ? "" : ", ", graph[id].name,
                     text(graph.type(id)), bytes_text(8.0 * static_cast<double>(graph.type(id).elements())));
-  return work_error("memory", format("not enough memory to compute {}: {}", info(node.op).name, sizes),
+  return work_error(error_code::memory,
+                    format("not enough memory to compute {}: {}", info(node.op).name, sizes),
                     "use smaller inputs, or a machine with more memory");
 }
 

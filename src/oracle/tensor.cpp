@@ -7,6 +7,7 @@
 #include <limits>
 #include <new>
 
+#include "base/error_codes.h"
 #include "base/machine/parallel.h"
 #include "base/text.h"
 #include "oracle/half.h"
@@ -93,7 +94,7 @@ Result<Tensor> Tensor::from_bytes(DType dtype, Shape shape, std::span<const std:
   try {
     out = Tensor(dtype, shape);
   } catch (const std::bad_alloc&) {
-    return work_error("memory",
+    return work_error(error_code::memory,
                       format("not enough memory for {}{}: it takes {} in float64", name(dtype), text(shape),
                              bytes_text(8.0 * static_cast<double>(element_count(shape)))),
                       "use smaller inputs, or a machine with more memory");

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/error_codes.h"
 #include "gpu/gpu_lock.h"
 #include "reference/torch_reference.h"
 
@@ -56,7 +57,9 @@ Result<Json> TorchReference::ask_patiently(Json request) {
     const bool last = !on_gpu_ || tries >= most_tries_for_memory;
     if (request["do"] == "hold") request["patient"] = !last;
     auto answer = process_.ask(request);
-    if (answer || last || (answer.error().code != "busy" && answer.error().code != "memory")) return answer;
+    if (answer || last ||
+        (answer.error().code != error_code::busy && answer.error().code != error_code::memory))
+      return answer;
     GpuVisit::step_out();
     std::this_thread::sleep_for(between_tries_for_memory);
   }

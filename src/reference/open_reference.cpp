@@ -1,5 +1,6 @@
 #include "reference/open_reference.h"
 
+#include "base/error_codes.h"
 #include "base/text.h"
 #include "gpu/gpu_detect.h"
 #include "reference/gpu_share.h"
@@ -15,7 +16,7 @@ Result<std::optional<GpuSpec>> spec_of_device(runner::Device device) {
   if (device != runner::Device::cuda) return std::optional<GpuSpec>();
   STITCH_TRY(Driver driver, detect_gpus());
   if (driver.gpus.empty())
-    return user_error("no_gpu", "there is no GPU in this machine",
+    return user_error(error_code::no_gpu, "there is no GPU in this machine",
                       "judge it on the emulated GPU, or where there is one");
   return std::optional<GpuSpec>(spec_of(driver.gpus[0]));
 }

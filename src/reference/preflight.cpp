@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/error_codes.h"
 #include "base/text.h"
 #include "gpu/gpu_detect.h"
 #include "graph/cost.h"
@@ -44,7 +45,7 @@ Result<void> check_room(const Graph& graph, const Needs& needs, const Room& room
   if (have <= 0 || need <= doubt * have) return {};
   const Value* largest = largest_of(graph);
   return user_error(
-      "memory",
+      error_code::memory,
       format("its tensors can't fit: the program needs about {}, PyTorch's float64 reference about {}; {} "
              "has {}. The largest tensor is {} {}: {}",
              bytes_text(needs.program), bytes_text(needs.reference), on_gpu ? "this GPU" : "this machine",

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/error_codes.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/machine/time_account.h"
@@ -140,7 +141,7 @@ Result<Json> TorchProcess::ask(Json request, const std::function<void(std::strin
         "allow more with --reference-time-limit, or use smaller sizes in the task");
   Finished finished = child_->wait();
   if (finished.exit_code == 128 + SIGKILL)
-    return work_error("memory", "the PyTorch reference was killed, probably out of memory",
+    return work_error(error_code::memory, "the PyTorch reference was killed, probably out of memory",
                       "use a machine with more memory, or smaller sizes in the task");
   std::vector<std::string> lines = split(trim(finished.error_tail), '\n');
   return work_error("reference",

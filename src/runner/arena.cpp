@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/division.h"
+#include "base/error_codes.h"
 #include "base/text.h"
 
 namespace stitch::runner {
@@ -22,8 +23,8 @@ constexpr int64_t smallest = int64_t{1} << 20;
 constexpr int64_t reserved = int64_t{1} << 38;
 
 Error no_memory(int64_t bytes) {
-  return work_error("memory", format("cannot share {} of memory with a candidate: {}",
-                                     bytes_text(static_cast<double>(bytes)), std::strerror(errno)));
+  return work_error(error_code::memory, format("cannot share {} of memory with a candidate: {}",
+                                               bytes_text(static_cast<double>(bytes)), std::strerror(errno)));
 }
 
 }  // namespace

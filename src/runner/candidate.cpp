@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/error_codes.h"
 #include "base/json.h"
 #include "base/machine/time_account.h"
 #include "base/text.h"
@@ -19,11 +20,11 @@ namespace stitch::runner {
 
 std::string_view name(FailureKind kind) {
   switch (kind) {
-    case FailureKind::refused: return "refused";
-    case FailureKind::crashed: return "crashed";
-    case FailureKind::hung: return "hung";
+    case FailureKind::refused: return error_code::refused;
+    case FailureKind::crashed: return error_code::crashed;
+    case FailureKind::hung: return error_code::hung;
     case FailureKind::out_of_memory: return "out_of_memory";
-    case FailureKind::killed: return "killed";
+    case FailureKind::killed: return error_code::killed;
     case FailureKind::forbidden: return "forbidden";
     case FailureKind::left_early: return "left_early";
     case FailureKind::output_limit: return "output_limit";

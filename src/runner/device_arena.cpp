@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/error_codes.h"
+
 namespace stitch::runner {
 
 namespace {
@@ -27,7 +29,8 @@ Result<DeviceArena> DeviceArena::over(Descriptor descriptor, int64_t bytes) {
   void* addresses = ::mmap(nullptr, static_cast<size_t>(bytes), PROT_NONE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (addresses == MAP_FAILED)
-    return work_error("memory", format("no addresses for the device's memory: {}", std::strerror(errno)));
+    return work_error(error_code::memory,
+                      format("no addresses for the device's memory: {}", std::strerror(errno)));
   return DeviceArena(std::move(descriptor), static_cast<std::byte*>(addresses), bytes);
 }
 

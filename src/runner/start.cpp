@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "base/error_codes.h"
 #include "build/build.h"
 #include "build/compile_emulated/compile.h"
 #include "runner/python_roots.h"
@@ -62,7 +63,8 @@ Result<std::string> sanitizer_library() {
   STITCH_TRY(Finished finished, run({{"g++", "-print-file-name=libasan.so"}, {}, std::chrono::seconds(20)},
                                     [&](std::string_view line) { found = line; }));
   if (finished.exit_code != 0 || found.find('/') == std::string::npos)
-    return work_error("no_sanitizer", "g++ has no AddressSanitizer on this machine", "install libasan");
+    return work_error(error_code::no_sanitizer, "g++ has no AddressSanitizer on this machine",
+                      "install libasan");
   std::error_code ignored;
   return fs::canonical(found, ignored).string();
 }

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/error_codes.h"
 #include "base/file.h"
 #include "base/machine/process.h"
 #include "base/text.h"
@@ -115,11 +116,21 @@ bool is_out_of_gpu_memory(const Error& error) {
 }
 
 bool is_machines(const Error& error) {
-  if (error.code == "stopped") return false;
+  if (error.code == error_code::stopped) return false;
   if (error.blame == Error::Blame::work) return true;
-  constexpr std::array<std::string_view, 13> lacking = {
-      "no_gpu", "no_driver", "driver", "no_nvcc", "no_compiler", "no_python", "no_package",
-      "memory", "too_large", "disk",   "module",  "download",    "crash"};
+  constexpr std::array<std::string_view, 13> lacking = {error_code::no_gpu,
+                                                        error_code::no_driver,
+                                                        "driver",
+                                                        "no_nvcc",
+                                                        "no_compiler",
+                                                        error_code::no_python,
+                                                        "no_package",
+                                                        error_code::memory,
+                                                        "too_large",
+                                                        error_code::disk,
+                                                        "module",
+                                                        "download",
+                                                        "crash"};
   return std::ranges::find(lacking, error.code) != lacking.end();
 }
 
@@ -155,14 +166,15 @@ const MachineSenses& senses_here() {
 std::optional<Error> machines_part(const FailedCandidate& candidate, const MachineSenses& senses) {
   const Error& failure = candidate.failure;
   const std::string& text = failure.message;
-  if (failure.code == "killed" || failure.code == "build_killed") {
+  if (failure.code == error_code::killed || failure.code == error_code::build_killed) {
     if (senses.killed_for_memory() <= candidate.killed_before) return std::nullopt;
-    return lacks("memory", "this machine ran out of memory and killed a process", failure,
+    return lacks(error_code::memory, "this machine ran out of memory and killed a process", failure,
                  "run fewer at a time (--jobs), or use a machine with more memory");
   }
   if (says(text, {"No space left on device", "Errno 28", "Disk quota exceeded"}) &&
       senses.free_disk() < little_disk)
-    return lacks("disk", "the disk is full", failure, "free some space, or set TMPDIR and STITCHCUDA_CACHE");
+    return lacks(error_code::disk, "the disk is full", failure,
+                 "free some space, or set TMPDIR and STITCHCUDA_CACHE");
   if (is_out_of_gpu_memory(failure) && senses.has_gpu() && senses.gpu_memory_in_use() > much_of_a_gpu)
     return lacks("gpu_memory", "others hold the GPU's memory", failure, "judge it when the GPU is free");
   if (says(text, {"CUDA_HOME", "nvcc: not found", "nvcc'", "CUDA_INSTALL_PATH"}) && !senses.has_cuda_home())
@@ -170,8 +182,8 @@ std::optional<Error> machines_part(const FailedCandidate& candidate, const Machi
                  "install the CUDA toolkit, or set CUDA_HOME");
   if (says(text, {"Ninja is required", "'ninja'"}) && !senses.has_ninja())
     return lacks("no_ninja", "there is no ninja for PyTorch to compile with", failure, "pip install ninja");
-  if (failure.code == "refused" && needs_a_gpu(candidate.source) && !senses.has_gpu())
-    return lacks("no_gpu", "it is for a GPU, and this machine has none", failure,
+  if (failure.code == error_code::refused && needs_a_gpu(candidate.source) && !senses.has_gpu())
+    return lacks(error_code::no_gpu, "it is for a GPU, and this machine has none", failure,
                  "judge it where there is one");
   return std::nullopt;
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/error_codes.h"
 #include "base/terminal/table.h"
 #include "base/text.h"
 #include "reference/timing.h"
@@ -37,8 +38,8 @@ Fault fault_of(GateId gate, std::string_view code) {
     if (kind == runner::FailureKind::broken_protocol) break;
   }
   if (gate <= GateId::load) return Fault::not_built;
-  constexpr std::array<std::string_view, 4> wrong = {"wrong", "wrong_when_timed", "region_wrong",
-                                                     "kernelbench"};
+  constexpr std::array<std::string_view, 4> wrong = {error_code::wrong, "wrong_when_timed",
+                                                     error_code::region_wrong, "kernelbench"};
   const bool far_off = std::ranges::find(wrong, code) != wrong.end();
   return far_off || gate == GateId::correctness ? Fault::wrong : Fault::misbehaved;
 }

@@ -5,6 +5,7 @@
 #include <random>
 #include <shared_mutex>
 
+#include "base/error_codes.h"
 #include "base/machine/time_account.h"
 #include "base/text.h"
 #include "gpu/floor.h"
@@ -275,7 +276,8 @@ class OpenVerifier final : public Verifier {
             {.gate = std::string(gate.name), .id = gate.id, .summary = std::string(not_reached)});
         continue;
       }
-      if (options.should_stop && options.should_stop()) return work_error("stopped", "stopped on request");
+      if (options.should_stop && options.should_stop())
+        return work_error(error_code::stopped, "stopped on request");
       expect_those_of(gate.id, session);
       STITCH_TRY(GateReport report, run_gate(gate, session, killed_before));
       if (ahead && gate.id == GateId::correctness) ahead->end();

@@ -1,5 +1,6 @@
 // The Coder as an agent: the same task as for an answer, with tools and a number of turns.
 #include "agents/llm/agent_tools.h"
+#include "base/error_codes.h"
 
 namespace stitch::agents {
 
@@ -59,7 +60,7 @@ class LlmAgentCoder final : public Coder {
       idle = 0;
       for (const llm::ToolCall& call : reply.tool_calls) {
         auto answer = tools.call(call);
-        if (!answer && answer.error().code == "stopped") return answer.error();
+        if (!answer && answer.error().code == error_code::stopped) return answer.error();
         request.messages.push_back(
             llm::tool_message(call, answer ? *answer : answer.error().text(), !answer));
       }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agents/optimize.h"
+#include "base/error_codes.h"
 #include "code/catalogue.h"
 #include "code/write_program.h"
 #include "graph/text.h"
@@ -48,7 +49,7 @@ class ScriptedVerifier final : public Verifier {
   explicit ScriptedVerifier(std::deque<Answer> script) : answers(std::move(script)) {}
   Result<verifier::Verdict> judge(const fs::path& program, Judging judging,
                                   const std::function<bool()>& should_stop) override {
-    if (should_stop && should_stop()) return work_error("stopped", "stopped on request");
+    if (should_stop && should_stop()) return work_error(error_code::stopped, "stopped on request");
     asked.push_back(judging);
     programs.push_back(program);
     require(!answers.empty(), "the script has no more verdicts");

@@ -5,6 +5,7 @@
 
 #include "agents/record/replay.h"
 #include "base/contained.h"
+#include "base/error_codes.h"
 #include "base/machine/time_account.h"
 #include "base/text.h"
 #include "gpu/floor.h"
@@ -96,10 +97,10 @@ bool Loop::past_deadline() const {
 Error Loop::none_passed() const {
   if (past_deadline())
     return work_error(
-        "stopped",
+        error_code::stopped,
         format("no program had passed when the deadline of {} s was over", options_.deadline.count()),
         "give it more time, or none: without --deadline the first program is always finished");
-  if (stopped()) return work_error("stopped", "stopped before a first program had passed");
+  if (stopped()) return work_error(error_code::stopped, "stopped before a first program had passed");
   return work_error("optimize", "no program passed the gates: " + reasons(ledger_));
 }
 
@@ -169,8 +170,9 @@ Result<void> Loop::take_steps() {
 Result<void> Loop::model_runs() const {
   if (best() || ledger_.entries.empty()) return {};
   const auto& error = ledger_.entries.back().no_verdict;
-  if (!error || error->code != "forward") return {};
-  return work_error("forward", "PyTorch itself can't run the model on this device: " + error->message,
+  if (!error || error->code != error_code::forward) return {};
+  return work_error(error_code::forward,
+                    "PyTorch itself can't run the model on this device: " + error->message,
                     "use a dtype that PyTorch has this operator for, or another device");
 }
 

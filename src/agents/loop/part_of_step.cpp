@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/error_codes.h"
 #include "base/json.h"
 #include "plan/document/difference.h"
 
@@ -10,7 +11,7 @@ namespace stitch::agents {
 
 std::string wrong_region_of(const LedgerEntry& entry) {
   if (!entry.report || !entry.report->evidence) return {};
-  if (entry.report->code == "region_wrong") {
+  if (entry.report->code == error_code::region_wrong) {
     const Json regions = entry.report->evidence->value("regions", Json::array());
     return regions.empty() ? "" : word(regions.back(), "region");
   }

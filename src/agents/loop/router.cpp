@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "base/error_codes.h"
+
 namespace stitch::agents {
 
 namespace {
@@ -73,8 +75,8 @@ Outcome outcome_of(const verifier::GateReport& failure) {
 }
 
 Outcome outcome_of(const Error& no_verdict) {
-  if (no_verdict.code == "stopped") return Outcome::interrupted;
-  if (no_verdict.code == "bug") return Outcome::our_bug;
+  if (no_verdict.code == error_code::stopped) return Outcome::interrupted;
+  if (no_verdict.code == error_code::bug) return Outcome::our_bug;
   if (no_verdict.code == "llm_answer") return Outcome::no_answer;
   if (no_verdict.code == "llm_declined") return Outcome::declined;
   if (no_verdict.code.starts_with("llm_")) return Outcome::away;

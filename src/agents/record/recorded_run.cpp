@@ -7,6 +7,7 @@
 #include "agents/record/kernel_archive.h"
 #include "agents/record/remembered_verifier.h"
 #include "agents/record/remembering_planner.h"
+#include "base/error_codes.h"
 #include "graph/text.h"
 #include "plan/document/document_names.h"
 #include "verify/verdict_document.h"
@@ -165,7 +166,7 @@ void RecordedRun::attach(const plan::Context& context, Brains& brains, OptimizeO
 }
 
 void RecordedRun::finish(const Result<Optimized>& result) {
-  const bool asked_to_stop = result ? result->stopped : result.error().code == "stopped";
+  const bool asked_to_stop = result ? result->stopped : result.error().code == error_code::stopped;
   const store::RunState state = asked_to_stop ? store::RunState::stopped
                                 : result      ? store::RunState::shipped
                                               : store::RunState::failed;

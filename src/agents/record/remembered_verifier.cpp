@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/digest/sha256.h"
+#include "base/error_codes.h"
 
 namespace stitch::agents {
 
@@ -19,7 +20,7 @@ class RememberedVerifier final : public Verifier {
     STITCH_TRY(Verifier * verifier, opened());
     Replay::Answer answer = verifier->judge(program, judging, should_stop);
     // An interruption is no answer: it is asked again.
-    if (answer || answer.error().code != "stopped") replay_.answered(key, answer);
+    if (answer || answer.error().code != error_code::stopped) replay_.answered(key, answer);
     return answer;
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/error_codes.h"
 #include "base/text.h"
 
 namespace stitch {
@@ -47,7 +48,7 @@ Result<void> check_free_space(const fs::path& folder, int64_t least) {
   // A file system of size 0 (/proc) holds no files at all, and says so when one is made.
   if (ec || space.capacity == 0 || space.available >= static_cast<uintmax_t>(least)) return {};
   Error error = work_error(
-      "disk",
+      error_code::disk,
       format("no space left on device: {} free, about {} needed",
              bytes_text(static_cast<double>(space.available)), bytes_text(static_cast<double>(least))),
       "free some disk space, or name another place (TMPDIR moves scratch files)");

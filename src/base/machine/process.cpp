@@ -13,6 +13,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/error_codes.h"
 #include "base/machine/descriptor.h"
 #include "base/machine/interrupt.h"
 #include "base/terminal/log.h"
@@ -27,7 +28,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr size_t error_tail_limit = 64 * 1024;
 
-Error stopped_on_request() { return work_error("stopped", "stopped on request"); }
+Error stopped_on_request() { return work_error(error_code::stopped, "stopped on request"); }
 
 std::vector<std::string> environment_with(const std::map<std::string, std::string>& extra) {
   std::vector<std::string> out;

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/digest/sha256.h"
+#include "base/error_codes.h"
 #include "base/machine/process.h"
 #include "base/text.h"
 #include "build/build_inputs.h"
@@ -207,11 +208,12 @@ Result<fs::path> compile_emulated(const std::vector<fs::path>& sources, const fs
   Command command{words, {{"LC_ALL", "C.UTF-8"}}, options.time_limit};
   STITCH_TRY(Finished finished, run(command));
   if (finished.timed_out)
-    return work_error("compile-timeout", "compiling took longer than " +
-                                             std::to_string(options.time_limit.count() / 1000) + " s");
+    return work_error(
+        error_code::compile_timeout,
+        "compiling took longer than " + std::to_string(options.time_limit.count() / 1000) + " s");
   if (finished.exit_code != 0)
-    return user_error("compile", "the program does not compile for the emulated GPU:\n" +
-                                     readable(finished.error_tail, scratch.path().string()));
+    return user_error(error_code::compile, "the program does not compile for the emulated GPU:\n" +
+                                               readable(finished.error_tail, scratch.path().string()));
   if (!options.read_list.empty()) {
     build::FilesRead read = mirror.read();
     for (const fs::path& file : {rule, assembled}) {
@@ -220,8 +222,8 @@ Result<fs::path> compile_emulated(const std::vector<fs::path>& sources, const fs
       for (const std::string& path : build::files_in_rule(text)) {
         if (fs::path(path).extension() == ".s") continue;
         if (file == assembled && !build::was_compiled(path, read))
-          return user_error("compile", "the program does not compile for the emulated GPU:\n" + path +
-                                           ": read by the assembler, which needs no files");
+          return user_error(error_code::compile, "the program does not compile for the emulated GPU:\n" +
+                                                     path + ": read by the assembler, which needs no files");
         read.try_emplace(mirror.original(path));
       }
     }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "base/error_codes.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/machine/parallel.h"
@@ -179,7 +180,7 @@ Check library(const std::string& name, const std::string& header, const std::str
 bool examine_gpu(std::vector<Check>& out) {
   auto driver = detect_gpus();
   if (!driver) {
-    bool no_gpu = driver.error().code == "no_driver" || driver.error().code == "no_gpu";
+    bool no_gpu = driver.error().code == error_code::no_driver || driver.error().code == error_code::no_gpu;
     out.push_back(
         {"CUDA", "GPU", missing, driver.error().message,
          "programs run on the emulated device, times are estimates",

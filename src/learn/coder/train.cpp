@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/error_codes.h"
 #include "base/machine/interrupt.h"
 #include "base/machine/process.h"
 #include "base/text.h"
@@ -27,7 +28,7 @@ Result<std::optional<Json>> train_coder(const fs::path& folder, const TrainOptio
   for (;;) {
     auto line = child.read_line();
     if (!line) {
-      if (line.error().code == "stopped") return std::optional<Json>();
+      if (line.error().code == error_code::stopped) return std::optional<Json>();
       const Finished finished = child.wait();
       return work_error("training",
                         format("{} stopped with exit code {} while training: {}", python.string(),
@@ -41,7 +42,7 @@ Result<std::optional<Json>> train_coder(const fs::path& folder, const TrainOptio
       Error error = user_error(word((*json)["error"], "kind"), word((*json)["error"], "message"),
                                word((*json)["error"], "fix"));
       error.where = word((*json)["error"], "where");
-      if (error.code == "disk") error.blame = Error::Blame::work;
+      if (error.code == error_code::disk) error.blame = Error::Blame::work;
       return error;
     }
     if (hooks.on_epoch && json->contains("epoch")) hooks.on_epoch(*json);

@@ -6,6 +6,7 @@
 #include <bit>
 #include <nlohmann/json.hpp>
 
+#include "base/error_codes.h"
 #include "base/json.h"
 #include "runner/child/backend.h"
 
@@ -125,7 +126,7 @@ class EmulatedBackend final : public Backend {
   Result<Address> share(int descriptor, int64_t bytes) override {
     void* memory =
         ::mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-    if (memory == MAP_FAILED) return work_error("memory", "the shared memory can't be mapped");
+    if (memory == MAP_FAILED) return work_error(error_code::memory, "the shared memory can't be mapped");
     return reinterpret_cast<Address>(memory);
   }
   void unshare(Address address, int64_t bytes) override {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "base/error_codes.h"
 #include "http/client.h"
 #include "serve/reward/door.h"
 
@@ -127,11 +128,12 @@ Result<SharedJson> FanOut::run(const Work& work) {
   std::unique_lock lock(box->mutex);
   while (
       !box->filled.wait_for(lock, std::chrono::milliseconds(200), [&] { return box->result != nullptr; })) {
-    if (options_.should_stop && options_.should_stop()) return work_error("stopped", "stopped on request");
+    if (options_.should_stop && options_.should_stop())
+      return work_error(error_code::stopped, "stopped on request");
     std::lock_guard hold(mutex_);
     if (over_) return *over_;
   }
-  if (box->result->is_null()) return work_error("worker_lost", "its workers stopped responding");
+  if (box->result->is_null()) return work_error(error_code::worker_lost, "its workers stopped responding");
   return box->result;
 }
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/digest/sha256.h"
+#include "base/error_codes.h"
 
 namespace stitch::serve {
 
@@ -38,7 +39,7 @@ Result<std::unique_ptr<Journal>> Journal::open(const fs::path& folder,
   const fs::path whole = fs::weakly_canonical(folder, failed);
   STITCH_TRY(std::optional<FileLock> alone, FileLock::if_free("serve-" + sha256(whole.string())));
   if (!alone)
-    return at(folder.string(), user_error("busy", "another service uses this folder",
+    return at(folder.string(), user_error(error_code::busy, "another service uses this folder",
                                           "stop it, or choose another folder with --state"));
   std::unique_ptr<Journal> out(new Journal(*std::move(alone)));
   STITCH_CHECK(out->read_answers(folder / "answers.jsonl", on_answer));

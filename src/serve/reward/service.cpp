@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/error_codes.h"
 #include "base/machine/time_account.h"
 #include "base/text.h"
 #include "serve/fleet/desk.h"
@@ -41,7 +42,7 @@ bool is_answer(const Json& result) {
 }
 
 Error a_bug(const std::exception& bug) {
-  return work_error("bug", format("a bug in stitchcuda: {}", bug.what()));
+  return work_error(error_code::bug, format("a bug in stitchcuda: {}", bug.what()));
 }
 
 // One request and the answers it waits for.
@@ -272,7 +273,7 @@ class HttpService final : public RewardService {
     for (size_t i = 0; i < items->size(); ++i) {
       auto work = work_of((*items)[i]);
       if (!work) {
-        const int status = work.error().code == "no_task" ? 404 : 400;
+        const int status = work.error().code == error_code::no_task ? 404 : 400;
         if (alone || form.retries) return refuse(work.error(), status);
         take(*waiting, i, refused_item(work.error()));
         continue;
@@ -283,7 +284,8 @@ class HttpService final : public RewardService {
       if (submitted == WorkQueue::Submitted::full)
         return refuse(work_error("full", "too many candidates are waiting", "retry later"), 429);
       if (submitted == WorkQueue::Submitted::refused)
-        return refuse(work_error("disk", "the candidate can't be stored: the disk may be full"), 503);
+        return refuse(work_error(error_code::disk, "the candidate can't be stored: the disk may be full"),
+                      503);
     }
     attend(waiting);
   }

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "base/error_codes.h"
 #include "verify/verdict.h"
 
 namespace stitch::serve {
@@ -22,7 +23,7 @@ class SideBySide {
     }();
     if (!verdict || !among_others) return verdict;
     const verifier::GateReport* failure = verdict->failure();
-    if (!failure || failure->code != "hung") return verdict;
+    if (!failure || failure->code != error_code::hung) return verdict;
     std::unique_lock alone(candidates_);
     return judge();
   }

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/error_codes.h"
 #include "base/text.h"
 #include "code/catalogue.h"
 #include "code/limits.h"
@@ -68,7 +69,7 @@ Result<runner::Device> device_of(const Json& arguments) {
   auto driver = detect_gpus();
   if (driver && !driver->gpus.empty()) return runner::Device::cuda;
   if (name == "auto") return runner::Device::emulated;
-  return user_error("no_gpu", "no usable GPU on this machine", "set 'device' to emulated");
+  return user_error(error_code::no_gpu, "no usable GPU on this machine", "set 'device' to emulated");
 }
 
 TaskOptions task_options_of(const Workshop& workshop, const Json& arguments) {

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/error_codes.h"
 #include "verify/adequacy/told_apart.h"
 #include "verify/gates/gates.h"
 
@@ -18,7 +19,7 @@ Result<Json> measure_adequacy(Session& session, double work) {
     // Anything that isn't finite will do there.
     if (question.distribution == harsh::not_finite) continue;
     Result<Trial> trial = session.reference.ask(question);
-    if (!trial && trial.error().code == "forward") continue;  // the model itself raises there
+    if (!trial && trial.error().code == error_code::forward) continue;  // the model itself raises there
     if (!trial) return trial.error();
     if (!trial->in_domain) continue;
     STITCH_CHECK(adequacy.take(session, *trial, {}));

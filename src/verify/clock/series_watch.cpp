@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "base/bulk.h"
+#include "base/error_codes.h"
 #include "verify/attempt.h"
 
 namespace stitch::verifier {
@@ -268,8 +269,8 @@ Result<void> SeriesWatch::check(runner::Candidate& candidate, std::span<const Tr
     for (size_t i = 0; i < session_.task.signature.outputs.size(); ++i) {
       STITCH_TRY(Comparison comparison, keeper_.judge(number, trial, i));
       if (!comparison.passed)
-        return found("wrong", format("before timing, '{}' is wrong: {}",
-                                     session_.task.signature.outputs[i].name, comparison.reason));
+        return found(error_code::wrong, format("before timing, '{}' is wrong: {}",
+                                               session_.task.signature.outputs[i].name, comparison.reason));
     }
   }
   return {};

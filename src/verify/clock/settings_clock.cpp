@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/error_codes.h"
 #include "base/text.h"
 #include "gpu/gpu_lock.h"
 #include "verify/attempt.h"
@@ -64,7 +65,8 @@ class LiveClock final : public SettingsClock {
     fresh_ = true;
     auto ready = challenger_->create_again();
     if (ready) ready = watch_->check(challenger_->candidate(), session_->trials);
-    if (!ready && ready.error().code != "refused" && ready.error().code != "wrong") challenger_.reset();
+    if (!ready && ready.error().code != error_code::refused && ready.error().code != error_code::wrong)
+      challenger_.reset();
     return ready;
   }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/bulk.h"
+#include "base/error_codes.h"
 #include "base/text.h"
 #include "reference/inputs/pointed.h"
 #include "reference/torch_reference.h"
@@ -185,8 +186,8 @@ Result<bool> right_with(Session& session, Attempt& attempt, Weights weights) {
   for (size_t i = 0; i < observed.outputs.size(); ++i) {
     STITCH_TRY(Comparison comparison, judge_output(session, trial, i, observed.outputs[i]));
     if (!comparison.passed)
-      return found("wrong", format("with {} weights, '{}' is wrong: {}", name(weights),
-                                   output_name(session, i), comparison.reason));
+      return found(error_code::wrong, format("with {} weights, '{}' is wrong: {}", name(weights),
+                                             output_name(session, i), comparison.reason));
   }
   return true;
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <random>
 
+#include "base/error_codes.h"
 #include "verify/attempt.h"
 #include "verify/gates/gates.h"
 #include "verify/numerics/judge.h"
@@ -23,7 +24,7 @@ Result<bool> right_at(Session& session, Attempt& attempt, const runner::CallOpti
                       std::string_view code, const std::string& where) {
   const Trial& trial = session.trials[0];
   auto observed = attempt.ask(trial, options);
-  if (!observed && observed.error().code == "refused") return false;
+  if (!observed && observed.error().code == error_code::refused) return false;
   if (!observed) return std::move(observed).error();
   for (size_t i = 0; i < observed->outputs.size(); ++i) {
     STITCH_TRY(Comparison comparison, judge_output(session, trial, i, observed->outputs[i]));
@@ -91,15 +92,15 @@ Result<int> stays_inside(Session& session) {
   for (auto [fence, beside] : fences) {
     auto asked = create(fence);
     if (asked) {
-      auto right = right_at(session, *attempt, {.poison = session.next_seed(), .fence = fence}, "wrong",
-                            "other memory beside its tensors");
+      auto right = right_at(session, *attempt, {.poison = session.next_seed(), .fence = fence},
+                            error_code::wrong, "other memory beside its tensors");
       if (!right) asked = std::move(right).error();
     }
     if (asked)
       ++tried;
-    else if (asked.error().code == "crashed")
+    else if (asked.error().code == error_code::crashed)
       return outside(asked.error(), beside);
-    else if (asked.error().code != "refused")
+    else if (asked.error().code != error_code::refused)
       return std::move(asked).error();
   }
   return tried;
@@ -115,8 +116,8 @@ Result<void> right_wherever_tensors_lie(Session& session, Attempt& attempt, Json
   STITCH_TRY(int unaligned, right_where_unaligned(session, attempt));
   if (unaligned) evidence["unaligned"] = unaligned;
   auto answered = right_at(session, attempt, {.poison = session.next_seed(), .fence = runner::Fence::host},
-                           "wrong", "its tensors closed to host code");
-  if (!answered && answered.error().code == "crashed")
+                           error_code::wrong, "its tensors closed to host code");
+  if (!answered && answered.error().code == error_code::crashed)
     return found("host_access",
                  "its host code touches tensors, which are the device's: " + answered.error().message);
   if (!answered) return std::move(answered).error();

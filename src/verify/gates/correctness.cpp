@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/error_codes.h"
 #include "base/terminal/wording.h"
 #include "base/text.h"
 #include "reference/inputs/boundaries.h"
@@ -125,7 +126,7 @@ Result<Tensors> check_trial(Session& session, Attempt& attempt, const Trial& tri
                    session.task.signature.outputs[i].name));
       continue;
     }
-    wrong = found(lost ? "not_finite" : "wrong",
+    wrong = found(lost ? "not_finite" : error_code::wrong,
                   format("output '{}' on {}: {}", session.task.signature.outputs[i].name,
                          describe(trial.question), comparison.reason));
   }
@@ -339,7 +340,7 @@ Result<void> ask_for_what_is_left(Session& session, const std::vector<Question>&
     if (left == 0 || session.adequacy->is_exhausted()) break;
     session.progress("correctness: " + describe(question));
     Result<Trial> trial = session.reference.ask(question);
-    if (!trial && trial.error().code == "forward") continue;
+    if (!trial && trial.error().code == error_code::forward) continue;
     if (!trial) return trial.error();
     if (!trial->in_domain || trial->held) continue;
     STITCH_CHECK(session.adequacy->take(session, *trial, {}, false));
@@ -423,7 +424,7 @@ Result<Passed> correctness(Session& session, Json& evidence) {
     Result<Trial> asked = session.reference.ask(question);
     // A model may raise on what it doesn't draw itself: a logarithm's loss, a factorisation, another mask.
     const bool own = question.weights == Weights::task && question.distribution == "task";
-    if (!asked && !own && asked.error().code == "forward") {
+    if (!asked && !own && asked.error().code == error_code::forward) {
       skip(tally, evidence, question, "the model itself raises there");
       continue;
     }
@@ -471,7 +472,7 @@ Result<Passed> correctness(Session& session, Json& evidence) {
     if (session.options.device == runner::Device::cuda)
       session.notes.push_back(seen);
     else
-      return found("wrong", seen);
+      return found(error_code::wrong, seen);
   }
   std::string summary =
       format("{}, worst relative error {:.1e}", counted(tally.trials, "trial"), tally.error);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/error_codes.h"
 #include "base/terminal/wording.h"
 #include "base/text.h"
 #include "graph/cost.h"
@@ -300,8 +301,8 @@ class RegionCheck {
         note_weakness(region, slot, {{dtype, expected.shape(), {}}, exact}, judging);
       return {};
     }
-    return found("region_wrong", format("region '{}' alone gives a wrong '{}'{}: {}", region.name, slot.value,
-                                        where, comparison.reason));
+    return found(error_code::region_wrong, format("region '{}' alone gives a wrong '{}'{}: {}", region.name,
+                                                  slot.value, where, comparison.reason));
   }
 
   // In float64, but for what the task's own fp16 can't hold: that is infinite in PyTorch, too.
@@ -452,13 +453,15 @@ std::string wrong_region(Session& session) {
       if (!pace.fits(estimate)) break;
       session.progress("which region is wrong: " + list[i].name);
       if (auto right = check.run(i, evidence); !right)
-        return user_error(right.error().code == "region_wrong" ? "region_wrong" : "unknown", list[i].name);
+        return user_error(
+            right.error().code == error_code::region_wrong ? error_code::region_wrong : "unknown",
+            list[i].name);
       pace.did(estimate);
     }
     return {};
   };
   auto looked = look();
-  return !looked && looked.error().code == "region_wrong" ? looked.error().message : std::string();
+  return !looked && looked.error().code == error_code::region_wrong ? looked.error().message : std::string();
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/error_codes.h"
 #include "base/machine/process.h"
 #include "base/text.h"
 #include "sandbox/sandbox.h"
@@ -89,7 +90,7 @@ Result<Passed> with_address_sanitizer(Session& session, Json& evidence) {
                : Result<Passed>(built.error());
   session.progress("AddressSanitizer");
   auto attempt = Attempt::start(again, Weights::task);
-  if (!attempt && attempt.error().code == "no_sanitizer") return skipped(attempt.error().message);
+  if (!attempt && attempt.error().code == error_code::no_sanitizer) return skipped(attempt.error().message);
   if (!attempt) return std::move(attempt).error();
   STITCH_CHECK(attempt->ask(session.trials[0], {.poison = session.next_seed()}));
   evidence["address_sanitizer"] = "no errors";

@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/error_codes.h"
 #include "base/terminal/wording.h"
 #include "base/text.h"
 #include "gpu/gpu_lock.h"
@@ -291,7 +292,7 @@ Result<void> settle(Session& session, const OwnTimes& times) {
       watched.is_possible() ? !stands(claim / plainly_forged, watched) : watched.is_plainly_impossible();
   auto not_now = [&](std::string_view why) {
     return work_error(
-        "busy",
+        error_code::busy,
         format("{}: it claims {} a call, and by our own watch calls took {} one after the other "
                "(to within {}), and {} alone (to within {})",
                why, seconds_text(claim), seconds_text(watched.back_to_back), seconds_text(watched.resolution),
@@ -318,7 +319,7 @@ Result<void> settle(Session& session, const OwnTimes& times) {
   if (by_jitter) return not_now("this machine jitters too much to time it");
   // Nothing of the candidate was there when the watch was set: the cores were not kept busy by it.
   if (!watched.is_possible() && times.pressed_when_set > pressed_machine)
-    return work_error("busy", "this machine was too busy to time it when the watch was set",
+    return work_error(error_code::busy, "this machine was too busy to time it when the watch was set",
                       "judge it when the machine has a core to spare");
   if (!watched.is_possible())
     return found(

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/digest/sha256.h"
+#include "base/error_codes.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "build/build_sources.h"
@@ -138,7 +139,7 @@ Result<std::vector<ListedCandidate>> find_candidates(const fs::path& place, cons
     }
     if (!fs::exists(candidate.task_file, ec))
       return at(candidate.shown,
-                user_error("no_task", format("there is no task {}", candidate.task_file.string())));
+                user_error(error_code::no_task, format("there is no task {}", candidate.task_file.string())));
     candidate.task_file = fs::absolute(candidate.task_file).lexically_normal();
     candidate.task = candidate.task_file.stem().string();
   }

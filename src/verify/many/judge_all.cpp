@@ -10,6 +10,7 @@
 
 #include "base/contained.h"
 #include "base/digest/sha256.h"
+#include "base/error_codes.h"
 #include "base/machine/file_lock.h"
 #include "base/text.h"
 #include "gpu/gpu_detect.h"
@@ -66,8 +67,9 @@ class ManyCandidates {
     const std::string lock = "verify-all-" + sha256(fs::absolute(options_.out).lexically_normal().string());
     STITCH_TRY(std::optional<FileLock> alone, FileLock::if_free(lock));
     if (!alone)
-      return at(options_.out.string(), user_error("busy", "another verify --all is at work in this folder",
-                                                  "wait for it, or choose another folder with -o"));
+      return at(options_.out.string(),
+                user_error(error_code::busy, "another verify --all is at work in this folder",
+                           "wait for it, or choose another folder with -o"));
     STITCH_TRY(ResultsFile results, ResultsFile::open(options_.out / "results.jsonl"));
     results_ = &results;
     STITCH_CHECK(find_earlier());
@@ -231,7 +233,7 @@ class ManyCandidates {
         add_not_judged(record, *closed);
       } else {
         auto verdict = contained([&] { return verifier->judge(options); });
-        if (!verdict && verdict.error().code == "stopped") {
+        if (!verdict && verdict.error().code == error_code::stopped) {
           stopped_ = true;
           break;
         }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/error_codes.h"
 #include "base/text.h"
 #include "import/import_all.h"
 
@@ -48,7 +49,7 @@ Result<fs::path> TaskIndex::find(const std::string& name) const {
     for (const Row& row : rows_) names.push_back(fs::path(row.name).filename().string());
     const auto near = nearest(name, names);
     return user_error(
-        "no_task", format("there is no task '{}' in {}", name, folder_.string()),
+        error_code::no_task, format("there is no task '{}' in {}", name, folder_.string()),
         near ? format("did you mean {}?", *near) : "its folder's name is that of a .py file there");
   }
   return user_error("task", format("'{}' is {} as well as {}", name, found[0]->name, found[1]->name),

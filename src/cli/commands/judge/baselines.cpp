@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/error_codes.h"
 #include "base/json.h"
 #include "base/terminal/progress.h"
 #include "base/terminal/table.h"
@@ -67,7 +68,7 @@ Result<int> run_baselines(const BaselinesCommand& command, Console& console) {
   for (const std::string& task : command.tasks) STITCH_CHECK(check_task_file(task));
   STITCH_CHECK(baselines_named(command.baselines));
   if (auto device = choose_device("cuda"); !device)
-    return user_error("no_gpu", device.error().message,
+    return user_error(error_code::no_gpu, device.error().message,
                       "baselines are timed on a GPU: run this on a machine that has one");
   Table table({{.header = "task", .cut = Cut::start, .least = 20},
                {.header = "baseline"},

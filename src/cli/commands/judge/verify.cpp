@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agents/loop/time_spent.h"
+#include "base/error_codes.h"
 #include "base/json.h"
 #include "base/machine/time_account.h"
 #include "base/terminal/progress.h"
@@ -34,7 +35,7 @@ Result<std::optional<uint64_t>> seed_of(const std::string& text) {
 
 // A Python that the user named and that isn't there is no fault of the machine's.
 bool is_not_judged(const VerifyCommand& command, const Error& error) {
-  const bool named_by_user = error.code == "no_python" && !command.python.empty();
+  const bool named_by_user = error.code == error_code::no_python && !command.python.empty();
   return verifier::is_machines(error) && !named_by_user;
 }
 

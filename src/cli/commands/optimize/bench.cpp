@@ -9,6 +9,7 @@
 #include "agents/bench.h"
 #include "agents/bench_summary.h"
 #include "base/digest/sha256.h"
+#include "base/error_codes.h"
 #include "base/machine/interrupt.h"
 #include "base/machine/machine_memory.h"
 #include "base/machine/parallel.h"
@@ -197,7 +198,7 @@ Result<std::unique_ptr<serve::FanOut>> start_workers(const BenchCommand& command
     if (!payload) return agents::record_of(task, to_json(payload.error()));
     auto result = workers->run({task.name, std::make_shared<const Json>(*std::move(payload))});
     // What kills its workers is a record; no workers is none.
-    if (!result && result.error().code == "worker_lost")
+    if (!result && result.error().code == error_code::worker_lost)
       return agents::record_of(task, to_json(result.error()));
     if (!result) return nullptr;
     return serve::optimize_record(task, **result, options);
