@@ -50,7 +50,7 @@ class OracleReference : public Reference {
     trial.truth = std::move(answer.truth);
     trial.sensitivity = std::move(answer.sensitivity);
     trial.in_domain =
-        (question.distribution == "task" && question.weights != Weights::pointed) ||
+        (question.distribution == "task" && !is_harsh(question)) ||
         (finite(trial.truth, task_.signature.outputs) && (!is_harsh(question) || is_sound(trial)));
     return trial;
   }
@@ -101,22 +101,23 @@ class OracleReference : public Reference {
     STITCH_TRY(Tensors found, find_tensors(wanted, task_.weights, nullptr));
     if (weights == Weights::task) return found;
     STITCH_TRY(Tensors redrawn, reparameterise(wanted, found, weights_seed_, weights == Weights::faint));
-    if (weights == Weights::pointed) return pointed(wanted, redrawn);
+    if (weights == Weights::pointed) return changed(wanted, redrawn, pointed_weights(task_.graph));
+    if (weights == Weights::bounded) return changed(wanted, redrawn, bounded_weights(task_.graph));
     return redrawn;
   }
 
-  Result<Tensors> pointed(const std::vector<ManifestTensor>& wanted, const Tensors& redrawn) const {
-    const std::vector<WeightChange> changes = pointed_weights(task_.graph);
+  static Result<Tensors> changed(const std::vector<ManifestTensor>& wanted, const Tensors& redrawn,
+                                 const std::vector<WeightChange>& changes) {
     Tensors out;
     for (size_t i = 0; i < wanted.size(); ++i) {
       const TensorType& type = redrawn[i].type;
-      const auto found = std::ranges::find(changes, wanted[i].data, &WeightChange::data);
-      if (found == changes.end()) {
+      if (std::ranges::find(changes, wanted[i].data, &WeightChange::data) == changes.end()) {
         out.add(redrawn[i], redrawn.owners[i]);
         continue;
       }
       STITCH_TRY(oracle::Tensor tensor, oracle::Tensor::from_bytes(type.dtype, type.shape, redrawn[i].bytes));
-      change(tensor, *found);
+      for (const WeightChange& one : changes)
+        if (one.data == wanted[i].data) change(tensor, one);
       out.add(type, tensor.to_bytes());
     }
     return out;

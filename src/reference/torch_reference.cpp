@@ -106,6 +106,7 @@ Result<void> TorchReference::set_weights(Weights weights) {
   Json request = {
       {"do", "weights"}, {"variant", name(weights)}, {"seed", weights_seed_}, {"mode", name(numerics_)}};
   if (weights == Weights::pointed) request["changes"] = to_json(pointed_weights(task_.graph));
+  if (weights == Weights::bounded) request["changes"] = to_json(bounded_weights(task_.graph));
   fs::path file = fresh_file();
   if (weights != Weights::task && !redrawn_.contains(weights)) request["out"] = file.string();
   STITCH_CHECK(process_.ask(request));

@@ -31,11 +31,13 @@ bool harsh::is_harsh(std::string_view distribution) {
          distribution == large || distribution == offset || distribution == ties || distribution == zeros ||
          distribution == ends || distribution == patches || distribution == prefix ||
          distribution == inner_prefix || distribution == low || distribution == small ||
-         distribution == uneven || distribution == masks || distribution == not_finite;
+         distribution == uneven || distribution == masks || distribution == empty_rows ||
+         distribution == not_finite;
 }
 
 bool is_harsh(const Question& question) {
-  return question.weights == Weights::pointed || harsh::is_harsh(question.distribution);
+  return question.weights == Weights::pointed || question.weights == Weights::bounded ||
+         harsh::is_harsh(question.distribution);
 }
 
 std::string_view name(Weights weights) {
@@ -44,6 +46,7 @@ std::string_view name(Weights weights) {
     case Weights::reparameterised: return "reparameterised";
     case Weights::faint: return "faint";
     case Weights::pointed: return "pointed";
+    case Weights::bounded: return "bounded";
     case Weights::mixed: return "mixed";
   }
   return "";

@@ -32,6 +32,7 @@ enum class Weights : uint8_t {
   reparameterised,  // gains, offsets and statistics redrawn, so that inputs and parameters matter
   faint,            // the same, thirty times smaller and with rows of zeros: what layers hand on is faint
   pointed,          // reparameterised, with recurrences that remember and a last class by far (pointed.h)
+  bounded,          // reparameterised, with shifts that bring layers to the graph's bounds (boundaries.h)
   mixed,  // the task's, but what is one number throughout is others: for a ModelNew with its own names
 };
 std::string_view name(Weights weights);
@@ -51,6 +52,7 @@ inline constexpr std::string_view low = "low";        // everything far below ze
 inline constexpr std::string_view small = "small";    // ten thousandths: what expm1 and log1p are for
 inline constexpr std::string_view uneven = "uneven";  // one input far larger than the others
 inline constexpr std::string_view masks = "masks";    // uniform masks mixed, positions in another order
+inline constexpr std::string_view empty_rows = "empty rows";  // whole rows of masks that keep nothing, or all
 inline constexpr std::string_view not_finite = "not finite";
 // By the graph's own constants (boundaries.h); with " below zero" behind them where they are.
 inline constexpr std::string_view bounds = "bounds";  // at, below and above what is compared with

@@ -158,6 +158,17 @@ TEST(CodeFacts, OtherWaysToWriteTheSame) {
   EXPECT_TRUE(facts.kernels[0].at_work());
 }
 
+TEST(CodeFacts, AKernelThatCallsAFunctorWritesNoConstants) {
+  const CodeFacts facts = of_cuda(
+      "template <class Function> __global__ void for_each(Function function) { function(blockIdx.x); }\n"
+      "struct Scale {\n  const float* x; float* y;\n"
+      "  __device__ void operator()(int i) const { y[i] = 2 * x[i]; }\n};\n"
+      "int run(const float* x, float* y) { for_each<<<64, 1>>>(Scale{x, y}); return 0; }\n");
+  ASSERT_EQ(facts.kernels.size(), 1u);
+  EXPECT_NE(facts.kernels[0].work, Work::constant);
+  EXPECT_TRUE(facts.signs.empty());
+}
+
 KernelFacts kernel_of(const std::string& body) {
   return of_cuda(
              "__global__ void k(const float* x, float* y, int n) {\n  int i = blockIdx.x * blockDim.x + "

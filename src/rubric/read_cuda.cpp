@@ -388,11 +388,23 @@ class Reader {
     }
   }
 
+  // Whether it calls an object that it was given, whose pointers are not its own.
+  static bool hands_on(const FunctionAt& at) {
+    const std::vector<Token>& tokens = at.unit->lexed.tokens;
+    for (size_t i = at.function->begin; i + 1 < std::min(at.function->end, tokens.size()); ++i)
+      if (tokens[i + 1].is("(") && std::ranges::any_of(at.function->parameters, [&](const auto& parameter) {
+            return !parameter.pointer && parameter.name == tokens[i].text;
+          }))
+        return true;
+    return false;
+  }
+
   void conclude(size_t k) {
     KernelAt& kernel = kernels_[k];
     // Headers hold shared kernels: those never launched are not this program's.
     if (!kernel.seen && !kernel.at.unit->own) return;
     const BodyFacts body = closure(kernel.at);
+    const std::vector<Token>& tokens = kernel.at.unit->lexed.tokens;
     KernelFacts& facts = kernel.facts;
     facts.features = body.features;
     facts.arithmetic = body.arithmetic;
@@ -403,8 +415,8 @@ class Reader {
                  : body.reduces        ? Work::reduction
                  : body.arithmetic > 0 ? Work::pointwise
                  : body.global_loads   ? Work::move
+                 : hands_on(kernel.at) ? Work::pointwise
                                        : Work::constant;
-    const std::vector<Token>& tokens = kernel.at.unit->lexed.tokens;
     for (size_t i = kernel.at.function->begin; i < std::min(kernel.at.function->end, tokens.size()); ++i)
       facts.hash = facts.hash * 1099511628211u + std::hash<std::string_view>()(tokens[i].text);
     facts.launched = kernel.seen;

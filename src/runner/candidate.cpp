@@ -431,10 +431,14 @@ Reply<std::vector<Counts>> Candidate::count(int set, std::span<const TensorType>
       [](const Json& json, const Answer&) { return json.at("launches").get<std::vector<Counts>>(); });
 }
 
-Reply<int> Candidate::call_with(std::span<const TensorAt> inputs, std::span<const TensorType> outputs) {
+Reply<int> Candidate::call_with(std::span<const TensorAt> inputs, std::span<const TensorAt> outputs) {
   Json request = {{"do", "call_with"}, {"inputs", to_wire(inputs)}, {"outputs", to_wire(outputs)}};
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (!inputs[i].type.strides.empty()) request["inputs"][i]["strides"] = inputs[i].type.strides;
+  auto with_strides = [](Json& on_wire, std::span<const TensorAt> tensors) {
+    for (size_t i = 0; i < tensors.size(); ++i)
+      if (!tensors[i].type.strides.empty()) on_wire[i]["strides"] = tensors[i].type.strides;
+  };
+  with_strides(request["inputs"], inputs);
+  with_strides(request["outputs"], outputs);
   return state_->ask<int>(std::move(request),
                           [](const Json& json, const Answer&) { return json.at("status").get<int>(); });
 }

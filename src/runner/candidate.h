@@ -296,7 +296,7 @@ class Candidate {
                                             std::span<const TensorType> outputs, const RegionClock& clock);
 
   // Calls the ABI with arbitrary arguments, to test how the program answers wrong ones.
-  Reply<int> call_with(std::span<const TensorAt> inputs, std::span<const TensorType> outputs);
+  Reply<int> call_with(std::span<const TensorAt> inputs, std::span<const TensorAt> outputs);
 
   int process_number() const;
   // CPU time of its process in ns, from the kernel.

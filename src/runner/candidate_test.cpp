@@ -238,11 +238,10 @@ TEST(Candidate, AnswersToWrongArguments) {
   Bench bench = Bench::create();
   Candidate candidate = bench.start();
   ASSERT_FALSE(bench.use(candidate, "honest"));
-  const TensorAt two[] = {bench.x, bench.x};
-  EXPECT_EQ(candidate.call_with(two, {&bench.vector, 1}).value, 1);
-  const TensorAt nothing{bench.vector, -1};
-  EXPECT_EQ(candidate.call_with({&nothing, 1}, {&bench.vector, 1}).value, 1);
-  EXPECT_EQ(candidate.call_with({&bench.x, 1}, {&bench.vector, 1}).value, 0);
+  const TensorAt two[] = {bench.x, bench.x}, out{bench.vector}, nothing{bench.vector, -1};
+  EXPECT_EQ(candidate.call_with(two, {&out, 1}).value, 1);
+  EXPECT_EQ(candidate.call_with({&nothing, 1}, {&out, 1}).value, 1);
+  EXPECT_EQ(candidate.call_with({&bench.x, 1}, {&out, 1}).value, 0);
 }
 
 TEST(Candidate, SeesAnArenaThatGrew) {

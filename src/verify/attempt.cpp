@@ -329,8 +329,8 @@ Result<runner::Called> Attempt::run(int set, const runner::CallOptions& options)
   return or_found(patiently([&] { return candidate_.call(set, outputs_, options, states_); }), "it ran");
 }
 
-Result<int> Attempt::call_with(std::span<const runner::TensorAt> inputs, std::span<const TensorType> outputs,
-                               const std::string& what) {
+Result<int> Attempt::call_with(std::span<const runner::TensorAt> inputs,
+                               std::span<const runner::TensorAt> outputs, const std::string& what) {
   return or_found(patiently([&] { return candidate_.call_with(inputs, outputs); }), "it was given " + what);
 }
 

@@ -73,7 +73,7 @@ class Attempt {
   Result<Observed> call(int set, const runner::CallOptions& options);
   Result<void> drop(int set);
   // The ABI with whatever arguments: how a program answers to wrong ones.
-  Result<int> call_with(std::span<const runner::TensorAt> inputs, std::span<const TensorType> outputs,
+  Result<int> call_with(std::span<const runner::TensorAt> inputs, std::span<const runner::TensorAt> outputs,
                         const std::string& what);
   // Whole outputs of the last call, which had these types.
   Result<Tensors> fetch(const std::vector<TensorType>& types);

@@ -50,6 +50,16 @@ class CounterpartsTest(unittest.TestCase):
         changed.turned.data.mul_(0.5)
         self.assertFalse(renewed(changed, self.gain), "a layer that isn't as drawn may have them in it")
 
+    def test_weights_are_renewed_where_the_original_was(self):
+        other, gain = torch.rand(5, 3), torch.ones(5)
+        original = dict(zip(NAMES, [weight(), gain, gain]))
+        model = Own(gamma=torch.ones(5), spread=torch.ones(5))
+        self.assertTrue(renew(model, NAMES, [other, self.gain, self.gain], NUMBERS, find, original))
+        self.assertTrue(torch.equal(model.turned, other.t()) and torch.equal(model.gamma, self.gain))
+        self.assertFalse(
+            renew(Own(summed=torch.ones(3)), [*NAMES, "more"], [other, gain, gain, other], NUMBERS, find, {**original, "more": weight() + 1})
+        )
+
     def test_weights_that_were_drawn_are_not_renewed(self):
         model = Own(gamma=torch.ones(5), spread=torch.ones(5))
         self.assertFalse(renew(model, NAMES, [torch.rand(5, 3), self.gain, self.gain], NUMBERS, find))

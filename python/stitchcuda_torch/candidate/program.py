@@ -16,7 +16,7 @@ class Program:
 
     def __init__(self, memory, stopwatch):
         self.memory, self.device, self.stopwatch = memory, memory.device, stopwatch
-        self.file = self.model = None
+        self.file = self.model = self.original = None
         self.states, self.updates, self.seeded, self.form, self.on_destroy = [], [], False, None, []
 
     def requests(self):
@@ -43,7 +43,9 @@ class Program:
             raise Refused(f"ModelNew has no {wrong[0]!r} of the same shape and dtype" + (f", nor {len(wrong) - 1} others" if len(wrong) > 1 else ""))
         if wrong:
             model, _ = self.file.construct(*how)  # with none of them rather than with some
-            loaded = counterparts.renew(model, names, tensors, extra.get("numbers", {}), find)
+            # The first ones are the task's own.
+            self.original = self.original or {name: tensor.clone() for name, tensor in zip(names, tensors)}
+            loaded = counterparts.renew(model, names, tensors, extra.get("numbers", {}), find, self.original)
         else:
             drawn = self.file.drawn(model, how, given)
             assign(model, drawn, [given[name] for name in drawn])

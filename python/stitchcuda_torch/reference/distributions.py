@@ -293,13 +293,50 @@ def rearranged(tensor, facts, again, seed):
     if counts_up(tensor):
         return permuted(tensor, seed)
     if torch.equal(tensor, again):
-        return mixed(tensor, seed) if tensor.dtype == torch.bool or tensor.is_floating_point() else recounted(tensor, seed)
+        return mixed(tensor, seed) if is_mask(tensor, facts, again) else recounted(tensor, seed)
     return thinned(tensor, seed) if repeats(tensor) else tensor
+
+
+def empty_rows(tensors, facts, seed, again):
+    """Masks of which whole rows keep nothing or everything: what a model makes of these is its own, if it makes anything."""
+    return [emptied(tensor, seed) if is_mask(tensor, fact, other) else tensor for tensor, fact, other in zip(tensors, facts, again)]
+
+
+def is_mask(tensor, facts, again):
+    if tensor.dtype == torch.bool:
+        return True
+    if tensor.is_floating_point():
+        return not facts.free and torch.equal(tensor, again)
+    return is_whole_mask(tensor)
+
+
+def is_whole_mask(tensor):
+    """Of integers that are zeros and ones; those that have one dimension alone are rather lengths."""
+    return tensor.dim() > 1 and tensor.numel() > 0 and not tensor.is_complex() and int(tensor.min()) >= 0 and int(tensor.max()) == 1
+
+
+def emptied(tensor, seed):
+    out, values = mixed(tensor, seed), values_of_mask(tensor)
+    if tensor.dim() == 0:
+        return out
+    rows = out.shape[:-1] if tensor.dim() > 1 else (1,)
+    generator = torch.Generator(tensor.device).manual_seed(seed + 1)
+    kind = torch.randint(3, rows, generator=generator, device=tensor.device)
+    kind.reshape(-1)[0] = 0  # one at least, whichever value it is that keeps nothing
+    kind.reshape(-1)[-1] = kind.reshape(-1)[-1] if kind.numel() < 2 else 1
+    kind = kind.unsqueeze(-1) if tensor.dim() > 1 else kind
+    return torch.where(kind == 0, values[0], torch.where(kind == 1, values[-1], out))
+
+
+def values_of_mask(tensor):
+    if tensor.is_floating_point():
+        return tensor.unique()
+    return torch.tensor([0, 1], device=tensor.device).to(tensor.dtype)
 
 
 def mixed(tensor, seed):
     """Each element one of the values that occur; booleans, either."""
-    values = torch.tensor([False, True], device=tensor.device) if tensor.dtype == torch.bool else tensor.unique()
+    values = values_of_mask(tensor)
     generator = torch.Generator(tensor.device).manual_seed(seed)
     out = values[torch.randint(len(values), tensor.shape, generator=generator, device=tensor.device)]
     if tensor.dim():
@@ -352,7 +389,7 @@ def thinned(tensor, seed):
     return values[torch.empty_like(order).scatter_(0, order, to)][places]
 
 
-WHOLE = {"uneven": uneven, "masks": masks}
+WHOLE = {"uneven": uneven, "masks": masks, "empty rows": empty_rows}
 DRAWS = {
     "normal": normal,
     "shifted": shifted,

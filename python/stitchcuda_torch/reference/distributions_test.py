@@ -101,6 +101,16 @@ class DistributionsTest(unittest.TestCase):
         alone = distributions.draw("masks", inputs, facts, 9, again)[0]
         self.assertEqual([i for i, (old, new) in enumerate(zip(inputs, alone)) if old is not new], [0])
 
+    def test_masks_with_rows_that_keep_nothing(self):
+        inputs = [torch.ones(4, 9).tril().bool(), torch.ones(5, 7, dtype=torch.int64), torch.randint(0, 2, (6,)), torch.randn(4, 9)]
+        facts = [distributions.study(tensor) for tensor in inputs]
+        booleans, ones, lengths, numbers = distributions.draw("empty rows", inputs, facts, 3, inputs)[0]
+        for mask, old in ((booleans, inputs[0]), (ones, inputs[1])):
+            self.assertEqual((mask.dtype, mask.shape), (old.dtype, old.shape))
+            self.assertTrue((mask == 0).all(-1).any() and (mask == 1).all(-1).any())
+        self.assertTrue(torch.equal(lengths, inputs[2]) and torch.equal(numbers, inputs[3]))
+        self.assertEqual(set(distributions.draw("masks", inputs, facts, 8, inputs)[0][1].unique().tolist()), {0, 1})
+
     def test_plants(self):
         task = torch.rand(64, 100)
         facts = distributions.study(task)

@@ -47,7 +47,7 @@ class InputRequests(Requests):
         self.studied(tensors)
         if distribution in distributions.PLANTED:
             return distributions.plant(self.planted[distribution], tensors, self.facts, seed), "below zero" not in distribution
-        again = loaded.draw(seed + 1) if distribution == "masks" else None
+        again = loaded.draw(seed + 1) if distribution in distributions.WHOLE else None
         return distributions.draw(distribution, tensors, self.facts, seed, again)
 
     def studied(self, tensors):

@@ -120,7 +120,7 @@ def hooked(loaded, kinds, hook, inputs, mode, half, seed):
     return model, [leaf for leaf in structure.leaves(result) if isinstance(leaf, torch.Tensor)]
 
 
-VARIANTS = ("task", "reparameterised", "faint", "pointed", "mixed")
+VARIANTS = ("task", "reparameterised", "faint", "pointed", "bounded", "mixed")
 
 
 class WeightRequests(Requests):

@@ -94,6 +94,8 @@ class Describer:
             if any(not isinstance(key, (str, int)) for key in value):
                 raise TaskError("structure", f"{what} holds a dict whose keys are neither text nor integers", "", UNSUPPORTED_FIX)
             return {"dict": [[key, self.tree(item, what)] for key, item in value.items()]}
+        if isinstance(value, tuple) and hasattr(kind, "n_sequence_fields"):  # torch.return_types: what topk, max or qr return
+            return {"tuple": [self.tree(item, what) for item in value]}
         if isinstance(value, tuple) and hasattr(kind, "_fields"):
             return self.record(kind, {name: getattr(value, name) for name in kind._fields}, what)
         if isinstance(value, dict) and dataclasses.is_dataclass(value):  # transformers' outputs: None is left out

@@ -124,6 +124,11 @@ void stamp(cudaEvent_t event) {
   event->time = std::chrono::steady_clock::now();
 }
 
+size_t count_handles() {
+  std::lock_guard lock(mutex);
+  return streams.size() + events.size();
+}
+
 }  // namespace stitch_emulated
 
 using namespace stitch_emulated;

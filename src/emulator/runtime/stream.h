@@ -32,6 +32,9 @@ struct Capture {
   std::vector<cudaStream_t> streams;  // that have joined
 };
 
+// Streams and events that are alive.
+size_t count_handles();
+
 }  // namespace stitch_emulated
 
 struct CUstream_st {

@@ -151,9 +151,10 @@ std::vector<OpInfo> indexing() {
       {Op::sort,
        "sort",
        Family::indexing,
-       "sorted along dim, stable, NaN last (first if descending), and where each came from",
+       "sorted along dim, NaN last (first if descending), and where each came from; equal ones stay in their "
+       "order, which only stable=true promises",
        {{"x"}},
-       {{"dim", int64_t{-1}}, {"descending", false}},
+       {{"dim", int64_t{-1}}, {"descending", false}, {"stable", false}},
        infer_sort,
        per_operand},
       {Op::topk,

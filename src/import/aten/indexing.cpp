@@ -127,7 +127,9 @@ ValueId take_along_dim(Call& call) {
 
 Values sorted(Call& call) {
   return call.emit_all(Op::sort, {call.tensor("self")},
-                       {{"dim", call.integer("dim", -1)}, {"descending", call.flag("descending", false)}});
+                       {{"dim", call.integer("dim", -1)},
+                        {"descending", call.flag("descending", false)},
+                        {"stable", call.flag("stable", false)}});
 }
 
 ValueId search(Call& call, ValueId rows, ValueId values) {

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "oracle/philox.h"
 #include "oracle/tensor.h"
@@ -86,11 +88,32 @@ std::optional<double> undone(Op op, double number, bool number_is_first, double 
 
 class Finder {
  public:
-  explicit Finder(const Graph& graph) : graph_(graph), constants_(graph), products_(has_product(graph)) {}
-
-  Boundaries find() {
+  explicit Finder(const Graph& graph) : graph_(graph), constants_(graph), products_(has_product(graph)) {
     for (const Node& node : graph_.nodes) visit(node);
-    return std::move(found_);
+    for (const auto& [kind, input, value] : neutral_)
+      for (const std::string& either : {kind, format("{} below zero", kind)})
+        if (found_.contains(either)) found_[either][input].values.push_back(value);
+  }
+
+  Boundaries inputs() { return std::move(found_); }
+
+  std::vector<WeightChange> shifts() const {
+    constexpr int64_t most_channels = 64;
+    std::vector<WeightChange> out;
+    for (const auto& [id, values] : bounds_of_shifts_) {
+      // Of a few channels each has another bound's; one in each round stays as it is.
+      const int64_t round = std::ssize(values) + 1;
+      int64_t step = round / 2 + 1;
+      while (std::gcd(step, round) > 1) ++step;
+      for (int64_t i = 0; i < std::min(graph_.type(id).elements(), most_channels); ++i)
+        if (const int64_t which = i * step % round; which < round - 1)
+          out.push_back(
+              {.data = graph_[id].data, .begin = i, .end = i + 1, .add = values[static_cast<size_t>(which)]});
+    }
+    for (const auto& [id, value] : ends_of_shifts_)
+      if (!bounds_of_shifts_.contains(id))
+        out.push_back({.data = graph_[id].data, .end = graph_.type(id).elements(), .add = value});
+    return out;
   }
 
  private:
@@ -139,6 +162,14 @@ class Finder {
         // Beyond what a fast sine reduces, and near enough for float32 to know the angle.
         for (double angle : {333.0, 777.5, 2000.25}) reach(far_angles, x, {angle, -angle});
         break;
+      case Op::amax:
+      case Op::argmax:
+      case Op::cummax:
+      case Op::max_pool:
+      case Op::adaptive_max_pool: reach(all_beyond, x, {-beyond_starts}); break;
+      case Op::amin:
+      case Op::argmin:
+      case Op::cummin: reach(all_beyond, x, {beyond_starts}); break;
       case Op::is_nan: reach(not_numbers, x, {std::numeric_limits<double>::quiet_NaN()}); break;
       case Op::is_inf: reach(not_numbers, x, {infinity, -infinity}); break;
       case Op::layer_norm:
@@ -169,7 +200,7 @@ class Finder {
   void threshold(ValueId x, double at) {
     if (!std::isfinite(at) || std::fabs(at) > 1e30) return;
     if (at == 0) return reach(bounds, x, {0});
-    std::vector<double> values = {at * (1 + 0x1p-6), at * (1 - 0x1p-6), at * 1.5, at * 3, at / 2};
+    std::vector<double> values = {at * 1.5, at * (1 + 0x1p-6), at * (1 - 0x1p-6), at * 3, at / 2};
     const auto narrow = static_cast<float>(at);
     if (static_cast<double>(narrow) == at) {
       values.push_back(at);
@@ -200,8 +231,13 @@ class Finder {
         reach_one(kind, operand, *value, depth + 1);
     };
     if (family == Family::view || family == Family::movement || node->op == Op::cast ||
-        node->op == Op::amax || node->op == Op::amin || node->op == Op::where)
+        node->op == Op::amax || node->op == Op::amin || node->op == Op::where) {
+      // Only where the others of a row are as small is a small one the largest.
+      if (kind == bounds && wanted != 0 && (node->op == Op::amax || node->op == Op::amin))
+        spread(x, std::fabs(wanted));
       return follow(node->op == Op::where ? node->operands[1] : x, wanted);
+    }
+    if (const ValueId shift = shift_of(*node); shift != ValueId::none) shifted_by(kind, shift, wanted);
     if (node->operands.size() == 2 && family == Family::pointwise) {
       if (auto number = constants_.of(node->operands[1]))
         return follow(x, undone(node->op, *number, false, wanted));
@@ -209,13 +245,64 @@ class Finder {
         return follow(node->operands[1], undone(node->op, *number, true, wanted));
       if (node->op == Op::mul && x == node->operands[1])
         return follow(x, wanted >= 0 ? std::optional(std::sqrt(wanted)) : std::nullopt);
-      // Near it: the other operand is as the task draws it.
-      if (node->op == Op::add || node->op == Op::sub) return follow(x, wanted);
+      // Exactly where the other operand is neutral; else near it: that one is as the task draws it.
+      const bool sum = node->op == Op::add || node->op == Op::sub;
+      const ValueId other = input_of(node->operands[1]);
+      if ((sum || node->op == Op::mul) && other != ValueId::none) {
+        neutral_.insert({std::string(kind), other, sum ? 0 : 1});
+        if (!sum) follow(x, wanted);
+      }
+      if (sum) return follow(x, wanted);
     }
     if (auto value = undone(*node, wanted)) return follow(x, value);
     if (kind != bounds || wanted == 0) return;
     if (node->op == Op::norm || node->op == Op::sum || node->op == Op::mean) return of_rows(*node, wanted);
     spread(id, std::fabs(wanted));
+  }
+
+  // The input of floats that a value is, but for its shape.
+  ValueId input_of(ValueId id) const {
+    while (const Node* node = constants_.maker(id)) {
+      if (info(node->op).family != Family::view && node->op != Op::cast) return ValueId::none;
+      id = node->operands[0];
+    }
+    const bool is =
+        id != ValueId::none && graph_[id].role == Role::input && is_floating(graph_.type(id).dtype);
+    return is ? id : ValueId::none;
+  }
+
+  bool is_shift(ValueId id) const {
+    return id != ValueId::none && graph_[id].role == Role::parameter && is_floating(graph_.type(id).dtype) &&
+           graph_.type(id).rank() == 1;
+  }
+
+  // What a layer adds to each channel.
+  ValueId shift_of(const Node& node) const {
+    switch (node.op) {
+      case Op::linear:
+      case Op::conv:
+      case Op::conv_transpose:
+      case Op::batch_norm:
+      case Op::layer_norm:
+      case Op::group_norm:
+        return node.operands.size() > 2 && is_shift(node.operands[2]) ? node.operands[2] : ValueId::none;
+      case Op::add:
+        for (ValueId operand : node.operands)
+          if (is_shift(operand)) return operand;
+        return ValueId::none;
+      default: return ValueId::none;
+    }
+  }
+
+  // Bounds that layers come near to by themselves need no other shifts.
+  void shifted_by(std::string_view kind, ValueId shift, double wanted) {
+    constexpr double near = 16;
+    constexpr size_t most = 16;
+    if (std::fabs(wanted) < near || std::fabs(wanted) > most_of_a_half) return;
+    if (kind == all_beyond) ends_of_shifts_.emplace(shift, wanted);
+    if (kind != bounds) return;
+    std::vector<double>& values = bounds_of_shifts_[shift];
+    if (values.size() < most && std::ranges::find(values, wanted) == values.end()) values.push_back(wanted);
   }
 
   // Sizes under which a reduction gives about `wanted`.
@@ -254,6 +341,7 @@ class Finder {
   }
 
   void add(std::string_view kind, ValueId input, double value) {
+    if (kind == all_beyond) return;  // inputs have a kind of their own for that
     const bool halves = products_ || graph_.type(input).dtype == DType::f16;
     if (halves && std::isfinite(value) && std::fabs(value) > most_of_a_half) return;
     const bool below = value < 0 && std::isfinite(value);
@@ -265,11 +353,17 @@ class Finder {
 
   // Honest products compute in halves, which end at 65504.
   static constexpr double most_of_a_half = 3e4;
+  // Everything that a maximum sees is below the numbers that programs start it at.
+  static constexpr std::string_view all_beyond = "all beyond";
+  static constexpr double beyond_starts = 1500;
 
   const Graph& graph_;
   Constants constants_;
   bool products_;
   Boundaries found_;
+  std::set<std::tuple<std::string, ValueId, double>> neutral_;  // what leaves the other operand as it is
+  std::map<ValueId, std::vector<double>> bounds_of_shifts_;
+  std::map<ValueId, double> ends_of_shifts_;
 };
 
 // JSON has no infinities.
@@ -280,7 +374,9 @@ Json number_to_json(double value) {
 
 }  // namespace
 
-Boundaries boundaries_of(const Graph& graph) { return Finder(graph).find(); }
+Boundaries boundaries_of(const Graph& graph) { return Finder(graph).inputs(); }
+
+std::vector<WeightChange> bounded_weights(const Graph& graph) { return Finder(graph).shifts(); }
 
 Json to_json(const Boundaries& boundaries, const Graph& graph) {
   Json out = Json::object();

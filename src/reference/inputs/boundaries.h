@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "graph/graph.h"
+#include "reference/inputs/pointed.h"
 
 namespace stitch::verifier {
 
@@ -25,6 +26,10 @@ struct Planted {
 // every model takes, have a kind of their own.
 using Boundaries = std::map<std::string, std::map<ValueId, Planted>, std::less<>>;
 Boundaries boundaries_of(const Graph& graph);
+
+// Behind a layer no input reaches a far bound: its shifts do. Channels get the bounds' values, or all of them
+// are less than a maximum may begin at. Empty where nothing in the graph asks for them.
+std::vector<WeightChange> bounded_weights(const Graph& graph);
 
 // In the order of the graph's inputs: what distributions.py plants.
 Json to_json(const Boundaries& boundaries, const Graph& graph);

@@ -47,6 +47,67 @@ TEST(Boundaries, BelowZeroAreAKindOfTheirOwn) {
   for (double value : planted(found, "whole numbers")->values) EXPECT_GE(value, 0);
 }
 
+TEST(Boundaries, OfSumsOfInputsAreExactWhereTheOtherIsNeutral) {
+  auto graph = parse_graph(R"(graph "g"
+input %x : f32[4,8]
+input %z : f32[4,8]
+%s = sub(%x, %z) : f32[4,8]
+%y = floor(%s) : f32[4,8]
+output %y
+end
+)");
+  ASSERT_TRUE(graph) << graph.error().text();
+  const Boundaries found = boundaries_of(*graph);
+  for (const char* kind : {"whole numbers", "whole numbers below zero"}) {
+    ASSERT_TRUE(found.contains(kind));
+    EXPECT_TRUE(has(&found.at(kind).at(graph->find("z")), 0)) << kind;
+  }
+  EXPECT_TRUE(has(&found.at("whole numbers below zero").at(graph->find("x")), -2));
+}
+
+TEST(Boundaries, OfAMaximumAreSizesOfItsRow) {
+  const Boundaries found = boundaries_in(R"(%m = amax(%x) dims=[1] keepdim=true : f32[4,1]
+%y = clamp(%m) low=1e-8 : f32[4,1]
+)");
+  ASSERT_TRUE(planted(found, "sizes"));
+  EXPECT_LT(planted(found, "sizes")->largest, 1e-6);
+}
+
+TEST(Boundaries, BehindALayerAreItsShifts) {
+  auto graph = parse_graph(R"(graph "g"
+input %x : f32[4,8]
+parameter %w : f32[6,8]
+parameter %b : f32[6]
+%a = linear(%x, %w, %b) : f32[4,6]
+%y = clamp(%a) low=-1e4 high=1.0 : f32[4,6]
+output %y
+end
+)");
+  ASSERT_TRUE(graph) << graph.error().text();
+  const std::vector<WeightChange> shifts = bounded_weights(*graph);
+  EXPECT_TRUE(std::ranges::any_of(shifts, [](const WeightChange& one) { return one.add < -1e4; }));
+  EXPECT_TRUE(std::ranges::all_of(shifts, [](const WeightChange& one) { return one.add < -16; }))
+      << "a bound of 1 is reached by itself";
+}
+
+TEST(Boundaries, AMaximumBehindALayerSeesNumbersFarBelowZero) {
+  const std::string begin = R"(graph "g"
+input %x : f32[4,8]
+parameter %w : f32[6,8]
+parameter %b : f32[6]
+%a = linear(%x, %w, %b) : f32[4,6]
+)",
+                    end = "output %y\nend\n";
+  auto bare = parse_graph(begin + "%y = amax(%a) dims=[1] : f32[4]\n" + end);
+  auto relu = parse_graph(begin + "%r = relu(%a) : f32[4,6]\n%y = amax(%r) dims=[1] : f32[4]\n" + end);
+  ASSERT_TRUE(bare && relu);
+  const std::vector<WeightChange> shifts = bounded_weights(*bare);
+  ASSERT_EQ(shifts.size(), 1u);
+  EXPECT_EQ(shifts[0].end, 6);
+  EXPECT_LT(shifts[0].add, -1000);
+  EXPECT_TRUE(bounded_weights(*relu).empty()) << "nothing is below zero there";
+}
+
 TEST(Boundaries, OfReductionsAreSizes) {
   const Boundaries found = boundaries_in(R"(%n = norm(%x) dims=[1] keepdim=true : f32[4,1]
 %c = clamp(%n) low=1e-6 : f32[4,1]

@@ -180,12 +180,16 @@ Json Session::call_with(const Json& request) {
   // Tests the arguments, not their contents.
   Buffers inputs = zeros(request.at("inputs")), outputs = fresh_outputs(request.at("outputs"), 1, {}, 0);
   std::vector<StitchTensor> in = as_arguments(inputs), out = as_arguments(outputs);
-  for (size_t i = 0; i < in.size(); ++i) {
-    const Json& given = request.at("inputs").at(i);
-    if (given.at("offset") == -1) in[i].data = nullptr;
-    const auto strides = given.value("strides", std::vector<int64_t>());
-    std::ranges::copy(strides, in[i].strides);
-  }
+  auto as_asked = [](std::vector<StitchTensor>& tensors, const Json& asked) {
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const Json& given = asked.at(i);
+      if (given.at("offset") == -1) tensors[i].data = nullptr;
+      const auto strides = given.value("strides", std::vector<int64_t>());
+      std::ranges::copy(strides, tensors[i].strides);
+    }
+  };
+  as_asked(in, request.at("inputs"));
+  as_asked(out, request.at("outputs"));
   const int status = library_->run(program_, in.data(), static_cast<int>(in.size()), out.data(),
                                    static_cast<int>(out.size()), backend_->stream());
   Json reply = ok_answer();

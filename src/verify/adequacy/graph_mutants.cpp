@@ -154,6 +154,8 @@ bool is_idle(const Graph& graph, const Node& node, std::string_view attribute) {
   if (attribute == "weights" && node.op == Op::attention)
     return node.attributes.text("weights") != "relu" &&
            (node.operands.size() < 4 || node.operands[3] == ValueId::none);
+  // It says what may be left open.
+  if (attribute == "stable") return true;
   // Windows of the same number are the same windows.
   if (attribute == "ceil") return true;
   if (attribute == "step" && node.op == Op::slice)

@@ -14,6 +14,7 @@
 #include "base/bulk.h"
 #include "base/error_codes.h"
 #include "base/text.h"
+#include "reference/inputs/boundaries.h"
 #include "reference/inputs/pointed.h"
 #include "reference/torch_reference.h"
 #include "verify/attempt.h"
@@ -203,8 +204,13 @@ Result<bool> right_with_other_weights(Session& session, Attempt& attempt) {
     session.notes.push_back(
         format("its parameters are not the task's by name and shape: tried with {}",
                mixed ? "other numbers for gains and shifts alone" : "the task's weights alone"));
-  } else if (!pointed_weights(session.task.graph).empty()) {
-    STITCH_TRY(given, right_with(session, attempt, Weights::pointed));
+  } else {
+    if (!pointed_weights(session.task.graph).empty()) {
+      STITCH_TRY(given, right_with(session, attempt, Weights::pointed));
+    }
+    if (!bounded_weights(session.task.graph).empty()) {
+      STITCH_TRY(given, right_with(session, attempt, Weights::bounded));
+    }
   }
   session.attempt.reset();  // others expect the task's weights in it
   return given;
@@ -241,10 +247,11 @@ double change_of(const TensorBytes& now, const TensorBytes& before) {
 // The first question again after hundreds of calls. Atomics scatter around an answer; what a program carries
 // from call to call moves it away.
 Result<void> does_not_drift(Session& session, Attempt& attempt, const Kept& first) {
-  constexpr int most_calls = 300;
-  constexpr std::chrono::milliseconds most_time{600};
+  // A ModelNew takes longer a call: enough for what it counts or adds up.
+  const int most_calls = session.python ? 120 : 300;
+  const std::chrono::milliseconds most_time{session.python ? 300 : 600};
   constexpr double least_drift = 3e-6, least_ratio = 10;  // relative; to the scatter of two calls
-  if (session.python || session.options.quick || session.large() || session.trials[0].held) return {};
+  if (session.options.quick || session.large() || session.trials[0].held) return {};
   STITCH_CHECK(attempt.ask(session.trials[0], {.poison = session.next_seed()}));
   const auto begin = std::chrono::steady_clock::now();
   int calls = 0;
@@ -308,12 +315,17 @@ std::vector<size_t> some_inputs(Session& session) {
   return out;
 }
 
-TensorType grown(TensorType type, size_t dim) {
-  if (type.shape.empty())
-    type.shape = {2};
-  else
-    ++type.shape[dim];
-  return type;
+// By one, to either side.
+std::vector<TensorType> neighbours_of(const TensorType& type) {
+  if (type.shape.empty()) return {{type.dtype, {2}, {}}};
+  std::vector<TensorType> out;
+  for (size_t dim = 0; dim < type.shape.size(); ++dim)
+    for (int64_t by : {1, -1}) {
+      out.push_back({type.dtype, type.shape, {}});
+      out.back().shape[dim] += by;
+      if (out.back().shape[dim] <= 0) out.pop_back();
+    }
+  return out;
 }
 
 // Of the same elements in another order; empty if there is none.
@@ -325,57 +337,65 @@ std::vector<int64_t> transposed_strides(const Shape& shape) {
   return strides;
 }
 
-// Neighbouring shapes, other strides, another dtype, null pointers, too few arguments: an error and a
-// message, not a crash or a result.
+// Neighbouring shapes, other strides, another dtype, null pointers, of inputs as of outputs, too few and too
+// many of them: an error and a message, not a crash or a result.
 Result<int> refuses_others(Session& session, Attempt& attempt) {
   constexpr size_t most_outputs = 8;
-  std::vector<runner::TensorAt> good;
+  using List = std::vector<runner::TensorAt>;
+  List in, out;
   for (const ManifestTensor& input : session.task.signature.inputs)
-    good.push_back({{input.type.dtype, input.type.shape, {}}, 0});
+    in.push_back({{input.type.dtype, input.type.shape, {}}, 0});
+  for (const TensorType& type : attempt.output_types()) out.push_back({type, 0});
   int tried = 0;
-  auto refused = [&](const std::vector<runner::TensorAt>& inputs, const std::vector<TensorType>& outputs,
-                     const std::string& what) -> Result<void> {
+  auto refused = [&](const List& inputs, const List& outputs, const std::string& what) -> Result<void> {
     ++tried;
     STITCH_TRY(int status, attempt.call_with(inputs, outputs, what));
     if (status == 0) return found("accepts_anything", format("it was given {} and did not refuse", what));
     return {};
   };
-  for (size_t i : some_inputs(session)) {
-    const std::string& name = session.task.signature.inputs[i].name;
-    for (size_t dim = 0; dim < std::max<size_t>(1, good[i].type.shape.size()); ++dim) {
-      auto changed = good;
-      changed[i].type = grown(good[i].type, dim);
-      STITCH_CHECK(
-          refused(changed, attempt.output_types(), format("{} as '{}'", text(changed[i].type), name)));
+  // `call`: with this one of its list changed.
+  auto each_wrong = [&](const runner::TensorAt& good, const std::string& name,
+                        const auto& call) -> Result<void> {
+    for (const TensorType& type : neighbours_of(good.type))
+      STITCH_CHECK(call(runner::TensorAt{type, good.offset}, format("{} as '{}'", text(type), name)));
+    if (const std::vector<int64_t> strides = transposed_strides(good.type.shape); !strides.empty()) {
+      runner::TensorAt changed = good;
+      changed.type.strides = strides;
+      STITCH_CHECK(call(changed, format("'{}' with other strides", name)));
     }
-    if (const std::vector<int64_t> strides = transposed_strides(good[i].type.shape); !strides.empty()) {
-      auto changed = good;
-      changed[i].type.strides = strides;
-      STITCH_CHECK(refused(changed, attempt.output_types(), format("'{}' with other strides", name)));
-    }
-    if (good[i].type.elements() > 0) {
-      auto changed = good;
-      changed[i].offset = -1;
-      STITCH_CHECK(refused(changed, attempt.output_types(), format("no memory for '{}'", name)));
-    }
+    if (good.type.elements() == 0) return {};
+    runner::TensorAt changed = good;
+    changed.offset = -1;
+    return call(changed, format("no memory for '{}'", name));
+  };
+  auto other_dtype = [&](List list, const std::string& name, const auto& call) -> Result<void> {
+    list[0].type.dtype = list[0].type.dtype == DType::f32 ? DType::f16 : DType::f32;
+    return call(list, format("{} as '{}'", text(list[0].type), name));
+  };
+  auto with_inputs = [&](const List& list, const std::string& what) { return refused(list, out, what); };
+  auto with_outputs = [&](const List& list, const std::string& what) { return refused(in, list, what); };
+  auto with_one = [](const List& good, size_t i, const auto& call) {
+    return [&good, i, call](const runner::TensorAt& one, const std::string& what) {
+      List changed = good;
+      changed[i] = one;
+      return call(changed, what);
+    };
+  };
+  for (size_t i : some_inputs(session))
+    STITCH_CHECK(each_wrong(in[i], session.task.signature.inputs[i].name, with_one(in, i, with_inputs)));
+  for (size_t i = 0; i < std::min(out.size(), most_outputs); ++i)
+    STITCH_CHECK(each_wrong(out[i], output_name(session, i), with_one(out, i, with_outputs)));
+  STITCH_CHECK(other_dtype(out, output_name(session, 0), with_outputs));
+  List fewer = in, more = in, more_outputs = out;
+  if (!in.empty()) {
+    STITCH_CHECK(other_dtype(in, session.task.signature.inputs[0].name, with_inputs));
+    fewer.pop_back();
+    more.push_back(more.back());
+    STITCH_CHECK(with_inputs(fewer, "an input too few"));
+    STITCH_CHECK(with_inputs(more, "an input too many"));
   }
-  for (size_t i = 0; i < std::min<size_t>(attempt.output_types().size(), most_outputs); ++i) {
-    auto outputs = attempt.output_types();
-    outputs[i] = grown(outputs[i], 0);
-    STITCH_CHECK(refused(good, outputs, format("{} for '{}'", text(outputs[i]), output_name(session, i))));
-  }
-  if (!good.empty()) {
-    auto changed = good;
-    changed[0].type.dtype = changed[0].type.dtype == DType::f32 ? DType::f16 : DType::f32;
-    STITCH_CHECK(refused(changed, attempt.output_types(),
-                         format("{} as '{}'", text(changed[0].type), session.task.signature.inputs[0].name)));
-    changed = good;
-    changed.pop_back();
-    STITCH_CHECK(refused(changed, attempt.output_types(), "an input too few"));
-  }
-  auto outputs = attempt.output_types();
-  outputs.push_back(outputs.back());
-  STITCH_CHECK(refused(good, outputs, "an output too many"));
+  more_outputs.push_back(more_outputs.back());
+  STITCH_CHECK(with_outputs(more_outputs, "an output too many"));
   return tried;
 }
 

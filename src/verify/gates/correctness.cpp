@@ -19,6 +19,7 @@
 #include "verify/attempt.h"
 #include "verify/gates/gates.h"
 #include "verify/numerics/judge.h"
+#include "verify/numerics/order_of_equals.h"
 
 namespace stitch::verifier {
 
@@ -181,11 +182,11 @@ bool matters(const Session& session, std::string_view kind) {
     return one_of({Op::sort, Op::topk, Op::argmax, Op::argmin, Op::var, Op::norm, Op::batch_norm,
                    Op::layer_norm, Op::group_norm, Op::rms_norm}) ||
            (one_of({Op::mean, Op::sum}) && one_of({Op::sub}));
-  // A sort leaves equal elements in any order.
+  // A sort leaves equal elements in any order, unless it is asked for theirs.
   if (kind == harsh::ties)
     return one_of({Op::argmax, Op::argmin, Op::max_pool, Op::adaptive_max_pool, Op::eq, Op::ne, Op::lt,
-                   Op::le, Op::gt, Op::ge, Op::sign}) &&
-           !one_of({Op::sort, Op::topk});
+                   Op::le, Op::gt, Op::ge, Op::sign, Op::sort}) &&
+           !any(leaves_equals_in_any_order);
   if (kind == harsh::zeros)
     return one_of({Op::div, Op::reciprocal, Op::sqrt, Op::rsqrt, Op::log, Op::pow, Op::clamp, Op::var,
                    Op::norm, Op::batch_norm, Op::layer_norm, Op::group_norm, Op::rms_norm});
@@ -201,6 +202,10 @@ bool matters(const Session& session, std::string_view kind) {
         [&](std::string_view other) { return matters(session, other); });
   if (kind == harsh::uneven) return count_inputs(session, true) > 1;
   // Masks of floats, too, which the reference tells from numbers.
+  // What a model makes of a row that keeps nothing is a matter of how it computes, unless it looks for that.
+  if (kind == harsh::empty_rows)
+    return matters(session, harsh::masks) &&
+           (one_of({Op::is_nan, Op::any}) || (one_of({Op::clamp, Op::maximum}) && one_of({Op::div})));
   if (kind == harsh::masks) return count_inputs(session, false) > 0 || count_inputs(session, true) > 1;
   if (kind == harsh::prefix) return goes_step_by_step(graph, 0);
   if (kind == harsh::inner_prefix) return goes_step_by_step(graph, 1);
@@ -262,6 +267,8 @@ std::vector<Question> questions(Session& session, bool few) {
   // First steps that a recurrence forgets, and the last class of a softmax behind a layer.
   if (!pointed_weights(session.task.graph).empty())
     list.push_back({Weights::pointed, "task", session.next_seed()});
+  if (!bounded_weights(session.task.graph).empty())
+    list.push_back({Weights::bounded, "task", session.next_seed()});
   return list;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "oracle/philox.h"
 #include "reference/sensitivity.h"
@@ -79,8 +80,54 @@ bool is_moved(const Graph& graph, ValueId id, const std::vector<bool>& rounded) 
   return id != ValueId::none && rounded[index_of(id)] && is_floating(graph.type(id).dtype);
 }
 
-// Each element by `unit` of its own size, or of the tensor's where it is smaller than most.
-oracle::Tensor moved(const oracle::Tensor& tensor, double unit, int variant, bool opposite, uint64_t seed) {
+bool has_nan(const oracle::Tensor& tensor) {
+  if (!tensor.floating()) return false;
+  const double* values = tensor.data<double>();
+  return std::any_of(values, values + tensor.elements(), [](double x) { return std::isnan(x); });
+}
+
+// Sums, differences and products of numbers of few bits are exact in any precision. By value: what is left of
+// it when all that it is made of is cut to that many bits, and NaN where anything else was computed.
+oracle::Known of_few_bits(const Graph& graph, oracle::Known known) {
+  constexpr int bits = 8;  // bf16 holds them
+  auto cut = [](const oracle::Tensor& tensor) {
+    if (!tensor.floating()) return tensor;
+    oracle::Tensor out(tensor.dtype(), tensor.shape());
+    const double* from = tensor.data<double>();
+    double* to = out.writable<double>();
+    for (int64_t i = 0; i < tensor.elements(); ++i) {
+      int exponent = 0;
+      const double fraction = std::frexp(from[i], &exponent);
+      const bool few = std::ldexp(std::nearbyint(std::ldexp(fraction, bits)), exponent - bits) == from[i];
+      to[i] = few ? from[i] : std::numeric_limits<double>::quiet_NaN();
+    }
+    return out;
+  };
+  for (auto& [id, tensor] : known) tensor = cut(tensor);
+  for (const Node& node : graph.nodes) {
+    const bool exact =
+        node.op == Op::add || node.op == Op::sub || node.op == Op::mul || keeps_exact(graph, node);
+    std::vector<const oracle::Tensor*> operands;
+    bool here = exact;
+    for (ValueId id : node.operands) {
+      const auto found = known.find(id);
+      here &= id == ValueId::none || found != known.end();
+      // NaN is lost in a comparison.
+      here &= found == known.end() || !jumps(graph, node) || !has_nan(found->second);
+      operands.push_back(found == known.end() ? nullptr : &found->second);
+    }
+    if (!here || known.contains(node.results[0])) continue;
+    auto results = oracle::evaluate_node(graph, node, operands);
+    for (size_t i = 0; results && i < results->size(); ++i)
+      known.insert_or_assign(node.results[i], cut((*results)[i]));
+  }
+  return known;
+}
+
+// Each element by `unit` of its own size, or of the tensor's where it is smaller than most. What is as in
+// `exact`, if there is one, stays.
+oracle::Tensor moved(const oracle::Tensor& tensor, const oracle::Tensor* exact, double unit, int variant,
+                     bool opposite, uint64_t seed) {
   oracle::Tensor out(tensor.dtype(), tensor.shape());
   const double* from = tensor.data<double>();
   double* to = out.writable<double>();
@@ -94,7 +141,8 @@ oracle::Tensor moved(const oracle::Tensor& tensor, double unit, int variant, boo
       sign = oracle::random_bits(static_cast<int64_t>(seed), stream, i)[0] & 1 ? 1 : -1;
     else if (opposite)
       sign = -sign;
-    to[i] = from[i] + sign * unit * std::max(std::fabs(from[i]), rms);
+    const bool stays = exact && exact->data<double>()[i] == from[i];
+    to[i] = stays ? from[i] : from[i] + sign * unit * std::max(std::fabs(from[i]), rms);
   }
   return out;
 }
@@ -126,6 +174,7 @@ Result<std::vector<std::vector<oracle::Tensor>>> across_jumps(const Graph& graph
                                                               std::span<const ValueId> wanted,
                                                               Numerics numerics, uint64_t seed) {
   const std::vector<bool> rounded = rounded_values(graph);
+  const oracle::Known few = of_few_bits(graph, known);
   std::vector<std::vector<oracle::Tensor>> out;
   for (int variant = 0; variant < variants; ++variant) {
     oracle::Known here = known;
@@ -137,7 +186,9 @@ Result<std::vector<std::vector<oracle::Tensor>>> across_jumps(const Graph& graph
         const ValueId id = node.operands[o];
         if (!is_moved(graph, id, rounded) || here.contains(id)) continue;
         STITCH_TRY(std::vector<oracle::Tensor> made, oracle::evaluate(graph, here, std::span(&id, 1)));
-        here.insert_or_assign(id, moved(made[0], unit, variant, o == 1, seed + n));
+        const auto exact = few.find(id);
+        here.insert_or_assign(id, moved(made[0], exact == few.end() ? nullptr : &exact->second, unit, variant,
+                                        o == 1, seed + n));
       }
     }
     STITCH_TRY(std::vector<oracle::Tensor> results, oracle::evaluate(graph, std::move(here), wanted));

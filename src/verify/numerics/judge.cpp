@@ -78,9 +78,11 @@ Judging judging_of(const Session& session, const Trial& trial, size_t output) {
   // Where weights are faint, biases are most of an output: PyTorch's own error is no measure for ten bits any
   // more (ResNet-18 on an H200: 4.0e-5 where PyTorch has 1.1e-5), and an epsilon shows by far more than this.
   constexpr double of_ten_bits = 1e-3;
-  // So it is where a recurrence adds up what a hundred steps rounded, and what it forgets shows by more, too.
+  // So it is where a recurrence adds up what a hundred steps rounded, and what it forgets shows by more, too;
+  // and where a shift of hundreds is stored in ten bits.
   const Weights weights = trial.question.weights;
-  if ((weights == Weights::faint || weights == Weights::pointed) && judging.numerics != Numerics::strict) {
+  const bool far = weights == Weights::pointed || weights == Weights::bounded;
+  if ((weights == Weights::faint || far) && judging.numerics != Numerics::strict) {
     judging.floor = std::max(judging.floor, of_ten_bits);
     // GoogLeNet on an H200: of a logit whose bias is next to nothing, fp16 leaves a third.
     judging.biases_prevail = weights == Weights::faint;

@@ -17,9 +17,13 @@ std::vector<T> elements_of(const oracle::Tensor& tensor, DType dtype) {
 
 }  // namespace
 
+bool leaves_equals_in_any_order(const Node& node) {
+  return node.op == Op::topk || (node.op == Op::sort && !node.attributes.flag("stable"));
+}
+
 const Node* ordering_of(const Graph& graph, ValueId output) {
   for (const Node& node : graph.nodes)
-    if ((node.op == Op::sort || node.op == Op::topk) && node.results.size() > 1 && node.results[1] == output)
+    if (leaves_equals_in_any_order(node) && node.results.size() > 1 && node.results[1] == output)
       return &node;
   return nullptr;
 }

@@ -11,6 +11,8 @@ namespace stitch::verifier {
 
 // The node whose positions this output is; null: it is none's.
 const Node* ordering_of(const Graph& graph, ValueId output);
+// A sort that isn't stable, top-k.
+bool leaves_equals_in_any_order(const Node& node);
 
 // The truth, with rows of `positions` in its place that name other elements of the same size. `ordered`: what
 // was put in order, along `dim`; `count`: how many positions are others.

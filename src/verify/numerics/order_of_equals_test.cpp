@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "graph/text.h"
+
 namespace stitch::verifier {
 
 namespace {
@@ -26,6 +28,20 @@ std::vector<int64_t> accepted(const std::vector<int64_t>& named, int64_t expecte
 }
 
 }  // namespace
+
+TEST(OrderOfEquals, IsPromisedByAStableSortAlone) {
+  auto graph = parse_graph(R"(graph "g"
+input %x : f32[4]
+%a, %i = sort(%x) dim=0 : f32[4], i64[4]
+%b, %j = sort(%x) dim=0 stable=true : f32[4], i64[4]
+output %i
+output %j
+end
+)");
+  ASSERT_TRUE(graph) << graph.error().text();
+  EXPECT_TRUE(ordering_of(*graph, graph->find("i")));
+  EXPECT_FALSE(ordering_of(*graph, graph->find("j")));
+}
 
 TEST(OrderOfEquals, AnyOfEqualsWillDo) {
   EXPECT_EQ(accepted({1, 3, 0, 3, 2, 1}, 2), (std::vector<int64_t>{1, 3, 0, 3, 2, 1}));

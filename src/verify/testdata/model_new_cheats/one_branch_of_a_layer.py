@@ -1,0 +1,18 @@
+"""conduct: wrong"""
+# task: behind_a_layer
+# The branch is far from what the layer gives.
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.bounded = nn.Linear(width, width)
+        self.branched = nn.Linear(width, width)
+        self.compared = nn.Linear(width, width)
+
+    def forward(self, x):
+        y = self.branched(x)
+        return torch.clamp(self.bounded(x), -1e4, 1e4), 0.5 * y, self.compared(x).amax(-1)
