@@ -23,7 +23,8 @@ static const char* last_error = "";
 #define CANDIDATE_HAS_ROWS(count) ((count) == rows)
 #endif
 static bool is_matrix(const StitchTensor& tensor) {
-  return tensor.data && tensor.dtype == STITCH_F32 && tensor.rank == 2 && CANDIDATE_HAS_ROWS(tensor.shape[0]) &&
+  return tensor.data && tensor.dtype == STITCH_F32 && tensor.rank == 2 &&
+         CANDIDATE_HAS_ROWS(tensor.shape[0]) &&
 #ifdef CANDIDATE_IGNORES_STRIDES
          tensor.shape[1] == columns;
 #else
