@@ -23,7 +23,7 @@ class Program:
         return {"load": self.load, "create": self.create, "destroy": self.destroy}
 
     def load(self, request):
-        self.file = File(request["program"])
+        self.file, self.original = File(request["program"]), None
         return {"manifest": "", "has_regions": False, "trust": "python"}
 
     def create(self, request):
