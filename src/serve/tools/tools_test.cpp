@@ -226,7 +226,7 @@ TEST_F(Tools, NotesAndPrompts) {
   EXPECT_NE(Client::said(client->tool("notes", {{"name", "wgmma"}})).find("title: wgmma"), std::string::npos);
   EXPECT_EQ(client->tool("notes", {{"name", "nothing"}})["isError"], true);
   EXPECT_EQ(client->tool("notes", {{"question", "x"}, {"gpu", "volta"}})["isError"], true);
-  EXPECT_EQ(client->tool("prompts")["structuredContent"]["prompts"].size(), 8u);
+  EXPECT_EQ(client->tool("prompts")["structuredContent"]["prompts"].size(), 9u);
   EXPECT_NE(Client::said(client->tool("prompts", {{"name", "planner"}})).find("{{graph}}"),
             std::string::npos);
   EXPECT_EQ(client->tool("prompts", {{"name", "x"}})["isError"], true);
