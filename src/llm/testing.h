@@ -1,6 +1,8 @@
 // What the tests of this room share: Chats and Transports that say what they are told to.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <deque>
 #include <nlohmann/json.hpp>
 
@@ -95,5 +97,30 @@ class FakeTransport final : public Transport {
   std::optional<Error> error;
   std::vector<http::Call> posted;
 };
+
+// Everything a reply can hold.
+inline Reply full_reply() {
+  Reply reply{.text = "Grüße, here it is.", .reasoning = "let me see", .model = "m-1"};
+  reply.tool_calls = {{"c1", "read", R"({"path": "a"})"}, {"c2", "list", "{}"}};
+  reply.finish = Finish::tool_calls;
+  reply.usage = {.input = 120, .output = 30, .cached = 100, .reasoning = 12};
+  return reply;
+}
+
+inline void expect_full_reply(const Result<Reply>& reply) {
+  ASSERT_TRUE(reply) << reply.error().text();
+  EXPECT_EQ(reply->text, "Grüße, here it is.");
+  EXPECT_EQ(reply->reasoning, "let me see");
+  EXPECT_EQ(reply->model, "m-1");
+  ASSERT_EQ(reply->tool_calls.size(), 2u);
+  EXPECT_EQ(reply->tool_calls[0].id, "c1");
+  EXPECT_EQ(reply->tool_calls[0].arguments, R"({"path": "a"})");
+  EXPECT_EQ(reply->tool_calls[1].name, "list");
+  EXPECT_EQ(reply->finish, Finish::tool_calls);
+  EXPECT_EQ(reply->usage.input, 120);
+  EXPECT_EQ(reply->usage.output, 30);
+  EXPECT_EQ(reply->usage.cached, 100);
+  EXPECT_EQ(reply->usage.reasoning, 12);
+}
 
 }  // namespace stitch::llm::testing

@@ -236,7 +236,7 @@ TEST_F(Remembering, KernelsOfAnotherVersionOrForgedOnesAreIgnoredByName) {
     ASSERT_TRUE(memory.write_lines([&](std::string_view line) { lines += std::string(line) + "\n"; }));
     ASSERT_TRUE(memory.forget());
     for (size_t at = lines.find("// by llm:one"); at != std::string::npos; at = lines.find("// by llm:one"))
-      lines.replace(at, 13, "// by nobody!");
+      lines.replace(at, 13, "// by llm:two");
     auto merged = memory.merge(lines);
     ASSERT_TRUE(merged) << merged.error().text();
   }

@@ -62,38 +62,14 @@ TEST(OpenAiWire, KeysAreOnlyInTheHeader) {
   EXPECT_TRUE(openai_wire().headers("").empty());
 }
 
-Reply sample() {
-  Reply reply{.text = "Grüße, here it is.", .reasoning = "let me see", .model = "m-1"};
-  reply.tool_calls = {{"c1", "read", R"({"path": "a"})"}, {"c2", "list", "{}"}};
-  reply.finish = Finish::tool_calls;
-  reply.usage = {.input = 120, .output = 30, .cached = 100, .reasoning = 12};
-  return reply;
-}
-
-void expect_sample(const Result<Reply>& reply) {
-  ASSERT_TRUE(reply) << reply.error().text();
-  EXPECT_EQ(reply->text, "Grüße, here it is.");
-  EXPECT_EQ(reply->reasoning, "let me see");
-  EXPECT_EQ(reply->model, "m-1");
-  ASSERT_EQ(reply->tool_calls.size(), 2u);
-  EXPECT_EQ(reply->tool_calls[0].id, "c1");
-  EXPECT_EQ(reply->tool_calls[0].arguments, R"({"path": "a"})");
-  EXPECT_EQ(reply->tool_calls[1].name, "list");
-  EXPECT_EQ(reply->finish, Finish::tool_calls);
-  EXPECT_EQ(reply->usage.input, 120);
-  EXPECT_EQ(reply->usage.output, 30);
-  EXPECT_EQ(reply->usage.cached, 100);
-  EXPECT_EQ(reply->usage.reasoning, 12);
-}
-
 TEST(OpenAiWire, StreamsAndDocumentsGiveTheSame) {
   std::string bytes;
-  for (const std::string& event : openai_events(sample(), 5)) bytes += event;
+  for (const std::string& event : openai_events(full_reply(), 5)) bytes += event;
   std::string pieces;
-  expect_sample(
+  expect_full_reply(
       read_stream(openai_wire(), bytes, {.on_text = [&](std::string_view piece) { pieces += piece; }}));
   EXPECT_EQ(pieces, "Grüße, here it is.");
-  expect_sample(read_whole(openai_wire(), openai_document(sample())));
+  expect_full_reply(read_whole(openai_wire(), openai_document(full_reply())));
 }
 
 TEST(OpenAiWire, OtherServersForms) {

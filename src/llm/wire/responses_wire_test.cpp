@@ -51,28 +51,8 @@ TEST(ResponsesWire, TheProfileDecides) {
   EXPECT_EQ(responses_wire().body(profile, ask)["max_output_tokens"], 16384);
 }
 
-Reply sample() {
-  Reply reply{.text = "Grüße, here it is.", .reasoning = "let me see", .model = "m-1"};
-  reply.tool_calls = {{"c1", "read", R"({"path": "a"})"}, {"c2", "list", "{}"}};
-  reply.finish = Finish::tool_calls;
-  reply.usage = {.input = 120, .output = 30, .cached = 100, .reasoning = 12};
-  return reply;
-}
-
-void expect_sample(const Result<Reply>& reply) {
-  ASSERT_TRUE(reply) << reply.error().text();
-  EXPECT_EQ(reply->text, "Grüße, here it is.");
-  EXPECT_EQ(reply->reasoning, "let me see");
-  EXPECT_EQ(reply->model, "m-1");
-  ASSERT_EQ(reply->tool_calls.size(), 2u);
-  EXPECT_EQ(reply->tool_calls[0].id, "c1");
-  EXPECT_EQ(reply->tool_calls[0].arguments, R"({"path": "a"})");
-  EXPECT_EQ(reply->tool_calls[1].name, "list");
-  EXPECT_EQ(reply->finish, Finish::tool_calls);
-  EXPECT_EQ(reply->usage.input, 120);
-  EXPECT_EQ(reply->usage.output, 30);
-  EXPECT_EQ(reply->usage.cached, 100);
-  EXPECT_EQ(reply->usage.reasoning, 12);
+void expect_sealed_reply(const Result<Reply>& reply) {
+  ASSERT_NO_FATAL_FAILURE(expect_full_reply(reply));
   // The reasoning goes back before the calls that it led to.
   Request next = request("?");
   next.messages.push_back(reply->message());
@@ -87,14 +67,14 @@ void expect_sample(const Result<Reply>& reply) {
 
 TEST(ResponsesWire, StreamsAndDocumentsGiveTheSame) {
   std::string bytes, pieces;
-  for (const std::string& event : responses_events(sample(), 5)) bytes += event;
-  expect_sample(
+  for (const std::string& event : responses_events(full_reply(), 5)) bytes += event;
+  expect_sealed_reply(
       read_stream(responses_wire(), bytes, {.on_text = [&](std::string_view piece) { pieces += piece; }}));
   EXPECT_EQ(pieces, "Grüße, here it is.");
-  expect_sample(read_whole(responses_wire(), responses_document(sample())));
+  expect_sealed_reply(read_whole(responses_wire(), responses_document(full_reply())));
   // A server that sends only the end.
-  auto events = responses_events(sample(), 1);
-  expect_sample(read_stream(responses_wire(), events.front() + events.back()));
+  auto events = responses_events(full_reply(), 1);
+  expect_sealed_reply(read_stream(responses_wire(), events.front() + events.back()));
 }
 
 TEST(ResponsesWire, FinishReasons) {
