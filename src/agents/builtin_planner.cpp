@@ -11,6 +11,7 @@
 #include "agents/loop/part_of_step.h"
 #include "code/catalogue.h"
 #include "plan/cost/estimate.h"
+#include "plan/precision/error_budget.h"
 #include "plan/steps.h"
 #include "verify/measured.h"
 
@@ -37,9 +38,13 @@ class BestFirst final : public Planner {
   Result<std::optional<Proposal>> propose(const Situation& now) override {
     if (!now.plan) return whole_plan(now);
     learn_from_last(now);
-    if (!now.best && now.seconds_left <= 0) return sure_plan(now);
-    if (!now.best)
+    if (!now.best && now.seconds_left > 0)
       if (auto part = without_wrong_region(now)) return part;
+    if (!now.best) {
+      STITCH_TRY(std::optional<Proposal> cautious, cautious_plan(now));
+      if (cautious) return cautious;
+      if (now.seconds_left <= 0) return sure_plan(now);
+    }
     if (!now.best && !search_ && plan_.steps.empty()) return std::optional<Proposal>();
     STITCH_TRY(std::optional<Proposal> next, search_for_culprit(now));
     if (next) return next;
@@ -159,6 +164,25 @@ class BestFirst final : public Planner {
     return std::optional<Proposal>();
   }
 
+  // The likely culprit of a wrong program whose rounding was expected to take most of the budget: no step
+  // that rounds but the one that leaves room to spare.
+  Result<std::optional<Proposal>> cautious_plan(const Situation& now) {
+    constexpr double most = 0.7;
+    if (cautious_tried_ || now.ledger.entries.back().outcome != Outcome::wrong)
+      return std::optional<Proposal>();
+    cautious_tried_ = true;
+    const std::optional<plan::PlanErrors> errors = plan::errors_of(now.context, *now.plan);
+    if (!errors || errors->spent() < most) return std::optional<Proposal>();
+    std::set<std::string> without = dropped_;
+    for (const plan::StepRule& rule : plan::all_steps())
+      if (rule.rounds && !rule.cautious) without.insert(std::string(rule.name));
+    STITCH_TRY(plan::BestSteps best, plan_without(now, without));
+    const std::optional<plan::PlanErrors> left = plan::errors_of(now.context, best.plan);
+    if (!left || left->spent() > most) return std::optional<Proposal>();
+    return std::optional(
+        proposal("room to spare", "less rounding than in the program that was wrong", std::move(best), true));
+  }
+
   // No time to find the culprit: what steps that keep results do is nearly as sure as the plain program, and
   // not as slow.
   Result<std::optional<Proposal>> sure_plan(const Situation& now) {
@@ -273,7 +297,7 @@ class BestFirst final : public Planner {
   std::vector<plan::Plan> failed_;
   std::optional<Alternatives> alternatives_;
   std::optional<std::vector<plan::Step>> measured_;  // still to be left out
-  bool exact_tried_ = false, plain_tried_ = false, lean_tried_ = false;
+  bool cautious_tried_ = false, exact_tried_ = false, plain_tried_ = false, lean_tried_ = false;
   int parts_ = 0;  // plans without a region that was wrong
 };
 

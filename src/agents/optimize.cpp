@@ -215,8 +215,10 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
   std::optional<plan::ReferenceFacts> facts = record ? record->reference_facts(task->graph) : std::nullopt;
   if (!facts) {
     STITCH_TRY(std::unique_ptr<verifier::OpenReference> reference, open());
-    facts = look_at_reference(*reference, options);
+    verifier::OpenReference& opened_reference = *reference;
+    // First, since baselines begin to compile with it.
     STITCH_TRY(brains.verifier, make(std::move(reference)));
+    facts = look_at_reference(opened_reference, options);
   }
   if (given) {
     brains.planner = given_plan_planner(std::move(given->plan));

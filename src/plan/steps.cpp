@@ -54,7 +54,7 @@ constexpr std::array rules = {
              "from measured errors",
              store_half_within_budget, true},
     StepRule{"half storage within half the budget", "the same with half of the error budget",
-             store_half_within_half_the_budget, true},
+             store_half_within_half_the_budget, true, false, true},
     StepRule{"pools", "a pool that is the only reader of an fp16 convolution is fused into it", fuse_pools},
     StepRule{"channels last", "TF32 convolutions with channels last, without transposes between them",
              store_channels_last, false, true},

@@ -16,6 +16,8 @@ struct StepRule {
   bool rounds = false;
   // Changes the last bits within the class: the first suspect after steps that round.
   bool approximates = false;
+  // Spends so little of the error budget that it hardly ever fails.
+  bool cautious = false;
 };
 // In the order they are applied.
 std::span<const StepRule> all_steps();

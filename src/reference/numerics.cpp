@@ -1,5 +1,6 @@
 #include "reference/numerics.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -16,6 +17,8 @@
 namespace stitch::verifier {
 
 namespace {
+
+constexpr int64_t stretch_length = 1 << 16;
 
 template <class T>
 T element(const std::byte* data, int64_t index) {
@@ -114,14 +117,14 @@ Distance stretch(const Value& value, const Truth& truth, int64_t begin, int64_t 
 std::vector<double> as_doubles(const TensorBytes& tensor) {
   std::vector<double> out(static_cast<size_t>(tensor.type.elements()));
   with_reader(tensor, [&](auto read) {
-    for (int64_t i = 0; i < std::ssize(out); ++i) out[static_cast<size_t>(i)] = static_cast<double>(read(i));
+    parallel_for(std::ssize(out), stretch_length, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) out[static_cast<size_t>(i)] = static_cast<double>(read(i));
+    });
   });
   return out;
 }
 
 namespace {
-
-constexpr int64_t stretch_length = 1 << 16;
 
 std::string place(const TensorType& type, int64_t index) {
   if (index < 0) return "nowhere";
@@ -187,23 +190,48 @@ std::vector<double> sums_along(const Shape& shape, size_t axis, const std::vecto
 }
 
 // Nought where one of them is not finite: that is judged elsewhere.
-std::vector<double> squared_differences(const std::vector<double>& a, const std::vector<double>& b) {
-  std::vector<double> out(a.size());
-  for (size_t i = 0; i < a.size(); ++i)
-    if (const double difference = a[i] - b[i]; std::isfinite(difference)) out[i] = difference * difference;
-  return out;
+double squared_difference(double a, double b) {
+  const double difference = a - b;
+  return std::isfinite(difference) ? difference * difference : 0;
 }
 
+// For each index along each axis. One pass over the elements gives the sums of the last axis and those of
+// every row, which the other axes add up. Pieces don't depend on the machine's cores, so that sums are the
+// same everywhere.
 std::vector<SliceSums> slice_sums(const Shape& shape, const std::vector<double>& values,
                                   const std::vector<double>& truth, const std::vector<double>& pytorch) {
-  const std::vector<double> errors = squared_differences(values, truth),
-                            others = squared_differences(pytorch, truth);
-  std::vector<double> squares(truth.size());
-  for (size_t i = 0; i < truth.size(); ++i) squares[i] = truth[i] * truth[i];
-  std::vector<SliceSums> out(shape.size());
-  for (size_t axis = 0; axis < shape.size(); ++axis)
-    out[axis] = {sums_along(shape, axis, errors), sums_along(shape, axis, squares),
-                 sums_along(shape, axis, others)};
+  if (shape.empty() || truth.empty()) return std::vector<SliceSums>(shape.size());
+  constexpr size_t most_pieces = 64, most_numbers = size_t{1} << 22;
+  const auto columns = static_cast<size_t>(shape.back());
+  const size_t rows = truth.size() / columns,
+               pieces = std::clamp<size_t>(most_numbers / columns, 1, std::min(rows, most_pieces));
+  auto zeros = [](size_t count) {
+    return SliceSums{std::vector<double>(count), std::vector<double>(count), std::vector<double>(count)};
+  };
+  SliceSums of_rows = zeros(rows);
+  std::vector<SliceSums> of_columns(pieces, zeros(columns));
+  parallel_for(static_cast<int64_t>(pieces), 1, [&](int64_t begin, int64_t end) {
+    for (auto piece = static_cast<size_t>(begin); piece < static_cast<size_t>(end); ++piece)
+      for (size_t row = rows * piece / pieces; row < rows * (piece + 1) / pieces; ++row)
+        for (size_t column = 0, i = row * columns; column < columns; ++column, ++i) {
+          const double error = squared_difference(values[i], truth[i]), square = truth[i] * truth[i],
+                       other = squared_difference(pytorch[i], truth[i]);
+          SliceSums& sums = of_columns[piece];
+          of_rows.error[row] += error, sums.error[column] += error;
+          of_rows.truth[row] += square, sums.truth[column] += square;
+          of_rows.pytorch[row] += other, sums.pytorch[column] += other;
+        }
+  });
+  std::vector<SliceSums> out;
+  const Shape outer(shape.begin(), shape.end() - 1);
+  for (size_t axis = 0; axis < outer.size(); ++axis)
+    out.push_back({sums_along(outer, axis, of_rows.error), sums_along(outer, axis, of_rows.truth),
+                   sums_along(outer, axis, of_rows.pytorch)});
+  SliceSums& last = out.emplace_back(std::move(of_columns[0]));
+  for (size_t piece = 1; piece < pieces; ++piece)
+    for (auto part : {&SliceSums::error, &SliceSums::truth, &SliceSums::pytorch})
+      for (size_t column = 0; column < columns; ++column)
+        (last.*part)[column] += (of_columns[piece].*part)[column];
   return out;
 }
 
@@ -376,8 +404,9 @@ KernelBenchCheck kernelbench_allclose(const TensorBytes& values, const TensorByt
 }
 
 bool is_rounding(const SmallSlice& slice, const TensorBytes& honest, const TensorBytes& truth) {
-  const std::vector<double> errors = squared_differences(as_doubles(honest), as_doubles(truth));
-  const std::vector<double> sums = sums_along(truth.type.shape, slice.axis, errors);
+  const std::vector<double> exact = as_doubles(truth);
+  const std::vector<double> sums =
+      slice_sums(truth.type.shape, as_doubles(honest), exact, exact)[slice.axis].error;
   return slice.error <= componentwise_factor * std::sqrt(sums[static_cast<size_t>(slice.index)]);
 }
 

@@ -31,10 +31,16 @@ void TrialsAhead::end() {
   if (worker_.joinable()) worker_.join();
 }
 
-void TrialsAhead::begin(std::vector<Question> questions) {
+void TrialsAhead::begin(std::vector<Question> questions, std::function<void(Reference&)> first) {
   for (Question& question : questions) answers_.push_back({.question = std::move(question)});
-  done_ = answers_.empty();
-  if (!done_) worker_ = std::thread([this] { work(); });
+  done_ = false;
+  worker_ = std::thread([this, first = std::move(first)] {
+    {
+      std::lock_guard own(turn_);
+      first(reference_);
+    }
+    work();
+  });
 }
 
 void TrialsAhead::work() {

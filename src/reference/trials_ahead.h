@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -15,8 +16,9 @@ class TrialsAhead final : public Reference {
  public:
   explicit TrialsAhead(Reference& reference) : reference_(reference) {}
   ~TrialsAhead() override { end(); }
-  // Once, before anything is asked of it.
-  void begin(std::vector<Question> questions);
+  // Once, before anything is asked of it. `first` is done before the questions, while nothing else speaks to
+  // the reference.
+  void begin(std::vector<Question> questions, std::function<void(Reference&)> first);
   // After the question at hand nothing is asked ahead any more.
   void end();
 

@@ -27,6 +27,7 @@ namespace stitch::verifier {
 class Adequacy;
 class Attempt;
 class BaselineProcess;
+class RegionQuestionsAhead;
 class TorchReference;
 
 struct VerifyOptions {
@@ -84,6 +85,7 @@ struct Session {
   BaselineProcess* baseline_process = nullptr;  // null: `torch` prepares and times the baselines, too
   uint64_t seed = 0;
   std::vector<Question> questions;  // that correctness will ask, where they are asked ahead
+  std::shared_ptr<RegionQuestionsAhead> region_questions;  // likewise, of regions alone
 
   // What earlier gates leave.
   Package package;

@@ -25,6 +25,7 @@
 #include "verify/clock/baselines_ahead.h"
 #include "verify/clock/clock.h"
 #include "verify/gates/gates.h"
+#include "verify/gates/region_questions.h"
 #include "verify/not_judged.h"
 #include "verify/receipt.h"
 
@@ -267,7 +268,7 @@ class OpenVerifier final : public Verifier {
     BaselinesAhead baselines(session);
     if (ahead && asks_ahead(session, baselines)) {
       session.questions = questions_of(session);
-      ahead->begin(session.questions);
+      ahead->begin(session.questions, region_questions_ahead(session));
     }
     for (const Gate& gate : all_gates()) {
       if (gate.id > GateId::load || verdict.failure()) baselines.finish();

@@ -1,6 +1,8 @@
 // What a Coder answers for a region: a source, changes of the plan, or that there is nothing to gain.
 #pragma once
 
+#include <nlohmann/json.hpp>
+
 #include "agents/llm/llm_source.h"
 #include "llm/answers/json_answer.h"
 

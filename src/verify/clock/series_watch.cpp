@@ -5,6 +5,7 @@
 
 #include "base/bulk.h"
 #include "base/error_codes.h"
+#include "reference/inputs/draw.h"
 #include "verify/attempt.h"
 
 namespace stitch::verifier {
@@ -112,15 +113,17 @@ void SeriesWatch::plant(std::vector<Question>& questions) {
   if (questions.size() < 2 || planted_ >= (dear ? most_dear_planted : most_planted)) return;
   // Spread over all of the time, since the number of series is not known in advance.
   if (dear && random_() % dear_series != 0) return;
-  std::vector<std::string> kinds;
+  std::vector<const Question*> kinds;
   for (const std::vector<Trial>* asked : {&session_.trials, &session_.others})
     for (const Trial& trial : *asked)
       if (trial.question.weights == Weights::task && trial.question.distribution != "task")
-        kinds.push_back(trial.question.distribution);
+        kinds.push_back(&trial.question);
   if (kinds.empty()) return;
   if (planted_ == 0) first_kind_ = random_();
-  const std::string& kind = kinds[(first_kind_ + static_cast<size_t>(planted_++)) % kinds.size()];
-  questions[random_() % questions.size()] = question(kind, session_.unseen_seed());
+  const Question& known = *kinds[(first_kind_ + static_cast<size_t>(planted_++)) % kinds.size()];
+  // Drawn in the same way: others of its kind may be outside of the domain.
+  questions[random_() % questions.size()] =
+      question(known.distribution, session_.unseen_seed() / parts * parts + known.seed % parts);
 }
 
 Result<void> SeriesWatch::stage(int count) {
