@@ -47,6 +47,16 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return out;
 }
 
+// Without handlers of libraries: OpenBLAS's waits for its threads to end, for ever if another thread of this
+// process multiplies meanwhile.
+int fork_alone() {
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+  return ::_Fork();
+#else
+  return ::fork();
+#endif
+}
+
 }  // namespace
 
 Result<int> spawn(const Command& command, std::span<const int> descriptors) {
@@ -60,7 +70,7 @@ Result<int> spawn(const Command& command, std::span<const int> descriptors) {
   const std::string path = program->string();
 
   const int parent = ::getpid();
-  const int pid = ::fork();
+  const int pid = fork_alone();
   if (pid == 0) {
     // Only async-signal-safe calls from here on.
     ::setpgid(0, 0);

@@ -1,6 +1,7 @@
 #include "base/machine/process.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <thread>
@@ -16,6 +17,14 @@ TEST(Process, LinesGoInAndOut) {
   ASSERT_TRUE(child->send("hello"));
   EXPECT_EQ(*child->read_line(), "hello");
   EXPECT_EQ(child->wait().exit_code, 0);
+}
+
+// Such a handler may wait for what another thread does (OpenBLAS's does).
+TEST(Process, StartsWithoutTheForkHandlersOfLibraries) {
+  static std::atomic<bool> asked = false;
+  ::pthread_atfork([] { asked = true; }, nullptr, nullptr);
+  EXPECT_TRUE(run({{"true"}, {}, {}}));
+  EXPECT_FALSE(asked);
 }
 
 TEST(Process, ErrorsAndExitCodesAreKept) {
