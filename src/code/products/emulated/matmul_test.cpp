@@ -231,11 +231,12 @@ std::vector<Case> scaled_half_cases() {
 
   const plan::Storage half{DType::f16, {}};
   const std::string stored_linear =
-      "input %x : f32[3,11,80]\nparameter %w : f32[50,80]\nparameter %b : f32[50]\n"
-      "%y = linear(%x, %w, %b) : f32[3,11,50]\n%z = gelu(%y) : f32[3,11,50]\noutput %z\n";
+      "input %x : f32[3,11,80]\nparameter %w : f32[52,80]\nparameter %b : f32[52]\n"
+      "%y = linear(%x, %w, %b) : f32[3,11,52]\n%z = gelu(%y) : f32[3,11,52]\noutput %z\n";
   add("stored", stored_linear).storage = {{"x", half}};
   add("stored_result", stored_linear).storage = {{"x", half}, {"z", half}};
   add("converted_result", stored_linear).storage = {{"z", half}};
+  add("converted_odd", linear).storage = {{"y", half}};
   add("stored_small", stored_linear).storage = {{"x", half}};
   all.back().scale = 0.01;
   add("stored_plain",

@@ -22,26 +22,26 @@ using GoldenLeft = stitch::SplitOperand<GoldenProduct, true, true, 1, 512, false
 using GoldenRight = stitch::SplitOperand<GoldenProduct, false, true, 1, 512, true>;  // of fc_weight
 
 StitchStatus pack_golden_fc_weight(const float* fc_weight,  // (256, 512)
-                                   __half* packed,          // (1, 256, 1, 1, 512)
+                                   __half* packed,          // (1, 256, 512)
                                    cudaStream_t stream) {
   return stitch::split_weight<GoldenRight, true>(
       fc_weight, packed, 131072, stitch::SplitBlocks{792, 132}, stream);
 }
 
-StitchStatus enqueue_golden(const float* x,                        // (256, 512)
+StitchStatus enqueue_golden(const float* x,                       // (256, 512)
                             stitch::SplitFactors* golden_factors,
-                            float* golden_largest,                 // (1056)
-                            const __half* golden_fc_weight_split,  // (1, 256, 1, 1, 512)
-                            int golden_blocks,                     // of a pass that splits
+                            float* golden_largest,                // (1056)
+                            const __half* golden_fc_weight_half,  // (1, 256, 512)
+                            int golden_blocks,                    // of a pass that converts
                             const stitch::Matmul& golden_matmul,
-                            float* y,                              // (256, 256)
+                            float* y,                             // (256, 256)
                             void* workspace,
                             cudaStream_t stream) {
-  auto* left_split = reinterpret_cast<__half*>(static_cast<char*>(workspace) + 0);  // (1, 256, 1, 1, 512)
+  auto* left_half = reinterpret_cast<__half*>(static_cast<char*>(workspace) + 0);  // (1, 256, 512)
   STITCH_OK_OR_RETURN((stitch::split_operand<GoldenLeft, true, true>(
-      x, left_split, golden_largest, stitch::weight_scale(golden_fc_weight_split, 131072), golden_factors,
-      1.0f, stitch::SplitBlocks{golden_blocks, 132}, stream)));
-  STITCH_OK_OR_RETURN(golden_matmul.enqueue(left_split, golden_fc_weight_split, y, stream));
+      x, left_half, golden_largest, stitch::weight_scale(golden_fc_weight_half, 131072), golden_factors, 1.0f,
+      stitch::SplitBlocks{golden_blocks, 132}, stream)));
+  STITCH_OK_OR_RETURN(golden_matmul.enqueue(left_half, golden_fc_weight_half, y, stream));
   return STITCH_OK;
 }
 
