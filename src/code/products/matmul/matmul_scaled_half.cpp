@@ -1,6 +1,6 @@
 // matmul.scaled_half: an FP32 product of operands rounded to fp16, in class tf32 (kernels/split_half.h with
 // one part): TF32's ten bits at up to 757 TFLOP/s on an H200, where TF32 has 383. Each operand has a power of
-// two as its scale, so that nothing overflows and what is down to 2^-16 of the largest keeps ten bits.
+// two as its scale, so that nothing overflows and what is down to 2^-12 of the largest keeps ten bits.
 // Weights are packed once, activations converted on every run (6 bytes per element) unless the plan stores
 // them in fp16. Sums are as long as the depth: truncation is half of TF32's, which tensor cores sum in steps
 // half as deep. Chosen where conversions take less time than the product saves.

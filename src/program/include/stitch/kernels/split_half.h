@@ -49,9 +49,12 @@ struct SplitOperand {
   static_assert(chunk_depth % width == 0, "tensor cores take 8 at a time");
 
   // The scale for an operand in the usual range of magnitudes: high stays below 65504, and numbers 500 times
-  // smaller than the largest still keep 22 bits, or with one part all ten down to 2^-16 of the largest.
+  // smaller than the largest still keep 22 bits. One part keeps all ten down to 2^-12 of the largest there
+  // (softmax outputs are in it), and to 2^-29 by the other scale.
   static constexpr float usual_scale = is_left ? 64.0f : 256.0f;
-  static constexpr float usual_least = is_left && part_count > 1 ? 1.0f / 4096 : 1.0f / 16,
+  static constexpr float usual_least = part_count == 1 ? 0.25f / usual_scale
+                                       : is_left       ? 1.0f / 4096
+                                                       : 1.0f / 16,
                          usual_most = is_left ? 1000 : 250;
   static __device__ __forceinline__ float scale(float largest) {
     if (!is_weight && largest >= usual_least && largest <= usual_most) return usual_scale;
