@@ -16,6 +16,7 @@ from .module import Fast
 from .progress import progress as progress_for
 
 NUMERICS = ("strict", "default", "tf32", "half")
+BASELINES = {"strict": "PyTorch without TF32", "tf32": "PyTorch with TF32", "half": "PyTorch under autocast"}
 CHOICES = {"other_shapes": ("pytorch", "error", "program"), "no_gpu": ("emulate", "pytorch", "error"), "numerics": NUMERICS}
 
 
@@ -238,8 +239,9 @@ def summary(fast, distance):
     regions = len(record.get("regions", []))
     lines = [f"{fast.folder.name}: {fast.verdict}, {regions} region{'' if regions == 1 else 's'}"]
     timing = fast.verdict.timing or {}
+    of_class = BASELINES.get(fast.verdict.document.get("class"), "PyTorch")
     if timing.get("speedup"):
-        lines[0] += f", {timing['speedup']:.2f}x the speed of the best PyTorch ({timing.get('best_baseline')})"
+        lines[0] += f", {timing['speedup']:.2f}x the speed of the best {of_class} ({timing.get('best_baseline')})"
     elif record.get("seconds_a_call"):
         lines[0] += f", about {record['seconds_a_call'] * 1e6:.0f} us a call on {article(record.get('gpu'))} (an estimate: this machine has no GPU)"
     if distance is not None:

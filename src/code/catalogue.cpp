@@ -17,6 +17,7 @@ const plan::Catalogue& catalogue() {
       &matmul_tensor_core,     // memory-bound FP32 products
       &matmul_long,            // few results, long sums
       &matmul_cublaslt,        // products in general
+      &matmul_scaled_half,     // products in class tf32 on fp16 tensor cores, instead of cuBLASLt
       &matmul_split_int8,      // large FP32 products on fp16 and int8 tensor cores, instead of cuBLASLt
       &matmul_split_half,      // FP32 products on fp16 tensor cores, instead of cuBLASLt
       &matmul_plain,           //

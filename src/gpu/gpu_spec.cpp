@@ -45,6 +45,7 @@ GpuSpec read(const Json& entry) {
       {"bandwidth_gbps", {&gpu.bandwidth, 1e9}},
       {"tensor_fp16_tflops", {&gpu.tensor_fp16, 1e12}},
       {"fp32_products_tflops", {&gpu.fp32_products, 1e12}},
+      {"tf32_products_tflops", {&gpu.tf32_products, 1e12}},
       {"fp16_long_products_tflops", {&gpu.fp16_long_products, 1e12}},
       {"fp16_convolutions_tflops", {&gpu.fp16_convolutions, 1e12}},
       {"tf32_convolutions_tflops", {&gpu.tf32_convolutions, 1e12}}};
@@ -98,6 +99,7 @@ void apply_architecture(GpuSpec& gpu) {
 void estimate_library_rates(GpuSpec& gpu) {
   // Measured on an H200 (gpus.json), over its data sheet.
   gpu.fp32_products = 0.75 * gpu.fp32;
+  gpu.tf32_products = 0.77 * gpu.tensor_tf32;
   gpu.fp16_long_products = 0.63 * gpu.data_sheet_fp16;
   gpu.fp16_convolutions = 0.61 * gpu.data_sheet_fp16;
   gpu.tf32_convolutions = 0.69 * gpu.tensor_tf32;

@@ -43,6 +43,7 @@ struct GpuSpec {
 
   // Measured library rates; for other GPUs the H200's share of its data sheet.
   double fp32_products = 0;       // cuBLASLt without tensor cores
+  double tf32_products = 0;       // cuBLASLt
   double fp16_long_products = 0;  // cuBLASLt, sums over thousands
   double fp16_convolutions = 0;   // cuDNN
   double tf32_convolutions = 0;   // cuDNN

@@ -27,6 +27,7 @@ TEST(GpuSpec, EveryEntryIsWhole) {
     EXPECT_EQ(gpu.registers_per_sm, 65536);
     EXPECT_GE(gpu.threads_per_sm, 1536);
     EXPECT_LT(gpu.fp32_products, gpu.fp32);
+    EXPECT_LT(gpu.tf32_products, gpu.tensor_tf32);
     EXPECT_LT(gpu.fp16_long_products, gpu.data_sheet_fp16);
     EXPECT_LT(gpu.fp16_convolutions, gpu.data_sheet_fp16);
     EXPECT_LT(gpu.tf32_convolutions, gpu.tensor_tf32);
@@ -109,6 +110,7 @@ TEST(GpuSpec, MeasuredFiguresWin) {
   EXPECT_DOUBLE_EQ(gpu->tensor_fp16, 757e12);
   EXPECT_DOUBLE_EQ(gpu->data_sheet_fp16, 989.4e12);
   EXPECT_DOUBLE_EQ(gpu->fp32_products, 50e12);
+  EXPECT_DOUBLE_EQ(gpu->tf32_products, 383e12);
   EXPECT_DOUBLE_EQ(gpu->fp16_long_products, 620e12);
   EXPECT_DOUBLE_EQ(gpu->fp16_convolutions, 600e12);
   EXPECT_DOUBLE_EQ(gpu->tf32_convolutions, 340e12);

@@ -20,6 +20,8 @@ inline constexpr std::array all_numerics = {Numerics::strict, Numerics::standard
                                             Numerics::half};
 
 std::string_view name(Numerics numerics);  // "default" for standard, a reserved word in C++
+// What baselines of this class are: "PyTorch with TF32".
+std::string_view pytorch_in(Numerics numerics);
 // From a user's argument; the error names the choices.
 Result<Numerics> parse_numerics(std::string_view text);
 

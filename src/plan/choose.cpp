@@ -210,11 +210,12 @@ std::optional<Truncated> take_approximate(const Context& context, const Plan& pl
     if (!technique->accepts(context, region) || !technique->accepts_storage(context, plan, region)) continue;
     const Offer offer = technique->offers(context, region).front();
     if (!technique->suits(context, region, offer)) continue;
-    if (exact && technique->added_error(context, region) > 0) continue;
+    const auto sums = technique->truncated_sums(context, region);
+    if (exact && (!sums || technique->added_error(context, region) > 0)) continue;
     const Region before = region;
     region.technique = technique;
     region.offer = offer;
-    if (auto sums = technique->truncated_sums(context, region)) return Truncated{&region, *sums, before};
+    if (sums) return Truncated{&region, *sums, before};
     break;
   }
   return std::nullopt;

@@ -12,7 +12,8 @@ namespace stitch::plan {
 Result<Plan> choose_techniques(const Context& context, Plan plan, const Catalogue& catalogue);
 // Convolutions, recurrences and batch norms get the technique that rounds as PyTorch's, whatever its time.
 Result<Plan> match_pytorch(const Context& context, Plan plan, const Catalogue& catalogue);
-// Compute-bound FP32 products move to tensor cores, with techniques that keep FP32's accuracy.
+// Compute-bound FP32 products move to fp16 tensor cores, with techniques that keep FP32's accuracy, or TF32's
+// in class tf32.
 Result<Plan> use_tensor_cores(const Context& context, Plan plan, const Catalogue& catalogue);
 // The same with accumulation chains a quarter as long, for models where the first is too inaccurate.
 Result<Plan> use_tensor_cores_finely(const Context& context, Plan plan, const Catalogue& catalogue);

@@ -138,6 +138,53 @@ TEST(Planning, TensorCoresHaveASecondChance) {
             (std::pair{std::string("matmul.cublaslt"), int64_t{0}}));
 }
 
+// One fp16 product has TF32's bits at twice its rate, where the conversion is worth it; twice is not for
+// other classes, and what is bound by its bytes stays.
+TEST(Planning, ClassTf32MultipliesInFp16) {
+  auto technique = [](Numerics numerics, int rows, int columns, int depth) {
+    Graph graph =
+        graph_of(format("graph \"g\"\nparameter %w : f32[{0},{1}]\ninput %x : f32[{2},{1}]\n"
+                        "%a = linear(%x, %w) : f32[{2},{0}]\noutput %a\nend\n",
+                        columns, depth, rows));
+    auto plan = plan::make_plan(plan::Context(graph, h200(), numerics), code::catalogue());
+    if (!plan) throw Bug(plan.error().text());
+    return std::string(plan->regions.front().technique->name());
+  };
+  EXPECT_EQ(technique(Numerics::tf32, 1024, 8192, 8192), "matmul.scaled_half");
+  EXPECT_EQ(technique(Numerics::tf32, 128, 16384, 4096), "matmul.scaled_half");
+  EXPECT_EQ(technique(Numerics::tf32, 512, 512, 512), "matmul.cublaslt");
+  EXPECT_EQ(technique(Numerics::half, 1024, 8192, 8192), "matmul.cublaslt");
+  EXPECT_NE(technique(Numerics::standard, 1024, 8192, 8192), "matmul.scaled_half");
+}
+
+// What a layer leaves for the next one is rounded there anyway: in fp16 it is converted by who makes it.
+TEST(Planning, ValuesThatOnlyProductsReadAreStoredInFp16) {
+  const std::string text =
+      "graph \"mlp\"\nparameter %w : f32[3072,768]\nparameter %v : f32[768,3072]\ninput %x : f32[4096,768]\n"
+      "%n = layer_norm(%x) dims=1 : f32[4096,768]\n%a = linear(%n, %w) : f32[4096,3072]\n"
+      "%g = gelu(%a) : f32[4096,3072]\n%b = linear(%g, %v) : f32[4096,768]\n%y = add(%b, ";
+  auto stored = [&](const std::string& added, double f16, double largest) {
+    Graph graph = graph_of(text + added + ") : f32[4096,768]\noutput %y\nend\n");
+    const plan::RoundingShares shares{.tf32 = 0.01, .f16 = f16, .bf16 = 1, .scale = 0};
+    const plan::MeasuredErrors::Place place{{shares}, largest};
+    plan::MeasuredErrors errors{.groups = {"output_0"}, .pytorch = {0.25}, .values = {}, .products = {}};
+    for (const char* value : {"n", "a", "g", "b", "y"}) errors.values[value] = place;
+    for (const char* product : {"a", "b"}) errors.products[product].operands.assign(2, place);
+    plan::Context context(graph, h200(), Numerics::tf32);
+    context.torch.errors = std::make_shared<const plan::MeasuredErrors>(std::move(errors));
+    auto plan = plan::make_plan(context, code::catalogue());
+    if (!plan) throw Bug(plan.error().text());
+    std::string out;
+    for (const char* value : {"n", "g", "y"})
+      if (plan->storage[index_of(graph.find(value))].dtype == DType::f16) out += value;
+    return out;
+  };
+  EXPECT_EQ(stored("%x", 0.01, 10), "ng");
+  EXPECT_EQ(stored("%n", 0.01, 10), "g") << "the sum would see it";
+  EXPECT_EQ(stored("%x", 0.9, 10), "") << "numbers too small for fp16";
+  EXPECT_EQ(stored("%x", 0.01, 1e5), "") << "or too large";
+}
+
 // Its errors are in proportion to a row's largest values: an allclose rejects the small results beside them.
 TEST(Planning, Int8IsNotForProgramsComparedWithPyTorchsResults) {
   Graph graph = graph_of(

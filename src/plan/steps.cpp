@@ -9,6 +9,7 @@
 #include "plan/document/difference.h"
 #include "plan/plain_plan.h"
 #include "plan/precision/half_budget.h"
+#include "plan/precision/half_operands.h"
 #include "plan/regions/branches.h"
 #include "plan/regions/fusion.h"
 #include "plan/regions/layouts.h"
@@ -23,10 +24,11 @@ constexpr std::array rules = {
              "cuBLASLt for products, cuDNN for convolutions, attention that keeps its scores out of memory, "
              "recurrences with their weights in registers or by cuDNN",
              choose_techniques},
-    StepRule{"tensor cores",
-             "FP32 products on fp16 tensor cores, each operand split in two: FP32's accuracy at a third of "
-             "their rate",
-             use_tensor_cores, false, true},
+    StepRule{
+        "tensor cores",
+        "FP32 products on fp16 tensor cores: each operand split in two for FP32's accuracy at a third of "
+        "their rate, or in class tf32 scaled and rounded to its ten bits at all of it",
+        use_tensor_cores, false, true},
     StepRule{
         "tensor cores in short sums",
         "the same with sums a quarter as long, where the error was too large: tensor cores truncate sums",
@@ -60,6 +62,10 @@ constexpr std::array rules = {
              store_channels_last, false, true},
     StepRule{"gates", "a channel-wise multiplication of an image is fused into the convolution after it",
              fuse_gates},
+    StepRule{
+        "half operands",
+        "values that only products read, which round them to ten bits, are stored in fp16: no conversions",
+        store_half_operands, true},
     StepRule{"branches", "small independent kernels run concurrently", run_side_by_side},
 };
 

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "gpu/floor.h"
 #include "graph/cost.h"
+#include "graph/numerics.h"
 #include "verify/measured.h"
 
 namespace stitch::agents {
@@ -110,7 +111,8 @@ void Loop::say_ready(const verifier::Verdict& verdict) {
   extended_ = spent();
   const auto timing = verifier::timing_of(verdict);
   std::string speed = timing ? format(", {} a call", seconds_text(timing->seconds)) : "";
-  if (timing && timing->speedup) speed += format(", {:.2f}x the best PyTorch", *timing->speedup);
+  if (timing && timing->speedup)
+    speed += format(", {:.2f}x the best {}", *timing->speedup, pytorch_in(context_.numerics));
   tell(Notice{format("A verified program is ready after {:.0f} s{}{}.", first_seconds_, speed,
                      extended_ ? "; the budget was over before that" : "")});
 }

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/machine/process.h"
 #include "base/text.h"
+#include "graph/numerics.h"
 #include "verify/measured.h"
 #include "verify/receipt.h"
 
@@ -31,8 +32,8 @@ std::string speed_text(const Optimized& optimized, const Ledger& ledger, const O
     return out;
   }
   if (!timing->speedup) return format("{} a call, measured", own);
-  return format("{} per call, measured: {:.2f}x over PyTorch's best baseline ({})", own, *timing->speedup,
-                timing->best_baseline);
+  return format("{} per call, measured: {:.2f}x over the best baseline of {} ({})", own, *timing->speedup,
+                pytorch_in(options.numerics), timing->best_baseline);
 }
 
 std::string versions_text(const std::shared_ptr<const Json>& header) {

@@ -6,6 +6,7 @@
 #include "base/terminal/wording.h"
 #include "base/text.h"
 #include "cli/commands/optimize/bench.h"
+#include "graph/numerics.h"
 
 namespace stitch {
 
@@ -148,6 +149,9 @@ std::vector<std::string> notes_on_bench(const Json& summary) {
     say(format("{} of another numerics class or device {} left out.", counted(other, "earlier result"),
                other == 1 ? "is" : "are"));
   const Json& all = summary.at("all");
+  if (const auto numerics = parse_numerics(word(summary["run"], "numerics"));
+      numerics && *numerics != Numerics::standard)
+    say(format("Class {}: baselines are {}.", name(*numerics), pytorch_in(*numerics)));
   if (all.contains("speedup"))
     say("Speedups are over PyTorch's fastest baseline (best), or over the one named. fast_p: the share of "
         "tasks that pass and are more than p times as fast as the best baseline.");

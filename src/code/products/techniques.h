@@ -92,7 +92,7 @@ plan::Rate plain_rate(const plan::Context& context);
 plan::Rate streaming_rate(const plan::Context& context);
 
 extern const ProductTechnique matmul_plain, matmul_cublaslt, matmul_long, matmul_split_half,
-    matmul_split_int8, matmul_outer, matmul_vector, matmul_thin, matmul_tensor_core;
+    matmul_scaled_half, matmul_split_int8, matmul_outer, matmul_vector, matmul_thin, matmul_tensor_core;
 extern const ProductTechnique conv_plain, conv_pixel, batch_norm_as_pytorch, conv_as_pytorch, conv_cudnn,
     conv_cudnn_graph, conv_implicit, conv_split_half, conv_transposed, conv_depthwise, conv_direct,
     conv_concat, conv_pointwise, conv_pointwise_odd, conv_pointwise_nhwc, conv_vector;

@@ -21,7 +21,7 @@ double library_rate(const GpuSpec& gpu, const Node& node, DType dtype, Numerics 
   if (dtype == DType::f64) return gpu.fp64;
   if (half) return convolution ? gpu.fp16_convolutions : gpu.fp16_long_products;
   if (convolution && numerics != Numerics::strict) return gpu.tf32_convolutions;
-  return numerics == Numerics::tf32 ? 0.8 * gpu.tensor_tf32 : gpu.fp32_products;
+  return numerics == Numerics::tf32 ? gpu.tf32_products : gpu.fp32_products;
 }
 
 // A recurrence is a chain of steps in every layer and direction; everything else is one kernel.

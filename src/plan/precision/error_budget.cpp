@@ -63,6 +63,12 @@ const MeasuredErrors::Place* measured_value(const MeasuredErrors& errors, const 
   return nullptr;
 }
 
+bool fits_half(const MeasuredErrors& errors, const Graph& graph, ValueId id) {
+  constexpr double largest = 65504, room = 8;
+  const auto* found = measured_value(errors, graph, id);
+  return !found || found->largest <= largest / room;
+}
+
 double cut_off_error(const MeasuredErrors& errors, const Graph& graph, const Node& product,
                      const TruncatedSums& sums, double length) {
   const auto* place = measured_value(errors, graph, product.results[0]);
@@ -155,6 +161,12 @@ std::optional<PlanErrors> errors_of(const Context& context, const Plan& plan) {
     out.regions.push_back(std::move(squares));
   }
   return out;
+}
+
+bool stays_within(const PlanErrors& before, const PlanErrors& after, double share) {
+  return after.unknown.size() <= before.unknown.size() &&
+         std::ranges::equal(after.groups, before.groups,
+                            [&](double now, double then) { return now <= std::max(share, then); });
 }
 
 size_t PlanErrors::group() const {

@@ -27,12 +27,17 @@ struct PlanErrors {
 
 // Nothing without measurements.
 std::optional<PlanErrors> errors_of(const Context& context, const Plan& plan);
+// No output is over its share of the budget that wasn't before: other steps made those so.
+bool stays_within(const PlanErrors& before, const PlanErrors& after, double share);
 // Squared errors of one region, by group; NaN where what it rounds was not measured.
 std::vector<double> error_squares(const Context& context, const Plan& plan, const Region& region);
 
 // The measurement of a value; null if there is none. A product whose bias a pass split off stands for their
 // sum.
 const MeasuredErrors::Place* measured_value(const MeasuredErrors& errors, const Graph& graph, ValueId id);
+// Is it in fp16's range, with room for inputs that are larger than those that were measured? True where
+// nothing was measured.
+bool fits_half(const MeasuredErrors& errors, const Graph& graph, ValueId id);
 // The error that a product adds when its operands are rounded to this precision. NaN if not measured.
 std::vector<double> operand_squares(const MeasuredErrors& errors, const Graph& graph, const Node& product,
                                     Precision precision);

@@ -63,13 +63,7 @@ class HalfBudget {
   }
 
  private:
-  // What was over before stays as it is: other steps made it so.
-  bool within(const Plan& plan) const {
-    const PlanErrors after = *errors_of(context_, plan);
-    return after.unknown.size() <= before_.unknown.size() &&
-           std::ranges::equal(after.groups, before_.groups,
-                              [&](double now, double then) { return now <= std::max(share_, then); });
-  }
+  bool within(const Plan& plan) const { return stays_within(before_, *errors_of(context_, plan), share_); }
 
   Plan lay_out(const LayoutWish& wish) const {
     Plan out = LayoutChooser(context_, plan_, catalogue_, wish).choose();
@@ -117,7 +111,7 @@ class HalfBudget {
       add_value(out.expense, node.operands[2]);
     // Its own weights and image may not fit fp16, either.
     for (ValueId id : {node.operands[0], node.operands[1], node.results[0]})
-      if (!fits(id)) out.expense.cost.assign(now.size(), std::nan(""));
+      if (!fits_half(errors_, graph_, id)) out.expense.cost.assign(now.size(), std::nan(""));
     return out;
   }
 
@@ -137,7 +131,7 @@ class HalfBudget {
         out.expense.cost[g] -= product->operands[0].groups[g].f16;
     }
     for (double& cost : out.expense.cost) cost = std::max(0.0, cost) + 0 * cost;
-    if (!fits(id)) out.expense.cost.assign(out.expense.cost.size(), std::nan(""));
+    if (!fits_half(errors_, graph_, id)) out.expense.cost.assign(out.expense.cost.size(), std::nan(""));
     out.expense.gain = reads * 2 * static_cast<double>(graph_.type(id).elements()) /
                        (streaming_share * context_.gpu.bandwidth);
     return out;
@@ -147,13 +141,6 @@ class HalfBudget {
     const auto* found = measured_value(errors_, graph_, id);
     for (size_t g = 0; g < expense.cost.size(); ++g)
       expense.cost[g] += found ? found->groups[g].f16 : std::nan("");
-  }
-
-  // With room for inputs that are larger than those that were measured.
-  bool fits(ValueId id) const {
-    constexpr double largest = 65504, room = 8;
-    const auto* found = measured_value(errors_, graph_, id);
-    return !found || found->largest <= largest / room;
   }
 
   const Context& context_;

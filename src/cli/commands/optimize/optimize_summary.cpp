@@ -5,6 +5,7 @@
 
 #include "base/terminal/wording.h"
 #include "base/text.h"
+#include "graph/numerics.h"
 #include "profile/rules.h"
 
 namespace stitch {
@@ -53,9 +54,11 @@ std::string headline(const Json& run) {
   }
   const std::string gpu = now.measured ? "" : format(", estimated for {}", with_article(word(run, "gpu")));
   if (now.best <= 0) return format("{} per call{}; PyTorch was not timed.", seconds_text(now.own), gpu);
+  const auto numerics = parse_numerics(word(run.at("verdict"), "class"));
   std::string out = now.slower() ? "Slower than PyTorch: " : "";
-  out += format("{} per call{}{} {:.2f}x as fast as the best PyTorch ({}, {})", seconds_text(now.own), gpu,
-                now.slower() ? "," : ":", now.over_pytorch(), now.best_name, seconds_text(now.best));
+  out += format("{} per call{}{} {:.2f}x as fast as the best {} ({}, {})", seconds_text(now.own), gpu,
+                now.slower() ? "," : ":", now.over_pytorch(),
+                pytorch_in(numerics ? *numerics : Numerics::standard), now.best_name, seconds_text(now.best));
   if (auto eager = now.baselines.find("eager"); eager != now.baselines.end() && now.best_name != "eager")
     out += format(", {:.2f}x as fast as eager ({})", eager->second / now.own, seconds_text(eager->second));
   return out + ".";

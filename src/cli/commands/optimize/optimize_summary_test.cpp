@@ -29,6 +29,14 @@ TEST(OptimizeSummary, FasterThanPyTorch) {
                 "out/model_new.py; from C++: out/README.md\n");
 }
 
+TEST(OptimizeSummary, BaselinesHaveTheFreedomOfTheClass) {
+  Json run = samples::optimized(true);
+  run["verdict"]["class"] = "tf32";
+  EXPECT_TRUE(
+      headline(run).starts_with("308 us per call: 1.20x as fast as the best PyTorch with TF32 (compile-"))
+      << headline(run);
+}
+
 TEST(OptimizeSummary, SlowerIsSaidFirstWithTheReasonOfEachRegion) {
   Json run = samples::optimized(true);
   run["seconds_a_call"] = 5e-4;

@@ -194,6 +194,69 @@ std::vector<Case> half_matmul_cases() {
   return all;
 }
 
+// Operands rounded to ten bits: every form, magnitudes far from 1, operands stored in fp16.
+std::vector<Case> scaled_half_cases() {
+  std::vector<Case> all;
+  const double ten_bits = 1e-3;
+  auto add = [&](std::string name, std::string graph) -> Case& {
+    return all.emplace_back(Case{.name = "scaled_" + std::move(name),
+                                 .technique = "matmul.scaled_half",
+                                 .graph = std::move(graph),
+                                 .numerics = Numerics::tf32,
+                                 .tolerance = ten_bits});
+  };
+  const std::set<std::string> tried = {"linear_bias",        "linear_vector",  "linear_relu",
+                                       "linear_heads",       "matmul_batched", "matmul_broadcast",
+                                       "matmul_vector",      "matmul_heads",   "matmul_transposed",
+                                       "einsum_heads_added", "einsum_outer"};
+  for (const Form& form : forms)
+    if (tried.contains(form.name)) add(form.name, form.graph);
+  for (const Form& form : scaled_forms) add(format("factor_{}", form.name), form.graph);
+  const std::string linear = forms[0].graph, square = forms[7].graph, batched = forms[8].graph;
+  for (auto [graph, name] :
+       {std::pair{linear, "linear"}, std::pair{square, "square"}, std::pair{batched, "batched"}})
+    for (auto [scale, size] : {std::pair{1e4, "large"}, std::pair{1e-4, "small"}, std::pair{1e12, "huge"},
+                               std::pair{1e-18, "tiny"}})
+      add(format("{}_{}", name, size), graph).scale = scale;
+  add("zeros", square).kept = 0;
+  add("few", square).kept = 0.1;
+  add("infinities", square).outlier = INFINITY;
+  // The others are a millionth of the largest, and their products all there is in most of the result.
+  add("outliers", linear).outlier = 1e6;
+  add("blocks",
+      "input %x : f32[1040,528]\nparameter %w : f32[8,528]\n%y = linear(%x, %w) : f32[1040,8]\noutput %y\n")
+      .choices = {{"blocks", 264}};
+  add("two_weights",
+      "parameter %x : f32[40,36]\nparameter %w : f32[24,36]\n%y = linear(%x, %w) : f32[40,24]\noutput %y\n");
+
+  const plan::Storage half{DType::f16, {}};
+  const std::string stored_linear =
+      "input %x : f32[3,11,80]\nparameter %w : f32[52,80]\nparameter %b : f32[52]\n"
+      "%y = linear(%x, %w, %b) : f32[3,11,52]\n%z = gelu(%y) : f32[3,11,52]\noutput %z\n";
+  add("stored", stored_linear).storage = {{"x", half}};
+  add("stored_result", stored_linear).storage = {{"x", half}, {"z", half}};
+  add("converted_result", stored_linear).storage = {{"z", half}};
+  add("converted_odd", linear).storage = {{"y", half}};
+  add("stored_small", stored_linear).storage = {{"x", half}};
+  all.back().scale = 0.01;
+  add("stored_plain",
+      "input %x : f32[33,80]\nparameter %w : f32[56,80]\n%y = linear(%x, %w) : f32[33,56]\noutput %y\n")
+      .storage = {{"x", half}, {"y", half}};
+  add("stored_factor",
+      "input %a : f32[9,96]\nparameter %b : f32[96,16]\n%y = matmul(%a, %b) : f32[9,16]\n"
+      "%d = full() shape=[] dtype=f32 value=-0.3 : f32[]\n%z = mul(%y, %d) : f32[9,16]\noutput %z\n")
+      .storage = {{"a", half}};
+  add("stored_both",
+      "input %a : f32[3,17,24]\ninput %b : f32[3,24,16]\n%y = matmul(%a, %b) : f32[3,17,16]\n"
+      "%d = full() shape=[] dtype=f32 value=3.0 : f32[]\n%z = div(%y, %d) : f32[3,17,16]\noutput %z\n")
+      .storage = {{"a", half}, {"b", half}};
+  add("stored_heads",
+      "input %a : f32[2,3,32,8]\ninput %b : f32[2,3,48,8]\n"
+      "%y = einsum(%a, %b) equation=\"bhqd,bhkd->bhqk\" : f32[2,3,32,48]\noutput %y\n")
+      .storage = {{"a", half}, {"b", half}};
+  return all;
+}
+
 std::vector<Case> matmul_cases() {
   std::vector<Case> all;
   for (auto [technique, name] : {std::pair{"matmul.plain", "plain"}, std::pair{"matmul.cublaslt", "lt"},
@@ -443,6 +506,7 @@ std::vector<Case> tensor_core_cases() {
   return all;
 }
 
+PRODUCT_CASES(ScaledHalf, scaled_half_cases());
 PRODUCT_CASES(Matmul, matmul_cases());
 PRODUCT_CASES(TensorCoreMatmul, tensor_core_cases());
 PRODUCT_CASES(HalfMatmul, half_matmul_cases());

@@ -138,7 +138,7 @@ constinit const ProductTechnique matmul_cublaslt{{
       const GpuSpec& gpu = context.gpu;
       if (is_half_product(context.graph, region)) return {0.8 * gpu.tensor_fp16, 0.8, 1};
       switch (context.numerics) {
-        case Numerics::tf32: return {0.8 * gpu.tensor_tf32, 0.8, 1};
+        case Numerics::tf32: return {gpu.tf32_products, 0.8, 1};
         case Numerics::half: return {0.8 * gpu.tensor_fp16, 0.8, 1};
         default: return {0.75 * gpu.fp32, 0.8, 1};
       }

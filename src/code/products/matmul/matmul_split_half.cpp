@@ -9,22 +9,14 @@
 //   side_by_side  1: the chunks are a batch of products, summed by the finishing pass, for results too small
 //                 to fill the GPU; 0: each is accumulated onto the previous ones
 // Chosen for f32 products in classes strict and default that are bound by arithmetic.
-#include "code/expression/type.h"
 #include "code/names.h"
-#include "code/products/matmul/library_product.h"
+#include "code/products/matmul/half_operands.h"
 #include "code/products/matmul/product_size.h"
 #include "code/products/techniques.h"
 
 namespace stitch::code {
 
 namespace {
-
-// Blocks of a splitting pass, per multiprocessor.
-constexpr int64_t split_blocks = 6, most_split_blocks = 8;
-// As in kernels/split_half.h: SplitFactors, and the floats after a packed weight, besides one for each block.
-constexpr int64_t factors_bytes = 28, tail_floats = 8;
-
-int64_t round_up(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
 
 // The depth in pieces of equal size, the last zero-padded.
 struct Chunks {
@@ -34,7 +26,8 @@ struct Chunks {
 
 Chunks chunks_of(const LibraryProduct& made, const plan::Region& region, bool one_by_one) {
   const int64_t multiprocessors = made.request.context.gpu.sms;
-  int64_t tiles = made.batches() * round_up(made.rows(), 128) / 128 * (round_up(made.columns(), 256) / 256);
+  int64_t tiles =
+      made.batches() * rounded_up(made.rows(), 128) / 128 * (rounded_up(made.columns(), 256) / 256);
   int64_t deepest = region.choice("longest_sum", 4096);
   int64_t least = (made.depth() + deepest - 1) / deepest;
   // Enough tiles for whole waves, while chunks stay deep.
@@ -45,78 +38,19 @@ Chunks chunks_of(const LibraryProduct& made, const plan::Region& region, bool on
       least > 1 && 2 * tiles <= multiprocessors && 4 * least * made.rows() * made.columns() <= held;
   bool thin = made.batches() == 1 && (wave > 1 || small);
   thin = !one_by_one && made.batches() == 1 && region.choice("side_by_side", thin) != 0;
-  int64_t count = region.choice("chunks", thin && wave > 1 ? round_up(least, wave) : least);
-  if (count <= 1) return {1, round_up(made.depth(), 8), false};
-  int64_t depth = round_up((made.depth() + count - 1) / count, 64);
+  int64_t count = region.choice("chunks", thin && wave > 1 ? rounded_up(least, wave) : least);
+  if (count <= 1) return {1, rounded_up(made.depth(), 8), false};
+  int64_t depth = rounded_up((made.depth() + count - 1) / count, 64);
   return {(made.depth() + depth - 1) / depth, depth, thin};
 }
 
 enum class Form { deep = 1, accumulated, stacked };
 
-// One side of the product in split form.
-struct Side {
-  bool left;
-  bool depth_inside;  // stored as (side, depth)
-  bool quads;         // every four elements are contiguous
-  int64_t side, parts;
-  int64_t part_depth;  // stride between parts
-  bool weight;
-  const Place* place;
-  std::string type;     // of its SplitOperand
-  std::string pointer;  // of its split form
-
-  int64_t depth;        // padded
-  int64_t filled_side;  // in the products
-  int64_t padded() const { return depth_inside ? depth : round_up(side, 8); }
-  int64_t elements() const { return parts * (depth_inside ? side : depth) * padded(); }
-  // After the last element: padding rows read by a product.
-  int64_t slack() const { return depth_inside ? parts * padded() * (filled_side - side) : 0; }
-  // Stride of the depth.
-  int64_t step() const { return depth_inside ? 1 : padded(); }
-  // Offset of a part for the products from this depth on.
-  int64_t offset(int64_t part, int64_t at) const {
-    return ((at / part_depth * parts + part) * part_depth + at % part_depth) * step();
-  }
-};
-
-bool has_depth_inside(const Contraction& c, bool left) {
-  int64_t Axis::*tensor = left ? &Axis::left : &Axis::right;
-  const Axes& other = left ? c.rows : c.columns;
-  return other.empty() || (!c.depth.empty() && c.depth.back().*tensor <= other.back().*tensor);
-}
-
-Side side_of(const LibraryProduct& made, bool left, int64_t parts, const Chunks& chunks) {
-  const Contraction& c = made.contraction;
-  int64_t Axis::*tensor = left ? &Axis::left : &Axis::right;
-  const Axes& other = left ? c.rows : c.columns;
-  const View& view = left ? c.left : c.right;
-  Side side{.left = left, .side = left ? made.rows() : made.columns(), .parts = parts};
-  side.part_depth = parts == 3 ? chunks.depth : chunks.count * chunks.depth;
-  side.depth_inside = has_depth_inside(c, left);
-  side.quads = lies_in_quads(c, side.depth_inside ? c.depth : other, tensor, view.offset);
-  side.weight = made.is_weight(view);
-  side.place = view.place;
-  side.type = type_name(made.request.name, left ? "Left" : "Right");
-  side.depth = chunks.count * chunks.depth;
-  return side;
-}
-
-// The packing of a weight, independent of the region: equal ones are shared.
-std::string what_is_split(const Contraction& c, const Side& side, int64_t elements) {
-  int64_t Axis::*tensor = side.left ? &Axis::left : &Axis::right;
-  std::string out = format("split {} {} {} {} {} from {}", side.left, side.depth_inside, side.parts,
-                           side.part_depth, elements, (side.left ? c.left : c.right).offset);
-  for (const Axes* axes : {&c.batch, side.left ? &c.rows : &c.columns, &c.depth}) {
-    out += ",";
-    for (const Axis& axis : *axes) out += format(" {} by {}", axis.extent, axis.*tensor);
-  }
-  return out;
-}
-
 // Few rows and a large weight: reading it dominates, unless many chunks pass over the result, which is twice
 // as large here.
 bool stacks_rows(const LibraryProduct& made, const plan::Region& region) {
-  if (made.batches() > 1 || !has_depth_inside(made.contraction, true)) return false;
+  if (made.batches() > 1 || !lies_by_depth(made.contraction.depth, made.contraction.rows, &Axis::left))
+    return false;
   if (const int64_t given = region.choice("form", 0)) return given == static_cast<int64_t>(Form::stacked);
   return made.rows() <= 128 && made.columns() >= 8192 && chunks_of(made, region, true).depth >= 4096 &&
          made.is_weight(made.contraction.right);
@@ -137,9 +71,12 @@ Form form_of(const LibraryProduct& made, const plan::Region& region) {
 // The products of a run, in order.
 class ProductWriter {
  public:
-  ProductWriter(LibraryProduct& made, const Side& left, const Side& right, const Chunks& chunks,
-                std::string factors)
-      : made_(made), left_(left), right_(right), chunks_(chunks), factors_(std::move(factors)) {}
+  ProductWriter(LibraryProduct& made, const HalfOperands& operands, const Chunks& chunks)
+      : made_(made),
+        left_(operands.left),
+        right_(operands.right),
+        factors_(operands.factors),
+        chunks_(chunks) {}
 
   void write(Form form) {
     const int64_t turns = chunks_.side_by_side ? 1 : chunks_.count;
@@ -221,23 +158,15 @@ class ProductWriter {
     return made_.code.members.back().name;
   }
 
-  std::string matrix_spec(const Side& side, const Product& product, int rows) const {
-    const char* name = side.left ? "left" : "right";
-    std::string text;
-    if (side.left ? !side.depth_inside : side.depth_inside)
-      text += format("  spec.{}_transposed = true;\n", name);
-    text += format("  spec.{}_row_stride = {};\n", name,
-                   side.depth_inside ? side.parts * side.depth / rows : side.padded());
-    if (product.batch > 1)
-      text += format("  spec.{}_batch_stride = {};\n", name,
-                     chunks_.side_by_side ? side.offset(0, chunks_.depth) : side.elements());
-    return text;
+  std::string matrix_spec(const HalfOperand& side, const Product& product, int rows) const {
+    const int64_t batch = chunks_.side_by_side ? side.offset(0, chunks_.depth) : side.elements();
+    return side.matrix_spec(product.batch > 1 ? batch : 0, rows);
   }
 
   LibraryProduct& made_;
-  const Side &left_, &right_;
+  const HalfOperand &left_, &right_;
+  const std::string& factors_;
   const Chunks& chunks_;
-  std::string factors_;
 };
 
 bool suits_matmul_split_half(const plan::Context& context, const plan::Region& region, const plan::Offer&) {
@@ -248,7 +177,6 @@ bool suits_matmul_split_half(const plan::Context& context, const plan::Region& r
 }
 
 std::vector<plan::Knob> knobs_matmul_split_half(const plan::Context& context, const plan::Region&) {
-  const int64_t sms = context.gpu.sms;
   return {
       {"longest_sum",
        "products summed by tensor cores before FP32 adds the sum up",
@@ -260,10 +188,7 @@ std::vector<plan::Knob> knobs_matmul_split_half(const plan::Context& context, co
       {"side_by_side",
        "1: the chunks are a batch of products, for results too small to fill the GPU",
        {0, 1}},
-      {"blocks",
-       "blocks of a pass that splits an operand",
-       {2 * sms, 4 * sms, split_blocks * sms, most_split_blocks * sms},
-       false},
+      conversion_blocks_knob(context.gpu),
       proposal_knob()};
 }
 
@@ -285,7 +210,7 @@ std::optional<plan::Leaner> leaner_matmul_split_half(const plan::Context& contex
     return std::nullopt;  // as in form_of
   return plan::Leaner{"form", static_cast<int64_t>(Form::accumulated),
                       2 * (size->left_is_weight ? size->left : size->right),
-                      size->left_is_weight ? size->left_weight : size->right_weight};
+                      size->left_is_weight ? size->left_source : size->right_source};
 }
 
 // Activations in parts, and a result finished by another pass.
@@ -304,85 +229,18 @@ Result<RegionCode> write_matmul_split_half(const RegionRequest& request) {
   const Chunks chunks = chunks_of(made, region, stacked);
   const Form form = stacked ? Form::stacked : form_of(made, region);
   const int64_t parts = form == Form::deep ? 3 : 2;
-  Side left = side_of(made, true, parts, chunks), right = side_of(made, false, parts, chunks);
-  for (const Side* side : {&left, &right})
-    if (side->place->dtype != DType::f32) return not_for(region, "reads f32 only");
-  // Constants only: it runs once, at create, so nothing is worth packing.
-  if (left.weight && right.weight) left.weight = right.weight = false;
+  STITCH_TRY(HalfOperands operands,
+             half_operands(made, parts, chunks.count * chunks.depth,
+                           form == Form::deep ? chunks.depth : chunks.count * chunks.depth));
   if (chunks.side_by_side) made.add_up(chunks.count + (form == Form::accumulated));
   if (stacked) {
     made.add_up(2);
     made.enlarged = 2048;
   }
-  made.fill_up(left.depth_inside ? 1 : 8, right.depth_inside ? 4 : 8);
-  left.filled_side = made.rows() + made.more_rows;
-  right.filled_side = made.dense_pitch();
-  made.reserve_result();
+  fill_up(made, operands);
+  write_conversions(made, operands);
 
-  made.code.includes += "#include \"stitch/kernels/split_half.h\"\n";
-  const std::string factors = request.name + "_factors";
-  for (const Side* side : {&left, &right})
-    made.definitions += format("using {} = stitch::SplitOperand<{}, {}, {}, {}, {}, {}>;  // of {}\n",
-                               side->type, made.product, side->left, side->depth_inside, side->parts,
-                               side->part_depth, side->weight, side->place->pointer);
-  made.definitions += "\n";
-  made.code.packed.push_back({factors, "stitch::SplitFactors", factors_bytes, 1, std::nullopt});
-  made.signature.add(Signature::packs, "stitch::SplitFactors*", factors);
-  std::string largest = request.name + "_largest";
-  const int64_t sms = request.context.gpu.sms, most_blocks = most_split_blocks * sms;
-  made.code.packed.push_back(packed_memory(largest, DType::f32, most_blocks, std::nullopt));
-  made.signature.add(Signature::packs, "float*", largest, shape_comment({most_blocks}));
-
-  auto comment = [&](const Side& side) {
-    return side.depth_inside ? shape_comment({made.batches(), side.side, side.depth / side.part_depth,
-                                              side.parts, side.part_depth})
-                             : shape_comment({made.batches(), side.depth / side.part_depth, side.parts,
-                                              side.part_depth, side.padded()});
-  };
-  const std::string blocks =
-      add_setting(made.code, region, request.name, "blocks", "int",
-                  {2 * sms, 4 * sms, split_blocks * sms, most_blocks}, split_blocks * sms);
-  made.signature.add(Signature::members, "int", blocks, "of a pass that splits");
-  std::string splits, factor = literal(made.in_library.scale, DType::f32);
-  // The first to be split stores its scale: a weight after its numbers.
-  std::string scale = format("&{}->scale", factors);
-  Side* last = left.weight ? &right : &left;
-  for (Side* side : {&right, &left}) {
-    const std::string& from = side->place->pointer;
-    const int64_t elements = made.batches() * side->elements() + side->slack();
-    if (!side->weight) {
-      made.signature.read(*side->place);
-      side->pointer = side->left ? "left_split" : "right_split";
-      made.reserve(side->pointer, "__half", elements, comment(*side));
-      continue;
-    }
-    std::string pack = "pack_" + request.own_name(*side->place);
-    side->pointer = request.own_name(*side->place) + "_split";
-    scale = format("stitch::weight_scale({}, {})", side->pointer, elements);
-    Packed packed = packed_memory(side->pointer, DType::f16, elements + 2 * (tail_floats + most_blocks),
-                                  PackCall{pack, {from, side->pointer}});
-    packed.what = what_is_split(made.contraction, *side, elements);
-    Signature signature(pack);
-    signature.read(*side->place);
-    signature.add(Signature::writes, "__half*", "packed", comment(*side));
-    made.code.declaration += signature.declaration();
-    made.definitions += format(
-        "{} {{\n  return stitch::split_weight<{}, {}>(\n      {}, packed, {}, stitch::SplitBlocks{{{}, {}}}, "
-        "stream);\n}}\n\n",
-        signature.head(), side->type, side->quads, from, elements, split_blocks * sms, sms);
-    made.signature.packed(packed, comment(*side));
-    made.code.packed.push_back(std::move(packed));
-  }
-  for (const Side* side : {&right, &left})
-    if (!side->weight)
-      splits += format(
-          "  STITCH_OK_OR_RETURN((stitch::split_operand<{}, {}, {}>(\n      {}, {}, {}, {}, {}, {}, "
-          "stitch::SplitBlocks{{{}, {}}}, stream)));\n",
-          side->type, side == last, side->quads, side->place->pointer, side->pointer, largest, scale, factors,
-          factor, blocks, sms);
-  made.body += splits;
-
-  ProductWriter(made, left, right, chunks, factors).write(form);
+  ProductWriter(made, operands, chunks).write(form);
   return made.finish(format("Each side split into two fp16 matrices, {} on tensor cores with FP32 sums{}.",
                             form == Form::deep          ? "one product of triple depth"
                             : form == Form::accumulated ? "the low terms, then the high ones"

@@ -101,7 +101,7 @@ bool suits_matmul_split_int8(const plan::Context& context, const plan::Region& r
   if (context.torch.as_pytorch) return false;
   const std::optional<ProductSize> size = product_size(context.graph, region);
   if (!size || (size->left_is_weight && size->right_is_weight)) return false;
-  for (ValueId side : {size->left_weight, size->right_weight})
+  for (ValueId side : {size->left_source, size->right_source})
     if (!is_tame(context.graph, side)) return false;
   constexpr double fewest = 64, worth_it = 4e-5;
   if (std::min(size->rows(), size->columns()) < fewest) return false;

@@ -70,20 +70,39 @@ double fp32_seconds(const GpuSpec& gpu, const ProductSize& size) {
   return product_seconds(gpu, size, 2 * size.multiplications, gpu.fp32_products, 4);
 }
 
+double tf32_seconds(const GpuSpec& gpu, const ProductSize& size) {
+  return product_seconds(gpu, size, 2 * size.multiplications, gpu.tf32_products, 4);
+}
+
+namespace {
+
+double activations(const ProductSize& size) {
+  return (size.left_is_weight ? 0 : size.left) + (size.right_is_weight ? 0 : size.right);
+}
+
+// Of the passes that convert activations: one that usually suits, and one that looks whether it did.
+double conversion_launches(const GpuSpec& gpu, const ProductSize& size) {
+  return 2 * (!size.left_is_weight + !size.right_is_weight) * gpu.kernel_overhead;
+}
+
+}  // namespace
+
+double rounded_seconds(const GpuSpec& gpu, const ProductSize& size) {
+  return product_seconds(gpu, size, 2 * size.multiplications, gpu.fp16_long_products, 2) +
+         6 * activations(size) / bandwidth(gpu) + conversion_launches(gpu, size);
+}
+
 // Activations are read and written in three parts, and tensor cores multiply three times as much.
 double split_seconds(const GpuSpec& gpu, const ProductSize& size) {
-  const double splits = (size.left_is_weight ? 0 : size.left) + (size.right_is_weight ? 0 : size.right);
-  const double kernels = 2.0 * !size.left_is_weight + 2.0 * !size.right_is_weight;
   return product_seconds(gpu, size, 6 * size.multiplications, gpu.fp16_long_products, 6) +
-         10 * splits / bandwidth(gpu) + kernels * gpu.kernel_overhead;
+         10 * activations(size) / bandwidth(gpu) + conversion_launches(gpu, size);
 }
 
 // An fp16 product, and an int8 product of twice the depth at twice the rate; then both results are combined.
 double int8_seconds(const GpuSpec& gpu, const ProductSize& size) {
-  const double splits = (size.left_is_weight ? 0 : size.left) + (size.right_is_weight ? 0 : size.right);
   const double kernels = 3.0 + !size.left_is_weight + !size.right_is_weight;
   return product_seconds(gpu, size, 4 * size.multiplications, gpu.fp16_long_products, 4) +
-         (12 * splits + 12 * size.result) / bandwidth(gpu) + kernels * gpu.kernel_overhead;
+         12 * (activations(size) + size.result) / bandwidth(gpu) + kernels * gpu.kernel_overhead;
 }
 
 int vector_teams(const GpuSpec& gpu, int64_t depth, int64_t bytes_an_element, int64_t blocks) {

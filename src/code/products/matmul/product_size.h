@@ -1,4 +1,4 @@
-// A product's size, and its time in FP32 and split into fp16 parts, to choose between them.
+// A product's size, and its time in FP32, in TF32 and as fp16 parts, to choose between them.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ struct ProductSize {
   double left, right, result;  // elements
   double multiplications;
   bool left_is_weight, right_is_weight;
-  ValueId left_weight, right_weight;  // the sources of their views
+  ValueId left_source, right_source;  // of their views
 
   // With batches: elements that share nothing with the other side count once.
   double rows() const { return multiplications / right; }
@@ -25,6 +25,8 @@ std::optional<ProductSize> product_size(const Graph& graph, const plan::Region& 
 double fp32_seconds(const GpuSpec& gpu, const ProductSize& size);
 double int8_seconds(const GpuSpec& gpu, const ProductSize& size);
 double split_seconds(const GpuSpec& gpu, const ProductSize& size);
+double tf32_seconds(const GpuSpec& gpu, const ProductSize& size);
+double rounded_seconds(const GpuSpec& gpu, const ProductSize& size);
 
 // How the threads of a block of kernels/matmul_vector.h divide rows of the wide matrix: teams per block,
 // small enough that hardly a thread idles at the end of a sum of `depth`, as long as every multiprocessor has

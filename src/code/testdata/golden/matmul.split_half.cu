@@ -32,7 +32,7 @@ StitchStatus enqueue_golden(const float* x,                        // (256, 512)
                             stitch::SplitFactors* golden_factors,
                             float* golden_largest,                 // (1056)
                             const __half* golden_fc_weight_split,  // (1, 256, 1, 3, 512)
-                            int golden_blocks,                     // of a pass that splits
+                            int golden_blocks,                     // of a pass that converts
                             const stitch::Matmul& golden_matmul,
                             float* y,                              // (256, 256)
                             void* workspace,

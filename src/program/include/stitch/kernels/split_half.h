@@ -1,5 +1,5 @@
-// FP32 matrices as pairs of fp16, x · scale = high + low, so that tensor cores multiply them at FP32
-// accuracy:
+// FP32 matrices as fp16, x · scale = high, rounded to TF32's ten bits, or as pairs, x · scale = high + low,
+// so that tensor cores multiply them at FP32 accuracy:
 //   left · right = high · low' + low · high' + high · high', low terms first, sums in FP32.
 // Low parts are kept times 2048, above fp16's denormals. Three forms:
 //   accumulated  [high | 2048 low] · [2048 low' ; high'] for the low terms, times 2048, then high · high'
@@ -16,7 +16,7 @@
 //
 // Scales are powers of two. Activations are split by a usual scale in the pass that finds the largest
 // magnitude; only if that doesn't suit are they split again, by the scale that brings it just below 2^15.
-// Weights always use that one. 4 bytes read and 4 or 6 written per element.
+// Weights always use that one. 4 bytes read and 2, 4 or 6 written per element.
 #pragma once
 
 #include <type_traits>
@@ -31,7 +31,7 @@ struct SplitBlocks {
   int splitting, again;
 };
 
-// One operand of Product, with its depth or its other side contiguous, its 2 or 3 parts consecutive in every
+// One operand of Product, with its depth or its other side contiguous, its 1 to 3 parts consecutive in every
 // chunk.
 template <class Product, bool is_left, bool depth_inside, int part_count, int64_t chunk_depth, bool is_weight>
 struct SplitOperand {
@@ -49,9 +49,13 @@ struct SplitOperand {
   static_assert(chunk_depth % width == 0, "tensor cores take 8 at a time");
 
   // The scale for an operand in the usual range of magnitudes: high stays below 65504, and numbers 500 times
-  // smaller than the largest still keep 22 bits.
+  // smaller than the largest still keep 22 bits. One part keeps all ten down to 2^-12 of the largest there
+  // (softmax outputs are in it), and to 2^-29 by the other scale.
   static constexpr float usual_scale = is_left ? 64.0f : 256.0f;
-  static constexpr float usual_least = is_left ? 1.0f / 4096 : 1.0f / 16, usual_most = is_left ? 1000 : 250;
+  static constexpr float usual_least = part_count == 1 ? 0.25f / usual_scale
+                                       : is_left       ? 1.0f / 4096
+                                                       : 1.0f / 16,
+                         usual_most = is_left ? 1000 : 250;
   static __device__ __forceinline__ float scale(float largest) {
     if (!is_weight && largest >= usual_least && largest <= usual_most) return usual_scale;
     if (largest == 0.0f) return 1.0f;
@@ -120,8 +124,9 @@ struct SplitFactors {
   float small_terms[2], first[2], second[2];
 };
 
-// A packed weight's `elements` numbers are followed by its scale, then, eight floats on, by the largest
-// magnitude of each block that packed it: independent of runs, so all products of the weight share it.
+// A packed weight's `elements` numbers are followed by its scale, by alpha and beta of products with operands
+// that have none, then, eight floats on, by the largest magnitude of each block that packed it: independent
+// of runs, so all products of the weight share it.
 inline float* weight_scale(__half* packed, int64_t elements) {
   return reinterpret_cast<float*>(packed + elements);
 }
@@ -153,7 +158,9 @@ __device__ __forceinline__ void split_pack(const Pack<float, 8>& values, float s
   auto put = [&](int part, const Pack<__half, 8>& pack) {
     *reinterpret_cast<Pack<__half, 8>*>(to + part * Operand::part_stride) = pack;
   };
-  if constexpr (Operand::parts == 2) {
+  if constexpr (Operand::parts == 1) {
+    put(0, high);
+  } else if constexpr (Operand::parts == 2) {
     put(0, Operand::left ? high : low);
     put(1, Operand::left ? low : high);
   } else {
@@ -216,6 +223,7 @@ __global__ void __launch_bounds__(256)
       factors->second[1] = 1.0f;
     } else {
       *first_scale = scale;
+      if constexpr (Operand::weight) first_scale[1] = factor / scale, first_scale[2] = 0.0f;
     }
   }
   if (scale == Operand::usual_scale) return;
@@ -245,12 +253,13 @@ StitchStatus split_operand(const float* from, __half* to, float* largest, ScaleO
   return both(split_kernel<Operand, false>, split_again_kernel<Operand, last, false>);
 }
 
-// Packs a weight for all products: `elements` numbers, and its tail.
+// Packs a weight for all products: `elements` numbers, and its tail. `factor`: as above, of products with
+// operands that have no scale.
 template <class Operand, bool quads>
 StitchStatus split_weight(const float* from, __half* packed, int64_t elements, SplitBlocks most,
-                          cudaStream_t stream) {
+                          cudaStream_t stream, float factor = 1.0f) {
   float* scale = weight_scale(packed, elements);
-  return split_operand<Operand, false, quads>(from, packed, scale + 8, scale, nullptr, 1.0f, most, stream);
+  return split_operand<Operand, false, quads>(from, packed, scale + 8, scale, nullptr, factor, most, stream);
 }
 
 }  // namespace stitch
