@@ -2,7 +2,8 @@
 // profiler's clock, of the kernels that programs ship. One line per choice, the Planner's first:
 // microseconds, TB/s and TFLOP/s of what the region has to move and multiply, and the share of the GPU's
 // floor.
-//   techniques_bench [--numerics CLASS] [--choices N] [PART OF A LABEL]...
+//   techniques_bench [--numerics CLASS] [--choices N] [--list GPU] [PART OF A LABEL]...
+// --list names what would be timed on a GPU, without one.
 #include <algorithm>
 #include <cstdio>
 
@@ -258,7 +259,8 @@ constexpr Case cases[] = {
 
 struct Options {
   Numerics numerics = Numerics::standard;
-  size_t choices = 12;  // of a region
+  size_t choices = 12;    // of a region
+  std::string_view list;  // for this GPU, without timing; empty: time on the one here
   std::vector<std::string_view> labels;
   bool wants(std::string_view label) const {
     return labels.empty() ||
@@ -275,6 +277,8 @@ Result<Options> read_options(std::span<char*> arguments) {
       STITCH_TRY(out.numerics, parse_numerics(arguments[++i]));
     } else if (argument == "--choices" && has_value) {
       out.choices = std::max<size_t>(1, std::strtoul(arguments[++i], nullptr, 10));
+    } else if (argument == "--list" && has_value) {
+      out.list = arguments[++i];
     } else {
       out.labels.push_back(argument);
     }
@@ -282,12 +286,16 @@ Result<Options> read_options(std::span<char*> arguments) {
   return out;
 }
 
-Result<void> time_region(const char* label, const RegionProblem& problem, size_t choices) {
-  const std::vector<plan::Region> variants = candidate_choices(problem, choices);
+Result<void> time_region(const RegionProblem& problem, const Options& options) {
+  const std::vector<plan::Region> variants = candidate_choices(problem, options.choices);
+  std::printf("%s, region %s\n", problem.task->name.c_str(), problem.now().name.c_str());
+  if (!options.list.empty()) {
+    for (const plan::Region& variant : variants) std::printf("  %s\n", choice_text(variant).c_str());
+    return {};
+  }
   STITCH_TRY(const Measured measured, measure(problem, variants, {}));
   const plan::Work work = plan::work_of(problem.context().graph, problem.plan(), problem.now());
   const double floor = plan::floor_of(problem.context(), problem.plan(), problem.now());
-  std::printf("%s, region %s\n", label, problem.now().name.c_str());
   for (size_t i = 0; i < variants.size(); ++i) {
     const std::string choice = choice_text(variants[i]);
     const Timed& timed = measured.timed[i];
@@ -302,17 +310,20 @@ Result<void> time_region(const char* label, const RegionProblem& problem, size_t
   return {};
 }
 
+Result<GpuSpec> gpu_here() {
+  STITCH_TRY(const Driver driver, detect_gpus());
+  return spec_of(driver.gpus.at(0));
+}
+
 Result<void> run(std::span<char*> arguments) {
   STITCH_TRY(const Options options, read_options(arguments));
-  STITCH_TRY(const Driver driver, detect_gpus());
-  const GpuSpec gpu = spec_of(driver.gpus.at(0));
+  STITCH_TRY(const GpuSpec gpu, options.list.empty() ? gpu_here() : find_gpu(options.list));
   for (const Case& each : cases) {
     if (!options.wants(each.label)) continue;
     STITCH_TRY(Graph graph, parse_graph(format("graph \"bench\"\n{}\n{}\noutput {}\nend\n", each.inputs,
                                                each.nodes, each.output)));
     STITCH_TRY(const auto task, plan_task(each.label, std::move(graph), gpu, options.numerics));
-    for (const RegionProblem& problem : problems_of(task))
-      STITCH_CHECK(time_region(each.label, problem, options.choices));
+    for (const RegionProblem& problem : problems_of(task)) STITCH_CHECK(time_region(problem, options));
   }
   return {};
 }

@@ -212,21 +212,6 @@ struct ImplicitHalo {
   }
 };
 
-// Stages 16 filters of 32 of a warp's pixels, so that each lane has a pixel.
-template <int pitch, int tiles>
-__device__ __forceinline__ void stage_sums(float* stage, const float (&sums)[tiles][4], int half) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  __syncwarp();
-#pragma unroll
-  for (int t = 0; t < 4; ++t) {
-    const float(&sum)[4] = sums[half * 4 + t];
-    float* to = stage + lane / 4 * pitch + t * 8 + lane % 4 * 2;
-    *reinterpret_cast<Pack<float, 2>*>(to) = {{sum[0], sum[1]}};
-    *reinterpret_cast<Pack<float, 2>*>(to + 8 * pitch) = {{sum[2], sum[3]}};
-  }
-  __syncwarp();
-}
-
 // A pool after the epilogue, over non-overlapping windows of pool_y x pool_x pixels, powers of two inside a
 // warp's 64 pixels: reduced by shuffles between lanes whose pixels differ in those bits.
 template <class Layer, bool exact, class Sums, class Epilogue>

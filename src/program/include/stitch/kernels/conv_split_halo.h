@@ -144,7 +144,6 @@ __device__ __forceinline__ void store_halo(const Sums& sums, float* stage,
   using Index = typename Product::Index;
   constexpr int filter_tiles = Tile::filter_tiles;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-  const int group = lane / 4, pair = lane % 4;
   // Through shared memory, 16 filters of a row at a time, for coalesced stores: 32 pixels of a filter, or 16
   // filters of two pixels if filters are contiguous.
   constexpr bool full = Shape::filters % 16 == 0,
@@ -160,15 +159,7 @@ __device__ __forceinline__ void store_halo(const Sums& sums, float* stage,
     for (int f = 0; f < filter_tiles; ++f) {
       const int first = slice * Tile::slice + f * 16;
       if (first >= Shape::filters) continue;
-      __syncwarp();
-#pragma unroll
-      for (int t = 0; t < 4; ++t) {
-        const float(&sum)[4] = sums[f][r * 4 + t];
-        float* to = stage + group * Tile::stage_pitch + t * 8 + pair * 2;
-        *reinterpret_cast<Pack<float, 2>*>(to) = {{sum[0], sum[1]}};
-        *reinterpret_cast<Pack<float, 2>*>(to + 8 * Tile::stage_pitch) = {{sum[2], sum[3]}};
-      }
-      __syncwarp();
+      stage_sums<Tile::stage_pitch>(stage, sums[f], r);
       const int filters_there = full ? 16 : min(16, Shape::filters - first);
       const int pixels_there = Shape::size_out_x - corner.x;
       const Index position = (Index{sample} * Shape::filters + first) * positions +

@@ -17,6 +17,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "stitch/runtime/vectors.h"
+
 namespace stitch {
 struct MmaLeft {
   uint32_t parts[4];
@@ -216,6 +218,22 @@ __device__ __forceinline__ void mma_of(float (&sums)[4], const MmaLeft& left, co
     mma(sums, left, right);
   else
     mma_bfloat(sums, left, right);
+}
+
+// 16 rows of 32 columns of a warp's sums (tiles 4 · part to 4 · part + 3) by rows of `pitch` floats in shared
+// memory, so that a lane has a column.
+template <int pitch, int tiles>
+__device__ __forceinline__ void stage_sums(float* stage, const float (&sums)[tiles][4], int part) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  __syncwarp();
+#pragma unroll
+  for (int t = 0; t < 4; ++t) {
+    const float(&sum)[4] = sums[part * 4 + t];
+    float* to = stage + lane / 4 * pitch + t * 8 + lane % 4 * 2;
+    *reinterpret_cast<Pack<float, 2>*>(to) = {{sum[0], sum[1]}};
+    *reinterpret_cast<Pack<float, 2>*>(to + 8 * pitch) = {{sum[2], sum[3]}};
+  }
+  __syncwarp();
 }
 
 }  // namespace stitch
