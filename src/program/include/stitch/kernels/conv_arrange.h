@@ -38,10 +38,10 @@ struct ImageStrides {
 };
 
 // Elements per 16 bytes, if a row of channels is a multiple of that.
-template <class T, int channels>
-constexpr int image_pack = channels % (16 / sizeof(T)) == 0 ? 16 / sizeof(T)
-                           : channels % 2 == 0              ? 2
-                                                            : 1;
+template <class Element, int channels>
+constexpr int image_pack = channels % (16 / sizeof(Element)) == 0 ? 16 / sizeof(Element)
+                           : channels % 2 == 0                    ? 2
+                                                                  : 1;
 
 constexpr int image_threads = 256, image_elements = 4096;
 // A block's tile of an image in shared memory, pixels contiguous per channel. One side moves along the pixels
@@ -352,17 +352,17 @@ __device__ __forceinline__ Sum finished(const Epilogue& epilogue, Sum value, Ind
 
 // A block's tile on its way from NHWC to NCHW: pixels of a channel contiguous, in 32-bit words. Writes along
 // packs of channels are conflict-free, and so are reads of words along pixels, by twos.
-template <class T, int all_channels>
+template <class Element, int all_channels>
 struct PlanesTile {
-  static constexpr int pack = image_pack<T, all_channels>;
-  static constexpr int in_word = sizeof(T) == 2 ? 2 : 1;  // pixels
+  static constexpr int pack = image_pack<Element, all_channels>;
+  static constexpr int in_word = sizeof(Element) == 2 ? 2 : 1;  // pixels
   static constexpr int channels = all_channels <= 16 ? 16 : all_channels <= 32 ? 32 : 64;
   static constexpr int pixels = channels == 16 ? 256 : 4096 * in_word / channels;
   static constexpr int words = pixels / in_word;  // per channel
   static constexpr int packs = channels / pack;   // per pixel
   static constexpr int turns = words * packs / image_threads;
   static constexpr int apart = packs < 16 ? 32 / packs : 2;
-  using Word = Pack<T, in_word>;
+  using Word = Pack<Element, in_word>;
   alignas(16) Word values[channels * words];
   __device__ __forceinline__ Word* at(int channel, int word) {
     return values + channel * words + (word + channel / pack * apart) % words;
