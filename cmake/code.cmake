@@ -18,6 +18,6 @@ if(STITCHCUDA_TESTS)
            $<TARGET_FILE:stitchcuda> ${CMAKE_BINARY_DIR}/architectures lenet5 gpt_block)
   set_tests_properties(architectures_nvcc PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)
 endif()
-# Writes a CUDA source that times the loop families on a GPU.
-add_executable(loops_bench EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/src/code/loops/loops_bench.cpp)
-target_link_libraries(loops_bench PRIVATE stitch_code)
+# Times techniques on this machine's GPU.
+add_executable(techniques_bench EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/src/learn/coder/techniques_bench.cpp)
+target_link_libraries(techniques_bench PRIVATE stitch_learn)

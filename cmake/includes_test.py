@@ -16,7 +16,6 @@ ELSEWHERE = (
     "program/templates/",
     "emulator/include/",
     "emulator/runtime/",
-    "code/products/bench/",
     "verify/testdata/candidates/",
 )
 TEXT = re.compile(r'R"(\w*)\((?:.|\n)*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'|(//[^\n]*|/\*(?:.|\n)*?\*/)')

@@ -34,7 +34,6 @@ const std::vector<Folder>& folders() {
       {"code/products/emulated/",
        "tests that cmake/products.cmake links with the oracle",
        {"code", "plan", "program", "gpu", "build", "emulator", "sandbox", "oracle", "graph", "base"}},
-      {"code/products/bench/", "built by nvcc alone", {}},
       {"emulator/include/", "stands in for the CUDA toolkit's headers", {}},
       {"emulator/compile_test.cpp",
        "cmake/emulated.cmake links it with build",

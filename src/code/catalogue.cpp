@@ -39,7 +39,6 @@ const plan::Catalogue& catalogue() {
       &attention_few,          // few queries over many keys
       &attention_half,         // fp16 and bf16 tensors
       &attention_tensor_core,  //
-      &attention_flash,        // on the CUDA cores
       &attention_plain,        //
       &rnn_cluster,            // state exchanged in clusters instead of L2
       &rnn_persistent,         // weights that fit into registers

@@ -96,8 +96,7 @@ extern const ProductTechnique matmul_plain, matmul_cublaslt, matmul_long, matmul
 extern const ProductTechnique conv_plain, conv_pixel, batch_norm_as_pytorch, conv_as_pytorch, conv_cudnn,
     conv_cudnn_graph, conv_implicit, conv_split_half, conv_transposed, conv_depthwise, conv_direct,
     conv_concat, conv_pointwise, conv_pointwise_odd, conv_pointwise_nhwc, conv_vector;
-extern const ProductTechnique attention_plain, attention_flash, attention_few, attention_half,
-    attention_tensor_core;
+extern const ProductTechnique attention_plain, attention_few, attention_half, attention_tensor_core;
 extern const ProductTechnique rnn_plain, rnn_cluster, rnn_persistent, rnn_cudnn;
 
 }  // namespace stitch::code

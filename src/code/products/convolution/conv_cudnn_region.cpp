@@ -93,7 +93,7 @@ class Writer {
                  : format("({}, {}, {})", c_.batch, channels, plane);
   }
 
-  // One convolution for all phases is faster than the gradient, by bench/conv_cudnn_bench.cu on an H200: 1.2
+  // One convolution for all phases is faster than the gradient: on an H200 1.2
   // to 1.8 times in TF32, 1.2 to 1.5 in fp16 for few filters; with many it is slower, and for images with
   // zeros among the taps the gain is lost when the phases are interleaved (Level 2's 2, 16).
   void decide_phases() {

@@ -108,24 +108,19 @@ std::optional<Halo> halo_of(const GpuSpec& gpu, const Convolution& c) {
 
 std::string halo_struct(const Convolution& c, const Halo& halo, const std::string& name) {
   constexpr const char* axes[] = {"z", "y", "x"};
+  const bool flat = halo.size_in[0] == 1 && halo.size_out[0] == 1 && halo.kernel[0] == 1 &&
+                    halo.stride[0] == 1 && halo.padding[0] == 0 && halo.dilation[0] == 1;
   std::string text =
-      format("struct {} {{\n  static constexpr int samples = {}, channels = {}, filters = {};\n", name,
-             c.batch, c.channels_in, c.channels_out);
-  for (size_t d = 0; d < 3; ++d) {
+      format("struct {} {{\n  static constexpr int samples = {}, channels = {}, filters = {};\n",
+             described_as(name, flat), c.batch, c.channels_in, c.channels_out);
+  for (size_t d = flat ? 1 : 0; d < 3; ++d) {
     text += format("  static constexpr int size_in_{0} = {1}, size_out_{0} = {2}, kernel_{0} = {3};\n",
                    axes[d], halo.size_in[d], halo.size_out[d], halo.kernel[d]);
     text += format("  static constexpr int stride_{0} = {1}, padding_{0} = {2}, dilation_{0} = {3};\n",
                    axes[d], halo.stride[d], halo.padding[d], halo.dilation[d]);
   }
-  auto add_strides = [&](const char* of, const std::array<int64_t, 5>& strides, int64_t offset) {
-    text += format(
-        "  static constexpr int64_t {0}_stride_sample = {1}, {0}_stride_channel = {2}, {0}_offset = {3};\n"
-        "  static constexpr int64_t {0}_stride_z = {4}, {0}_stride_y = {5}, {0}_stride_x = {6};\n",
-        of, strides[0], strides[1], offset, strides[2], strides[3], strides[4]);
-  };
-  add_strides("x", halo.x, c.x.offset);
-  add_strides("out", halo.out, c.result.view.offset);
-  return text + "};\n";
+  return text + stride_constants("x", halo.x, c.x.offset, flat) +
+         stride_constants("out", halo.out, c.result.view.offset, flat) + "};\n";
 }
 
 // It writes any layout; NHWC offers are for images that the next region reads so.

@@ -164,13 +164,14 @@ Layer transposed_layer(const Convolution& c, const PhaseTile& tile, const std::s
   bool small =
       x_at.most() < most && weight_at.most() < most && position.most() < most && out_at.most() < most;
 
-  std::string text = format("struct {} {{  // {}\n", name, describe(c));
+  const bool flat = c.dims < 3;
+  std::string text = format("struct {} {{  // {}\n", described_as(name, flat), describe(c));
   text += format("  using In = {};\n  using Weight = {};\n  using Out = {};\n  using Index = {};\n",
                  element_type(c.x.place->dtype), element_type(c.weight.place->dtype),
                  element_type(c.result.view.place->dtype), small ? "int" : "int64_t");
   text += format("  static constexpr int samples = {}, groups = {}, channels = {}, filters = {};\n", c.batch,
                  c.groups, channels, filters);
-  for (size_t d = 0; d < 3; ++d) {
+  for (size_t d = flat ? 1 : 0; d < 3; ++d) {
     text += format("  static constexpr int size_in_{0} = {1}, size_out_{0} = {2}, kernel_{0} = {3};\n",
                    axes[d], c.size_in[d], c.size_out[d], c.kernel[d]);
     text += format("  static constexpr int stride_{0} = {1}, padding_{0} = {2}, dilation_{0} = {3};\n",

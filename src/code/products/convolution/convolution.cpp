@@ -137,6 +137,20 @@ std::string layer_index_function(std::string_view name, const Convolution& c, co
 
 }  // namespace
 
+std::string described_as(const std::string& name, bool flat) {
+  return name + (flat ? " : stitch::FlatConvolution" : "");
+}
+
+std::string stride_constants(std::string_view of, const std::array<int64_t, 5>& strides, int64_t offset,
+                             bool flat, std::string_view first, std::string_view second) {
+  std::string text =
+      format("  static constexpr int64_t {0}_stride_{1} = {2}, {0}_stride_{3} = {4}, {0}_offset = {5};\n", of,
+             first, strides[0], second, strides[1], offset);
+  return text + format("  static constexpr int64_t {}{}_stride_y = {}, {}_stride_x = {};\n",
+                       flat ? "" : format("{}_stride_z = {}, ", of, strides[2]), of, strides[3], of,
+                       strides[4]);
+}
+
 std::string layer_head(const Convolution& c, const std::string& name) {
   constexpr int64_t small = int64_t{1} << 30;
   const bool fits = element_count(c.x.shape) < small && element_count(c.result.view.shape) < small;

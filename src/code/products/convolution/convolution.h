@@ -54,6 +54,14 @@ std::string layer_head(const Convolution& convolution, const std::string& name);
 std::string layer_geometry(const Convolution& convolution);
 std::string layer_indices(const Convolution& convolution);
 
+// "NAME" or, without a z axis, "NAME : stitch::FlatConvolution", whose constants of z need not be repeated.
+std::string described_as(const std::string& name, bool flat);
+// "  static constexpr int64_t x_stride_sample = 8192, …": strides {sample, channel, z, y, x} of an operand.
+// `first`, `second`: what the first two are called.
+std::string stride_constants(std::string_view of, const std::array<int64_t, 5>& strides, int64_t offset,
+                             bool flat, std::string_view first = "sample",
+                             std::string_view second = "channel");
+
 // The operands' precision on a library's tensor cores: by the offer, otherwise by the class.
 plan::Precision convolution_precision(const plan::Context& context, const plan::Region& region);
 

@@ -189,14 +189,15 @@ std::optional<ImplicitConvolution> implicit_of(const GpuSpec& gpu, const Convolu
 std::string implicit_struct(const Convolution& c, const ImplicitConvolution& w, const std::string& name) {
   constexpr const char* axes[] = {"z", "y", "x"};
   const View& result = c.result.view;
-  std::string text = format("struct {} {{\n  using In = {};\n  using Weight = {};\n  using Out = {};\n", name,
-                            element_type(c.x.place->dtype), element_type(c.weight.place->dtype),
-                            element_type(result.place->dtype));
+  const bool flat = c.dims < 3;
+  std::string text = format("struct {} {{\n  using In = {};\n  using Weight = {};\n  using Out = {};\n",
+                            described_as(name, flat), element_type(c.x.place->dtype),
+                            element_type(c.weight.place->dtype), element_type(result.place->dtype));
   text += format("  static constexpr int samples = {}, channels = {}, filters = {}, chunk = {};\n", c.batch,
                  c.channels_in, c.channels_out, w.chunk);
   text += format("  static constexpr int tile_z = {}, tile_y = {}, tile_x = {};\n", w.tile[0], w.tile[1],
                  w.tile[2]);
-  for (size_t d = 0; d < 3; ++d) {
+  for (size_t d = flat ? 1 : 0; d < 3; ++d) {
     text += format("  static constexpr int size_in_{0} = {1}, size_out_{0} = {2}, result_{0} = {3};\n",
                    axes[d], w.size_in[d], w.size_out[d], w.result[d]);
     text += format(
@@ -207,16 +208,10 @@ std::string implicit_struct(const Convolution& c, const ImplicitConvolution& w, 
   }
   text += format("  static constexpr int pool_y = {}, pool_x = {};\n  static constexpr bool pool_max = {};\n",
                  w.pool[1], w.pool[2], w.pool_max);
-  auto add_strides = [&](const char* of, const View& view, const char* first, const char* second) {
-    const auto strides = c.strides(view);
-    text += format(
-        "  static constexpr int64_t {0}_stride_{1} = {2}, {0}_stride_{3} = {4}, {0}_offset = {5};\n"
-        "  static constexpr int64_t {0}_stride_z = {6}, {0}_stride_y = {7}, {0}_stride_x = {8};\n",
-        of, first, strides[0], second, strides[1], view.offset, strides[2], strides[3], strides[4]);
-  };
-  add_strides("x", c.x, "sample", "channel");
-  add_strides("out", result, "sample", "channel");
-  add_strides("weight", c.weight, c.transposed ? "channel" : "filter", c.transposed ? "filter" : "channel");
+  text += stride_constants("x", c.strides(c.x), c.x.offset, flat) +
+          stride_constants("out", c.strides(result), result.offset, flat) +
+          stride_constants("weight", c.strides(c.weight), c.weight.offset, flat,
+                           c.transposed ? "channel" : "filter", c.transposed ? "filter" : "channel");
   // Eight filters of NHWC results at a time.
   const auto strides = c.strides(result);
   bool packs = !c.result.scatter && result.offset % 8 == 0 && strides[1] == 1 && strides[4] != 1;

@@ -27,18 +27,16 @@ struct GoldenPart_0Product {  // y (8, 64, 32, 32) = x (8, 6, 32, 32) * one_weig
   }
 };
 
-struct GoldenPart_0Halo {
+struct GoldenPart_0Halo : stitch::FlatConvolution {
   static constexpr int samples = 8, channels = 6, filters = 64;
-  static constexpr int size_in_z = 1, size_out_z = 1, kernel_z = 1;
-  static constexpr int stride_z = 1, padding_z = 0, dilation_z = 1;
   static constexpr int size_in_y = 32, size_out_y = 32, kernel_y = 1;
   static constexpr int stride_y = 1, padding_y = 0, dilation_y = 1;
   static constexpr int size_in_x = 32, size_out_x = 32, kernel_x = 1;
   static constexpr int stride_x = 1, padding_x = 0, dilation_x = 1;
   static constexpr int64_t x_stride_sample = 6144, x_stride_channel = 1024, x_offset = 0;
-  static constexpr int64_t x_stride_z = 0, x_stride_y = 32, x_stride_x = 1;
+  static constexpr int64_t x_stride_y = 32, x_stride_x = 1;
   static constexpr int64_t out_stride_sample = 131072, out_stride_channel = 1024, out_offset = 0;
-  static constexpr int64_t out_stride_z = 0, out_stride_y = 32, out_stride_x = 1;
+  static constexpr int64_t out_stride_y = 32, out_stride_x = 1;
 };
 
 struct GoldenPart_0Epilogue {
@@ -96,18 +94,16 @@ struct GoldenPart_1Product {
   }
 };
 
-struct GoldenPart_1Halo {
+struct GoldenPart_1Halo : stitch::FlatConvolution {
   static constexpr int samples = 8, channels = 6, filters = 64;
-  static constexpr int size_in_z = 1, size_out_z = 1, kernel_z = 1;
-  static constexpr int stride_z = 1, padding_z = 0, dilation_z = 1;
   static constexpr int size_in_y = 32, size_out_y = 32, kernel_y = 3;
   static constexpr int stride_y = 1, padding_y = 1, dilation_y = 1;
   static constexpr int size_in_x = 32, size_out_x = 32, kernel_x = 3;
   static constexpr int stride_x = 1, padding_x = 1, dilation_x = 1;
   static constexpr int64_t x_stride_sample = 6144, x_stride_channel = 1024, x_offset = 0;
-  static constexpr int64_t x_stride_z = 0, x_stride_y = 32, x_stride_x = 1;
+  static constexpr int64_t x_stride_y = 32, x_stride_x = 1;
   static constexpr int64_t out_stride_sample = 131072, out_stride_channel = 1024, out_offset = 0;
-  static constexpr int64_t out_stride_z = 0, out_stride_y = 32, out_stride_x = 1;
+  static constexpr int64_t out_stride_y = 32, out_stride_x = 1;
 };
 
 struct GoldenPart_1Epilogue {

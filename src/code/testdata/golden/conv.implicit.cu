@@ -2,15 +2,12 @@
 
 // y (8, 40, 32, 32) = x (8, 8, 32, 32) * conv_weight (40, 8, 3, 3), padding 1x1, then bias, relu
 // An implicit GEMM on fp16 tensor cores, in pairs of fp16; kernels/conv_implicit.h has it.
-struct GoldenImage {
+struct GoldenImage : stitch::FlatConvolution {
   using In = float;
   using Weight = float;
   using Out = float;
   static constexpr int samples = 8, channels = 8, filters = 40, chunk = 1;
   static constexpr int tile_z = 1, tile_y = 8, tile_x = 32;
-  static constexpr int size_in_z = 1, size_out_z = 1, result_z = 1;
-  static constexpr int kernel_z = 1, stride_z = 1, padding_z = 0, dilation_z = 1;
-  static constexpr int phases_z = 1, before_z = 0, weights_z = 1;
   static constexpr int size_in_y = 32, size_out_y = 32, result_y = 32;
   static constexpr int kernel_y = 3, stride_y = 1, padding_y = 1, dilation_y = 1;
   static constexpr int phases_y = 1, before_y = 0, weights_y = 3;
@@ -20,11 +17,11 @@ struct GoldenImage {
   static constexpr int pool_y = 1, pool_x = 1;
   static constexpr bool pool_max = false;
   static constexpr int64_t x_stride_sample = 8192, x_stride_channel = 1024, x_offset = 0;
-  static constexpr int64_t x_stride_z = 0, x_stride_y = 32, x_stride_x = 1;
+  static constexpr int64_t x_stride_y = 32, x_stride_x = 1;
   static constexpr int64_t out_stride_sample = 40960, out_stride_channel = 1024, out_offset = 0;
-  static constexpr int64_t out_stride_z = 0, out_stride_y = 32, out_stride_x = 1;
+  static constexpr int64_t out_stride_y = 32, out_stride_x = 1;
   static constexpr int64_t weight_stride_filter = 72, weight_stride_channel = 9, weight_offset = 0;
-  static constexpr int64_t weight_stride_z = 0, weight_stride_y = 3, weight_stride_x = 1;
+  static constexpr int64_t weight_stride_y = 3, weight_stride_x = 1;
   static constexpr bool transposed = false, packs_out = false, scatters = false;
   __device__ static int64_t scattered(int64_t at) { return at; }
 };

@@ -30,18 +30,16 @@ struct GoldenProduct {  // y (8, 16, 32, 32) = x (8, 3, 32, 32) * conv_weight (1
   }
 };
 
-struct GoldenHalo {
+struct GoldenHalo : stitch::FlatConvolution {
   static constexpr int samples = 8, channels = 3, filters = 16;
-  static constexpr int size_in_z = 1, size_out_z = 1, kernel_z = 1;
-  static constexpr int stride_z = 1, padding_z = 0, dilation_z = 1;
   static constexpr int size_in_y = 32, size_out_y = 32, kernel_y = 3;
   static constexpr int stride_y = 1, padding_y = 1, dilation_y = 1;
   static constexpr int size_in_x = 32, size_out_x = 32, kernel_x = 3;
   static constexpr int stride_x = 1, padding_x = 1, dilation_x = 1;
   static constexpr int64_t x_stride_sample = 3072, x_stride_channel = 1024, x_offset = 0;
-  static constexpr int64_t x_stride_z = 0, x_stride_y = 32, x_stride_x = 1;
+  static constexpr int64_t x_stride_y = 32, x_stride_x = 1;
   static constexpr int64_t out_stride_sample = 16384, out_stride_channel = 1024, out_offset = 0;
-  static constexpr int64_t out_stride_z = 0, out_stride_y = 32, out_stride_x = 1;
+  static constexpr int64_t out_stride_y = 32, out_stride_x = 1;
 };
 
 struct GoldenEpilogue {

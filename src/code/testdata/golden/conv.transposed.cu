@@ -2,14 +2,13 @@
 
 // y (4, 8, 18, 18) = x (4, 8, 16, 16) *ᵀ conv_weight (8, 8, 3, 3), bias, then relu
 // Phase by phase in FP32: outputs that see the same taps; kernels/conv_transposed.h has the kernel.
-struct GoldenLayer {  // y (4, 8, 18, 18) = x (4, 8, 16, 16) *ᵀ conv_weight (8, 8, 3, 3)
+// y (4, 8, 18, 18) = x (4, 8, 16, 16) *ᵀ conv_weight (8, 8, 3, 3)
+struct GoldenLayer : stitch::FlatConvolution {
   using In = float;
   using Weight = float;
   using Out = float;
   using Index = int;
   static constexpr int samples = 4, groups = 1, channels = 8, filters = 8;
-  static constexpr int size_in_z = 1, size_out_z = 1, kernel_z = 1;
-  static constexpr int stride_z = 1, padding_z = 0, dilation_z = 1;
   static constexpr int size_in_y = 16, size_out_y = 18, kernel_y = 3;
   static constexpr int stride_y = 1, padding_y = 0, dilation_y = 1;
   static constexpr int size_in_x = 16, size_out_x = 18, kernel_x = 3;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "stitch/kernels/matmul.h"
+#include "stitch/kernels/pack_weight.h"
 #include "stitch/runtime/mma.h"
 #include "stitch/runtime/vectors.h"
 
@@ -37,10 +38,10 @@ struct ImageStrides {
 };
 
 // Elements per 16 bytes, if a row of channels is a multiple of that.
-template <class T, int channels>
-constexpr int image_pack = channels % (16 / sizeof(T)) == 0 ? 16 / sizeof(T)
-                           : channels % 2 == 0              ? 2
-                                                            : 1;
+template <class Element, int channels>
+constexpr int image_pack = channels % (16 / sizeof(Element)) == 0 ? 16 / sizeof(Element)
+                           : channels % 2 == 0                    ? 2
+                                                                  : 1;
 
 constexpr int image_threads = 256, image_elements = 4096;
 // A block's tile of an image in shared memory, pixels contiguous per channel. One side moves along the pixels
@@ -212,39 +213,37 @@ struct InPhases {
   }
 };
 // packed (phases, filters, taps of a phase, padded channels) from (channels, filters, kernel)
-template <class Phases, int padded, class From, class To>
-__global__ void __launch_bounds__(256)
-    pack_phases_kernel(const From* __restrict__ weight, To* __restrict__ packed, int64_t count) {
-  wait_for_previous_kernel();
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
-  if (i >= count) return;
-  int64_t rest = i;
-  auto next = [&](int size) {
-    const int own = static_cast<int>(rest % size);
-    rest /= size;
-    return own;
-  };
-  const int channel = next(padded);
-  // A convolution runs along pixels, j against them.
-  const int x = Phases::taps_x - 1 - next(Phases::taps_x), y = Phases::taps_y - 1 - next(Phases::taps_y),
-            z = Phases::taps_z - 1 - next(Phases::taps_z);
-  const int filter = next(Phases::filters);
-  const int tap_x = next(Phases::stride_x) + x * Phases::stride_x,
-            tap_y = next(Phases::stride_y) + y * Phases::stride_y,
-            tap_z = next(Phases::stride_z) + z * Phases::stride_z;
-  const bool there = channel < Phases::channels && tap_x < Phases::kernel_x && tap_y < Phases::kernel_y &&
-                     tap_z < Phases::kernel_z;
-  const int64_t row = ((int64_t{channel} * Phases::filters + filter) * Phases::kernel_z + tap_z);
-  packed[i] = static_cast<To>(
-      there ? static_cast<float>(weight[(row * Phases::kernel_y + tap_y) * Phases::kernel_x + tap_x]) : 0.0f);
-}
+template <class Phases, int padded, class To>
+struct PhasesPacking {
+  static constexpr int64_t count = int64_t{Phases::stride_z} * Phases::stride_y * Phases::stride_x *
+                                   Phases::filters * Phases::taps_z * Phases::taps_y * Phases::taps_x *
+                                   padded;
+  template <class Weight>
+  __device__ static To element(const Weight* __restrict__ weight, int64_t rest) {
+    auto next = [&](int size) {
+      const int own = static_cast<int>(rest % size);
+      rest /= size;
+      return own;
+    };
+    const int channel = next(padded);
+    // A convolution runs along pixels, j against them.
+    const int x = Phases::taps_x - 1 - next(Phases::taps_x), y = Phases::taps_y - 1 - next(Phases::taps_y),
+              z = Phases::taps_z - 1 - next(Phases::taps_z);
+    const int filter = next(Phases::filters);
+    const int tap_x = next(Phases::stride_x) + x * Phases::stride_x,
+              tap_y = next(Phases::stride_y) + y * Phases::stride_y,
+              tap_z = next(Phases::stride_z) + z * Phases::stride_z;
+    const bool there = channel < Phases::channels && tap_x < Phases::kernel_x && tap_y < Phases::kernel_y &&
+                       tap_z < Phases::kernel_z;
+    const int64_t row = ((int64_t{channel} * Phases::filters + filter) * Phases::kernel_z + tap_z);
+    return static_cast<To>(
+        there ? static_cast<float>(weight[(row * Phases::kernel_y + tap_y) * Phases::kernel_x + tap_x])
+              : 0.0f);
+  }
+};
 template <class Phases, int padded, class From, class To>
 StitchStatus pack_phases(const From* weight, To* packed, cudaStream_t stream) {
-  constexpr int64_t phases = int64_t{Phases::stride_z} * Phases::stride_y * Phases::stride_x,
-                    taps = int64_t{Phases::taps_z} * Phases::taps_y * Phases::taps_x,
-                    count = phases * Phases::filters * taps * padded;
-  return launch("pack_phases", pack_phases_kernel<Phases, padded, From, To>,
-                {static_cast<unsigned>(divide_up(count, 256)), 256}, stream, weight, packed, count);
+  return pack_weight<PhasesPacking<Phases, padded, To>>("pack_phases", weight, packed, stream);
 }
 // Identity mapping: (sample, pixel, channel).
 template <int channels>
@@ -353,17 +352,17 @@ __device__ __forceinline__ Sum finished(const Epilogue& epilogue, Sum value, Ind
 
 // A block's tile on its way from NHWC to NCHW: pixels of a channel contiguous, in 32-bit words. Writes along
 // packs of channels are conflict-free, and so are reads of words along pixels, by twos.
-template <class T, int all_channels>
+template <class Element, int all_channels>
 struct PlanesTile {
-  static constexpr int pack = image_pack<T, all_channels>;
-  static constexpr int in_word = sizeof(T) == 2 ? 2 : 1;  // pixels
+  static constexpr int pack = image_pack<Element, all_channels>;
+  static constexpr int in_word = sizeof(Element) == 2 ? 2 : 1;  // pixels
   static constexpr int channels = all_channels <= 16 ? 16 : all_channels <= 32 ? 32 : 64;
   static constexpr int pixels = channels == 16 ? 256 : 4096 * in_word / channels;
   static constexpr int words = pixels / in_word;  // per channel
   static constexpr int packs = channels / pack;   // per pixel
   static constexpr int turns = words * packs / image_threads;
   static constexpr int apart = packs < 16 ? 32 / packs : 2;
-  using Word = Pack<T, in_word>;
+  using Word = Pack<Element, in_word>;
   alignas(16) Word values[channels * words];
   __device__ __forceinline__ Word* at(int channel, int word) {
     return values + channel * words + (word + channel / pack * apart) % words;

@@ -12,6 +12,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include "stitch/kernels/pack_weight.h"
 #include "stitch/runtime/launch.h"
 #include "stitch/runtime/vectors.h"
 
@@ -68,30 +69,29 @@ StitchStatus fold_image(const From* x, To* to, cudaStream_t stream) {
 }
 
 // packed (filters, taps_y, taps_x, padded) from (filters, channels, kernel_y, kernel_x)
-template <class Layer, class From, class To>
-__global__ void __launch_bounds__(256)
-    pack_folded_kernel(const From* __restrict__ weight, To* __restrict__ packed, int64_t count) {
-  wait_for_previous_kernel();
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
-  if (i >= count) return;
-  const int own = static_cast<int>(i % Layer::padded), channel = own % Layer::channels,
-            offset_x = own / Layer::channels % Layer::stride_x,
-            offset_y = own / Layer::channels / Layer::stride_x;
-  const int x = static_cast<int>(i / Layer::padded % Layer::taps_x) * Layer::stride_x + offset_x,
-            y = static_cast<int>(i / Layer::padded / Layer::taps_x % Layer::taps_y) * Layer::stride_y +
-                offset_y;
-  const int64_t filter = i / Layer::padded / Layer::taps_x / Layer::taps_y;
-  const bool there = offset_y < Layer::stride_y && x < Layer::kernel_x && y < Layer::kernel_y;
-  packed[i] = static_cast<To>(
-      there ? static_cast<float>(
+template <class Layer, class To>
+struct FoldedPacking {
+  static constexpr int64_t count = int64_t{Layer::filters} * Layer::taps_y * Layer::taps_x * Layer::padded;
+  template <class Weight>
+  __device__ static To element(const Weight* __restrict__ weight, int64_t i) {
+    const int own = static_cast<int>(i % Layer::padded), channel = own % Layer::channels,
+              offset_x = own / Layer::channels % Layer::stride_x,
+              offset_y = own / Layer::channels / Layer::stride_x;
+    const int x = static_cast<int>(i / Layer::padded % Layer::taps_x) * Layer::stride_x + offset_x,
+              y = static_cast<int>(i / Layer::padded / Layer::taps_x % Layer::taps_y) * Layer::stride_y +
+                  offset_y;
+    const int64_t filter = i / Layer::padded / Layer::taps_x / Layer::taps_y;
+    const bool there = offset_y < Layer::stride_y && x < Layer::kernel_x && y < Layer::kernel_y;
+    return static_cast<To>(
+        there
+            ? static_cast<float>(
                   weight[((filter * Layer::channels + channel) * Layer::kernel_y + y) * Layer::kernel_x + x])
             : 0.0f);
-}
+  }
+};
 template <class Layer, class From, class To>
 StitchStatus pack_folded(const From* weight, To* packed, cudaStream_t stream) {
-  constexpr int64_t count = int64_t{Layer::filters} * Layer::taps_y * Layer::taps_x * Layer::padded;
-  return launch("pack_folded", pack_folded_kernel<Layer, From, To>,
-                {static_cast<unsigned>((count + 255) / 256), 256}, stream, weight, packed, count);
+  return pack_weight<FoldedPacking<Layer, To>>("pack_folded", weight, packed, stream);
 }
 
 }  // namespace stitch

@@ -21,10 +21,12 @@
 //   };
 #pragma once
 
+#include "stitch/kernels/conv_flat.h"
 #include "stitch/kernels/matmul.h"
+#include "stitch/kernels/pack_weight.h"
+#include "stitch/kernels/split_pair.h"
 #include "stitch/loops/math.h"
 #include "stitch/runtime/async_copy.h"
-#include "stitch/runtime/mma.h"
 #include "stitch/runtime/tensors.h"
 #include "stitch/runtime/vectors.h"
 
@@ -107,75 +109,52 @@ struct ImplicitTile {
   static constexpr int table_bytes = round_up(16 + phases * most_steps * 2 * 4, 128);  // after a row of zeros
   static constexpr int shared_bytes = halo_bytes + ring_bytes + table_bytes + 4 * 16 * pitch * 4;
 
-  static constexpr float low = 2048.0f, weight_scale = exact ? 1.0f / 64 : 8.0f,
-                         x_scale = exact ? 1.0f / 16 : 1.0f;
+  static constexpr int low = 2048;  // low parts' scale
+  static constexpr float weight_scale = exact ? 1.0f / 64 : 8.0f, x_scale = exact ? 1.0f / 16 : 1.0f;
   static constexpr float result_scale = 1.0f / (weight_scale * x_scale * (exact ? low : 1.0f));
 };
 
 template <class Layer, bool exact>
-__global__ void __launch_bounds__(256)
-    pack_implicit_kernel(const typename Layer::Weight* __restrict__ weight, __half* __restrict__ packed) {
-  wait_for_previous_kernel();
-  using Tile = ImplicitTile<Layer, exact>;
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
-  if (i >= Tile::packed) return;
-  const int element = static_cast<int>(i % 8), row = static_cast<int>(i / 8 % Tile::filters),
-            half_of_step = static_cast<int>(i / (8 * Tile::filters) % 2);
-  const bool low = i / (16 * Tile::filters) % Tile::parts;
-  const int in_stage = static_cast<int>(i / Tile::step_elements % Tile::stage_steps),
-            stage = static_cast<int>(i / Tile::stage_elements % Tile::slice_stages),
-            slice = static_cast<int>(i / Tile::stage_elements / Tile::slice_stages);
-  int p = 0;
-  while (stage >= Tile::stages_before(p + 1)) ++p;
-  const auto phase = Tile::phase_of(p);
-  const int of_phase = stage - Tile::stages_before(p), stages = Tile::stages_of(p);
-  const int octet = (of_phase % stages * Tile::stage_steps + in_stage) * 2 + half_of_step;
-  const int channel =
-      (of_phase / stages * Layer::chunk + octet % Layer::chunk) * Tile::together + element % Tile::together;
-  const int tap = octet / Layer::chunk, groups = phase.groups_x();
-  const int at_x = tap % groups * Tile::taps_together + element / Tile::together,
-            at_y = tap / groups % phase.taps_y(), at_z = tap / (groups * phase.taps_y());
-  const int filter = slice * Tile::slice + row;
-  float value = 0.0f;
-  if (octet < phase.octets() && filter < Layer::filters && row < Tile::slice && channel < Layer::channels &&
-      at_x < phase.taps_x()) {
-    // A transposed convolution's last tap is the first of its weights.
-    const int z = Layer::transposed ? phase.z + (phase.taps_z() - 1 - at_z) * Layer::phases_z : at_z,
-              y = Layer::transposed ? phase.y + (phase.taps_y() - 1 - at_y) * Layer::phases_y : at_y,
-              x = Layer::transposed ? phase.x + (phase.taps_x() - 1 - at_x) * Layer::phases_x : at_x;
-    value = static_cast<float>(weight[Layer::weight_offset + filter * Layer::weight_stride_filter +
-                                      channel * Layer::weight_stride_channel + z * Layer::weight_stride_z +
-                                      y * Layer::weight_stride_y + x * Layer::weight_stride_x]);
+struct ImplicitPacking {
+  static constexpr int64_t count = ImplicitTile<Layer, exact>::packed;
+  template <class Weight>
+  __device__ static __half element(const Weight* __restrict__ weight, int64_t i) {
+    using Tile = ImplicitTile<Layer, exact>;
+    const int element = static_cast<int>(i % 8), row = static_cast<int>(i / 8 % Tile::filters),
+              half_of_step = static_cast<int>(i / (8 * Tile::filters) % 2);
+    const bool low = i / (16 * Tile::filters) % Tile::parts;
+    const int in_stage = static_cast<int>(i / Tile::step_elements % Tile::stage_steps),
+              stage = static_cast<int>(i / Tile::stage_elements % Tile::slice_stages),
+              slice = static_cast<int>(i / Tile::stage_elements / Tile::slice_stages);
+    int p = 0;
+    while (stage >= Tile::stages_before(p + 1)) ++p;
+    const auto phase = Tile::phase_of(p);
+    const int of_phase = stage - Tile::stages_before(p), stages = Tile::stages_of(p);
+    const int octet = (of_phase % stages * Tile::stage_steps + in_stage) * 2 + half_of_step;
+    const int channel =
+        (of_phase / stages * Layer::chunk + octet % Layer::chunk) * Tile::together + element % Tile::together;
+    const int tap = octet / Layer::chunk, groups = phase.groups_x();
+    const int at_x = tap % groups * Tile::taps_together + element / Tile::together,
+              at_y = tap / groups % phase.taps_y(), at_z = tap / (groups * phase.taps_y());
+    const int filter = slice * Tile::slice + row;
+    float value = 0.0f;
+    if (octet < phase.octets() && filter < Layer::filters && row < Tile::slice && channel < Layer::channels &&
+        at_x < phase.taps_x()) {
+      // A transposed convolution's last tap is the first of its weights.
+      const int z = Layer::transposed ? phase.z + (phase.taps_z() - 1 - at_z) * Layer::phases_z : at_z,
+                y = Layer::transposed ? phase.y + (phase.taps_y() - 1 - at_y) * Layer::phases_y : at_y,
+                x = Layer::transposed ? phase.x + (phase.taps_x() - 1 - at_x) * Layer::phases_x : at_x;
+      value = static_cast<float>(weight[Layer::weight_offset + filter * Layer::weight_stride_filter +
+                                        channel * Layer::weight_stride_channel + z * Layer::weight_stride_z +
+                                        y * Layer::weight_stride_y + x * Layer::weight_stride_x]);
+    }
+    value *= Tile::weight_scale;
+    return __float2half(exact ? half_part(value, low) * Tile::low : value);
   }
-  value *= Tile::weight_scale;
-  const float high = __half2float(__float2half(value));
-  packed[i] = exact ? __float2half((low ? value - high : high) * Tile::low) : __float2half(value);
-}
+};
 template <class Layer, bool exact>
 StitchStatus pack_implicit(const typename Layer::Weight* weight, __half* packed, cudaStream_t stream) {
-  return launch("pack_implicit", pack_implicit_kernel<Layer, exact>,
-                {static_cast<unsigned>(divide_up(ImplicitTile<Layer, exact>::packed, 256)), 256}, stream,
-                weight, packed);
-}
-
-__device__ __forceinline__ uint32_t without_scale(uint32_t pair) {
-  const __half2 scaled = __hmul2(*reinterpret_cast<const __half2*>(&pair), __float2half2_rn(1.0f / 2048));
-  return *reinterpret_cast<const uint32_t*>(&scaled);
-}
-
-// The high parts of two numbers, and in `low` the remainders times 2048. Infinities and NaN go only into the
-// low part, which is multiplied by w_high alone.
-__device__ __forceinline__ uint32_t split_two(float first, float second, uint32_t& low) {
-  constexpr float scale = 2048.0f;
-  const uint32_t pair = half_pair(first, second);
-  const float2 high = float_pair(pair);
-  if (isfinite(high.x) && isfinite(high.y)) {
-    low = half_pair((first - high.x) * scale, (second - high.y) * scale);
-    return pair;
-  }
-  const float kept[2] = {isfinite(high.x) ? high.x : 0.0f, isfinite(high.y) ? high.y : 0.0f};
-  low = half_pair((first - kept[0]) * scale, (second - kept[1]) * scale);
-  return half_pair(kept[0], kept[1]);
+  return pack_weight<ImplicitPacking<Layer, exact>>("pack_implicit", weight, packed, stream);
 }
 
 // The halo of the tile at `corner` of a sample, as (parts, octets, pixels) of 16 bytes. Each thread loads
@@ -220,31 +199,18 @@ struct ImplicitHalo {
 #pragma unroll
       for (int p = 0; p < 4; ++p) {
         const float one = values[u][2 * p] * Tile::x_scale, other = values[u][2 * p + 1] * Tile::x_scale;
-        if constexpr (exact)
-          high[p] = split_two(one, other, low[p]);
-        else
+        if constexpr (exact) {
+          const HalfPairs split = split_halves_keeping_infinities<Tile::low>(one, other);
+          high[p] = split.high, low[p] = split.low;
+        } else {
           high[p] = half_pair(one, other);
+        }
       }
       halo[i] = high;
       if constexpr (exact) halo[units + i] = low;
     }
   }
 };
-
-// Stages 16 filters of 32 of a warp's pixels, so that each lane has a pixel.
-template <int pitch, int tiles>
-__device__ __forceinline__ void stage_sums(float* stage, const float (&sums)[tiles][4], int half) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  __syncwarp();
-#pragma unroll
-  for (int t = 0; t < 4; ++t) {
-    const float(&sum)[4] = sums[half * 4 + t];
-    float* to = stage + lane / 4 * pitch + t * 8 + lane % 4 * 2;
-    *reinterpret_cast<Pack<float, 2>*>(to) = {{sum[0], sum[1]}};
-    *reinterpret_cast<Pack<float, 2>*>(to + 8 * pitch) = {{sum[2], sum[3]}};
-  }
-  __syncwarp();
-}
 
 // A pool after the epilogue, over non-overlapping windows of pool_y x pool_x pixels, powers of two inside a
 // warp's 64 pixels: reduced by shuffles between lanes whose pixels differ in those bits.
@@ -301,7 +267,144 @@ __device__ __forceinline__ void pool_implicit(const Sums& sums, float* stage,
   }
 }
 
-// `packs`: stores eight filters of an aligned NHWC result at a time.
+// The epilogue and stores of a phase: 16 filters of 32 pixels at a time, one pixel per lane. `packs`: eight
+// filters of an aligned NHWC result at once.
+template <class Layer, bool exact, bool packs, class Sums, class Epilogue>
+__device__ __forceinline__ void store_implicit(const Sums& sums, float* stage,
+                                               typename Layer::Out* __restrict__ out,
+                                               const Epilogue& epilogue, int sample, int slice,
+                                               const typename ImplicitTile<Layer, exact>::Phase& phase,
+                                               int3 corner, int first_filter, int first_pixel) {
+  using Tile = ImplicitTile<Layer, exact>;
+  constexpr bool whole = Layer::filters % 16 == 0 && Tile::slice == Tile::filters;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const int pixel = first_pixel + h * 32 + lane;
+    const int at_x = corner.x + pixel % Layer::tile_x,
+              at_y = corner.y + pixel / Layer::tile_x % Layer::tile_y,
+              at_z = corner.z + pixel / (Layer::tile_x * Layer::tile_y);
+    const int out_x = at_x * Layer::phases_x + phase.x - Layer::before_x,
+              out_y = at_y * Layer::phases_y + phase.y - Layer::before_y,
+              out_z = at_z * Layer::phases_z + phase.z - Layer::before_z;
+    const bool there = at_x < Layer::size_out_x && at_y < Layer::size_out_y && at_z < Layer::size_out_z &&
+                       out_x >= 0 && out_x < Layer::result_x && out_y >= 0 && out_y < Layer::result_y &&
+                       out_z >= 0 && out_z < Layer::result_z;
+    const int position = (out_z * Layer::result_y + out_y) * Layer::result_x + out_x;
+    typename Layer::Out* own =
+        out + (Layer::out_offset + sample * Layer::out_stride_sample + out_z * Layer::out_stride_z +
+               out_y * Layer::out_stride_y + out_x * Layer::out_stride_x);
+#pragma unroll
+    for (int f = 0; f < Tile::filter_tiles; ++f) {
+      const int first = slice * Tile::slice + first_filter + f * 16;
+      const int filters_there =
+          whole ? 16 : min(16, min(Tile::slice - first_filter - f * 16, Layer::filters - first));
+      if (!whole && filters_there <= 0) continue;
+      stage_sums<Tile::pitch>(stage, sums[f], h);
+      if (!there) continue;
+#pragma unroll
+      for (int begin = 0; begin < 16; begin += 8) {  // the epilogue's loads are issued together
+        Pack<typename Layer::Out, 8> results;
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+          const int filter = whole ? begin + i : min(begin + i, filters_there - 1);
+          results[i] = static_cast<typename Layer::Out>(epilogue(
+              stage[filter * Tile::pitch + lane] * Tile::result_scale, sample, first + filter, position));
+        }
+        if constexpr (packs && whole) {
+          store<8>(own + (first + begin), 0, results);
+        } else if constexpr (Layer::scatters) {
+          constexpr int64_t plane = int64_t{Layer::result_z} * Layer::result_y * Layer::result_x;
+#pragma unroll
+          for (int i = 0; i < 8; ++i)
+            if (whole || begin + i < filters_there)
+              out[Layer::scattered((int64_t{sample} * Layer::filters + first + begin + i) * plane +
+                                   position)] = results[i];
+        } else {
+#pragma unroll
+          for (int i = 0; i < 8; ++i)
+            if (whole || begin + i < filters_there)
+              own[(first + begin + i) * Layer::out_stride_channel] = results[i];
+        }
+      }
+    }
+  }
+}
+
+// Start of each step's octets relative to a pixel, and how many of their eight elements are valid.
+template <class Tile, class Layer>
+__device__ __forceinline__ uint32_t octet_entry(const typename Tile::Phase& phase, int octet) {
+  uint32_t entry = Tile::none;
+  if (octet < phase.octets()) {
+    const int tap = octet / Layer::chunk, groups = phase.groups_x();
+    const int at_x = tap % groups * Tile::taps_together, at_y = tap / groups % phase.taps_y(),
+              at_z = tap / (groups * phase.taps_y());
+    // A phase with fewer taps lacks the first ones.
+    const int z = Layer::kernel_z - phase.taps_z() + at_z, y = Layer::kernel_y - phase.taps_y() + at_y,
+              left = Layer::kernel_x - phase.taps_x() + at_x;
+    const int offset = octet % Layer::chunk * Tile::halo +
+                       (z * Layer::dilation_z * Tile::halo_y + y * Layer::dilation_y) * Tile::halo_x +
+                       left * Layer::dilation_x;
+    const int valid = min(Tile::taps_together, phase.taps_x() - at_x) * Tile::together;
+    entry = static_cast<uint32_t>(offset) | static_cast<uint32_t>(valid) << 24;
+  }
+  return entry;
+}
+
+// sums += a step's product. Each lane supplies the address of one row of an ldmatrix: a filter's, from
+// `filters` on, or a pixel's octet. `entries`: of the step's two octets.
+template <class Layer, bool exact, class Sums, class Row>
+__device__ __forceinline__ void multiply_step(Sums& sums, const Row* filters, const uint32_t* entries,
+                                              const Row* halo, const Row* zeros, const int (&starts)[4]) {
+  using Tile = ImplicitTile<Layer, exact>;
+  constexpr int filter_tiles = Tile::filter_tiles;
+  // Elements without a tap would be multiplied by zero weights, which gives NaN for infinities.
+  constexpr bool masked =
+      Tile::taps_together > 1 && Layer::weights_x % (Tile::taps_together * Layer::phases_x) != 0;
+  constexpr bool ragged = Layer::chunk % 2 != 0;
+  const int lane = static_cast<int>(threadIdx.x) % 32, pair = lane % 4;
+  const uint32_t entry = entries[lane / 8 % 2];
+  const bool none = ragged && entry == Tile::none;
+  const Row* octet = halo + (entry & 0xffffffu);
+  MmaLeft left[filter_tiles], fine[filter_tiles], rest[filter_tiles];
+#pragma unroll
+  for (int f = 0; f < filter_tiles; ++f) {
+    load_matrices(left[f].parts, filters + f * 16);
+    if constexpr (exact) {
+      load_matrices(rest[f].parts, filters + f * 16 + 2 * Tile::filters);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) fine[f].parts[i] = scaled_pair(left[f].parts[i], 1.0f / Tile::low);
+    }
+  }
+  uint32_t mask[2] = {~0u, ~0u};
+  if constexpr (masked) {
+#pragma unroll
+    for (int o = 0; o < 2; ++o) {
+      const int valid = static_cast<int>(entries[o] >> 24);
+      mask[o] = (2 * pair < valid ? 0xffffu : 0u) | (2 * pair + 1 < valid ? 0xffff0000u : 0u);
+    }
+  }
+#pragma unroll
+  for (int q = 0; q < 4; ++q) {
+    uint32_t high[4], low[4];
+    load_matrices(high, none ? zeros : octet + starts[q]);
+    if constexpr (exact) load_matrices(low, none ? zeros : octet + starts[q] + Tile::halo * Layer::chunk);
+#pragma unroll
+    for (int t = 0; t < 2; ++t) {
+      const MmaRight right = {{high[2 * t] & mask[0], high[2 * t + 1] & mask[1]}};
+#pragma unroll
+      for (int f = 0; f < filter_tiles; ++f) mma(sums[f][2 * q + t], left[f], right);
+      if constexpr (exact) {
+        const MmaRight little = {{low[2 * t] & mask[0], low[2 * t + 1] & mask[1]}};
+#pragma unroll
+        for (int f = 0; f < filter_tiles; ++f) mma(sums[f][2 * q + t], fine[f], little);
+#pragma unroll
+        for (int f = 0; f < filter_tiles; ++f) mma(sums[f][2 * q + t], rest[f], right);
+      }
+    }
+  }
+}
+
 template <class Layer, bool exact, bool packs, class Epilogue>
 __global__ void __launch_bounds__(ImplicitTile<Layer, exact>::threads,
                                   ImplicitTile<Layer, exact>::filter_tiles <= 2 ? 4 : 2)
@@ -309,16 +412,14 @@ __global__ void __launch_bounds__(ImplicitTile<Layer, exact>::threads,
                          typename Layer::Out* __restrict__ out, Epilogue epilogue) {
   wait_for_previous_kernel();
   using Tile = ImplicitTile<Layer, exact>;
-  using Row = Pack<uint32_t, 4>;                                  // of a matrix: eight halves
-  constexpr int filter_tiles = Tile::filter_tiles, quarters = 4;  // of a warp's 64 pixels
+  using Row = Pack<uint32_t, 4>;  // of a matrix: eight halves
   extern __shared__ __align__(128) char implicit_shared[];
   auto* halo = reinterpret_cast<Row*>(implicit_shared);
   auto* ring = reinterpret_cast<Row*>(implicit_shared + Tile::halo_bytes);
   auto* zeros = reinterpret_cast<Row*>(implicit_shared + Tile::halo_bytes + Tile::ring_bytes);
   auto* table = reinterpret_cast<uint32_t*>(zeros + 1);
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
-  const int pair = lane % 4;
-  const int first_filter = warp % Tile::filter_warps * filter_tiles * 16,
+  const int first_filter = warp % Tile::filter_warps * Tile::filter_tiles * 16,
             first_pixel = warp / Tile::filter_warps * 64;
   auto* stage =
       reinterpret_cast<float*>(implicit_shared + Tile::halo_bytes + Tile::ring_bytes + Tile::table_bytes) +
@@ -342,43 +443,20 @@ __global__ void __launch_bounds__(ImplicitTile<Layer, exact>::threads,
   copy_stage(1);
 
   if (thread == 0) *zeros = {};
-  // Start of each step's octets relative to a pixel, and how many of their eight elements are valid.
-  for (int i = thread; i < Tile::phases * Tile::most_steps * 2; i += Tile::threads) {
-    const auto phase = Tile::phase_of(i / (Tile::most_steps * 2));
-    const int octet = i % (Tile::most_steps * 2);
-    uint32_t entry = Tile::none;
-    if (octet < phase.octets()) {
-      const int tap = octet / Layer::chunk, groups = phase.groups_x();
-      const int at_x = tap % groups * Tile::taps_together, at_y = tap / groups % phase.taps_y(),
-                at_z = tap / (groups * phase.taps_y());
-      // A phase with fewer taps lacks the first ones.
-      const int z = Layer::kernel_z - phase.taps_z() + at_z, y = Layer::kernel_y - phase.taps_y() + at_y,
-                left = Layer::kernel_x - phase.taps_x() + at_x;
-      const int offset = octet % Layer::chunk * Tile::halo +
-                         (z * Layer::dilation_z * Tile::halo_y + y * Layer::dilation_y) * Tile::halo_x +
-                         left * Layer::dilation_x;
-      const int valid = min(Tile::taps_together, phase.taps_x() - at_x) * Tile::together;
-      entry = static_cast<uint32_t>(offset) | static_cast<uint32_t>(valid) << 24;
-    }
-    table[i] = entry;
-  }
+  constexpr int phase_octets = Tile::most_steps * 2;
+  for (int i = thread; i < Tile::phases * phase_octets; i += Tile::threads)
+    table[i] = octet_entry<Tile, Layer>(Tile::phase_of(i / phase_octets), i % phase_octets);
 
-  // Each lane supplies the address of one row of an ldmatrix: a pixel's octet, or a filter's.
-  int starts[quarters];
+  int starts[4];  // in the halo, of 16 pixels each
 #pragma unroll
-  for (int q = 0; q < quarters; ++q) {
+  for (int q = 0; q < 4; ++q) {
     const int pixel = first_pixel + q * 16 + lane / 16 * 8 + lane % 8;
     const int at_x = pixel % Layer::tile_x, at_y = pixel / Layer::tile_x % Layer::tile_y,
               at_z = pixel / (Layer::tile_x * Layer::tile_y);
     starts[q] = (at_z * Layer::stride_z * Tile::halo_y + at_y * Layer::stride_y) * Tile::halo_x +
                 at_x * Layer::stride_x;
   }
-  const int half_of_step = lane / 8 % 2;  // which of a step's two octets
   const int own_filter = lane / 16 * Tile::filters + first_filter + lane % 16;
-  // Elements without a tap would be multiplied by zero weights, which gives NaN for infinities.
-  constexpr bool masked =
-      Tile::taps_together > 1 && Layer::weights_x % (Tile::taps_together * Layer::phases_x) != 0;
-  constexpr bool ragged = Layer::chunk % 2 != 0;
   constexpr bool full_stages = Tile::phases == 1 && Tile::most_steps % Tile::stage_steps == 0;
 
   const typename Layer::In* own_x = x + (Layer::x_offset + sample * Layer::x_stride_sample);
@@ -394,7 +472,7 @@ __global__ void __launch_bounds__(ImplicitTile<Layer, exact>::threads,
   for (int slice = 0; slice < Tile::slices; ++slice)
     for (int p = 0; p < Tile::phases; ++p) {
       const int steps = Tile::phase_of(p).steps(), stages = Tile::stages_of(p);
-      float sums[filter_tiles][2 * quarters][4] = {};
+      float sums[Tile::filter_tiles][8][4] = {};
       // A phase without taps skips the pipeline and leaves the halo unchanged.
       for (int chunk = stages > 0 ? 0 : Tile::chunks; chunk < Tile::chunks; ++chunk) {
         const Row* here = halo + turn * Tile::halo_rows;
@@ -407,117 +485,23 @@ __global__ void __launch_bounds__(ImplicitTile<Layer, exact>::threads,
           __syncthreads();
           copy_stage(at + 2);
           const Row* filters = ring + at % Tile::ring * (Tile::stage_elements / 8) + own_filter;
-          const uint32_t* entries = table + (p * Tile::most_steps + s * Tile::stage_steps) * 2;
+          const uint32_t* entries = table + p * phase_octets + s * Tile::stage_steps * 2;
 #pragma unroll
           for (int step = 0; step < Tile::stage_steps; ++step) {
             if (!full_stages && s * Tile::stage_steps + step >= steps) break;
-            const uint32_t entry = entries[step * 2 + half_of_step];
-            const bool none = ragged && entry == Tile::none;
-            const Row* octet = here + (entry & 0xffffffu);
-            MmaLeft left[filter_tiles], fine[filter_tiles], rest[filter_tiles];
-#pragma unroll
-            for (int f = 0; f < filter_tiles; ++f) {
-              const Row* own = filters + step * (Tile::step_elements / 8) + f * 16;
-              load_matrices(left[f].parts, own);
-              if constexpr (exact) {
-                load_matrices(rest[f].parts, own + 2 * Tile::filters);
-#pragma unroll
-                for (int i = 0; i < 4; ++i) fine[f].parts[i] = without_scale(left[f].parts[i]);
-              }
-            }
-            uint32_t mask[2] = {~0u, ~0u};
-            if constexpr (masked) {
-#pragma unroll
-              for (int o = 0; o < 2; ++o) {
-                const int valid = static_cast<int>(entries[step * 2 + o] >> 24);
-                mask[o] = (2 * pair < valid ? 0xffffu : 0u) | (2 * pair + 1 < valid ? 0xffff0000u : 0u);
-              }
-            }
-#pragma unroll
-            for (int q = 0; q < quarters; ++q) {
-              uint32_t high[4], low[4];
-              load_matrices(high, none ? zeros : octet + starts[q]);
-              if constexpr (exact)
-                load_matrices(low, none ? zeros : octet + starts[q] + Tile::halo * Layer::chunk);
-#pragma unroll
-              for (int t = 0; t < 2; ++t) {
-                const MmaRight right = {{high[2 * t] & mask[0], high[2 * t + 1] & mask[1]}};
-#pragma unroll
-                for (int f = 0; f < filter_tiles; ++f) mma(sums[f][2 * q + t], left[f], right);
-                if constexpr (exact) {
-                  const MmaRight little = {{low[2 * t] & mask[0], low[2 * t + 1] & mask[1]}};
-#pragma unroll
-                  for (int f = 0; f < filter_tiles; ++f) mma(sums[f][2 * q + t], fine[f], little);
-#pragma unroll
-                  for (int f = 0; f < filter_tiles; ++f) mma(sums[f][2 * q + t], rest[f], right);
-                }
-              }
-            }
+            multiply_step<Layer, exact>(sums, filters + step * (Tile::step_elements / 8), entries + step * 2,
+                                        here, zeros, starts);
           }
         }
         if (more) next.keep(halo + (1 - turn) * Tile::halo_rows, thread);
         if (Tile::chunks > 1) turn = 1 - turn;
       }
-
-      if constexpr (Layer::pool_y * Layer::pool_x > 1) {
+      if constexpr (Layer::pool_y * Layer::pool_x > 1)
         pool_implicit<Layer, exact>(sums, stage, out, epilogue, sample, slice, corner, first_filter,
                                     first_pixel);
-        continue;
-      }
-      // Store 16 filters of 32 pixels at a time, one pixel per lane.
-      const auto phase = Tile::phase_of(p);
-      constexpr bool whole = Layer::filters % 16 == 0 && Tile::slice == Tile::filters;
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        const int pixel = first_pixel + h * 32 + lane;
-        const int at_x = corner.x + pixel % Layer::tile_x,
-                  at_y = corner.y + pixel / Layer::tile_x % Layer::tile_y,
-                  at_z = corner.z + pixel / (Layer::tile_x * Layer::tile_y);
-        const int out_x = at_x * Layer::phases_x + phase.x - Layer::before_x,
-                  out_y = at_y * Layer::phases_y + phase.y - Layer::before_y,
-                  out_z = at_z * Layer::phases_z + phase.z - Layer::before_z;
-        const bool there = at_x < Layer::size_out_x && at_y < Layer::size_out_y && at_z < Layer::size_out_z &&
-                           out_x >= 0 && out_x < Layer::result_x && out_y >= 0 && out_y < Layer::result_y &&
-                           out_z >= 0 && out_z < Layer::result_z;
-        const int position = (out_z * Layer::result_y + out_y) * Layer::result_x + out_x;
-        typename Layer::Out* own =
-            out + (Layer::out_offset + sample * Layer::out_stride_sample + out_z * Layer::out_stride_z +
-                   out_y * Layer::out_stride_y + out_x * Layer::out_stride_x);
-#pragma unroll
-        for (int f = 0; f < filter_tiles; ++f) {
-          const int first = slice * Tile::slice + first_filter + f * 16;
-          const int filters_there =
-              whole ? 16 : min(16, min(Tile::slice - first_filter - f * 16, Layer::filters - first));
-          if (!whole && filters_there <= 0) continue;
-          stage_sums<Tile::pitch>(stage, sums[f], h);
-          if (!there) continue;
-#pragma unroll
-          for (int begin = 0; begin < 16; begin += 8) {  // the epilogue's loads are issued together
-            Pack<typename Layer::Out, 8> results;
-#pragma unroll
-            for (int i = 0; i < 8; ++i) {
-              const int filter = whole ? begin + i : min(begin + i, filters_there - 1);
-              results[i] = static_cast<typename Layer::Out>(epilogue(
-                  stage[filter * Tile::pitch + lane] * Tile::result_scale, sample, first + filter, position));
-            }
-            if constexpr (packs && whole) {
-              store<8>(own + (first + begin), 0, results);
-            } else if constexpr (Layer::scatters) {
-              constexpr int64_t plane = int64_t{Layer::result_z} * Layer::result_y * Layer::result_x;
-#pragma unroll
-              for (int i = 0; i < 8; ++i)
-                if (whole || begin + i < filters_there)
-                  out[Layer::scattered((int64_t{sample} * Layer::filters + first + begin + i) * plane +
-                                       position)] = results[i];
-            } else {
-#pragma unroll
-              for (int i = 0; i < 8; ++i)
-                if (whole || begin + i < filters_there)
-                  own[(first + begin + i) * Layer::out_stride_channel] = results[i];
-            }
-          }
-        }
-      }
+      else
+        store_implicit<Layer, exact, packs>(sums, stage, out, epilogue, sample, slice, Tile::phase_of(p),
+                                            corner, first_filter, first_pixel);
     }
 }
 template <class Layer, bool exact, class Epilogue>

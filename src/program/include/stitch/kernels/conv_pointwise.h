@@ -4,8 +4,7 @@
 // adjacent pixels of a channel, a column of each of four operands; the columns are permuted so that a lane's
 // sums are four adjacent pixels again, and those of a row's lanes 64 bytes. Weights come from L1, in lane
 // order. Moves only x and the result, 4 · (channels + filters) bytes per pixel, with the epilogue fused.
-// `exact`: FP32 accuracy from three products of TF32 pairs:
-//   w · x = w_high · x_high + w_high · x_low + w_low · x_high
+// `exact`: FP32 accuracy from three products of TF32 pairs (split_pair.h).
 //   struct ConvPlanes {  // of one group
 //     static constexpr int samples = 16, groups = 1, channels = 64, filters = 128;
 //     static constexpr int64_t pixels = 262144;
@@ -16,7 +15,8 @@
 #pragma once
 
 #include "stitch/kernels/matmul.h"
-#include "stitch/runtime/mma.h"
+#include "stitch/kernels/pack_weight.h"
+#include "stitch/kernels/split_pair.h"
 #include "stitch/runtime/tensors.h"
 #include "stitch/runtime/vectors.h"
 
@@ -49,34 +49,31 @@ struct PointwiseTile {
 };
 
 template <class Product, class Shape, bool exact>
-__global__ void __launch_bounds__(256)
-    pack_pointwise_kernel(const typename Product::Left* __restrict__ weight, float* __restrict__ packed) {
-  wait_for_previous_kernel();
-  using Tile = PointwiseTile<Shape, exact>;
-  using Index = typename Product::Index;
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
-  if (i >= Tile::packed) return;
-  const int part = static_cast<int>(i % 4), lane = static_cast<int>(i / 4 % 32);  // as in MmaLeft
-  const bool low = exact && i / 128 % 2;
-  const int64_t tile = i / 128 / Tile::parts;
-  const int step = static_cast<int>(tile / Tile::filter_tiles % Tile::steps);
-  const int64_t slice = tile / Tile::filter_tiles / Tile::steps;
-  const int row =
-      static_cast<int>(slice % Tile::slices * Tile::filter_tiles + tile % Tile::filter_tiles) * 16 +
-      lane / 4 + part % 2 * 8;
-  const int k = step * 8 + lane % 4 + part / 2 * 4;
-  float value = 0.0f;
-  if (row < Shape::filters && k < Shape::channels)
-    value = static_cast<float>(weight[Product::left(static_cast<Index>(slice / Tile::slices),
-                                                    static_cast<Index>(row), static_cast<Index>(k))]);
-  const float high = __uint_as_float(tf32_bits(value));
-  packed[i] = low ? __uint_as_float(tf32_bits(value - high)) : high;
-}
+struct PointwisePacking {
+  static constexpr int64_t count = PointwiseTile<Shape, exact>::packed;
+  template <class Weight>
+  __device__ static float element(const Weight* __restrict__ weight, int64_t i) {
+    using Tile = PointwiseTile<Shape, exact>;
+    using Index = typename Product::Index;
+    const int part = static_cast<int>(i % 4), lane = static_cast<int>(i / 4 % 32);  // as in MmaLeft
+    const bool low = exact && i / 128 % 2;
+    const int64_t tile = i / 128 / Tile::parts;
+    const int step = static_cast<int>(tile / Tile::filter_tiles % Tile::steps);
+    const int64_t slice = tile / Tile::filter_tiles / Tile::steps;
+    const int row =
+        static_cast<int>(slice % Tile::slices * Tile::filter_tiles + tile % Tile::filter_tiles) * 16 +
+        lane / 4 + part % 2 * 8;
+    const int k = step * 8 + lane % 4 + part / 2 * 4;
+    float value = 0.0f;
+    if (row < Shape::filters && k < Shape::channels)
+      value = static_cast<float>(weight[Product::left(static_cast<Index>(slice / Tile::slices),
+                                                      static_cast<Index>(row), static_cast<Index>(k))]);
+    return tf32_part(value, low);
+  }
+};
 template <class Product, class Shape, bool exact>
 StitchStatus pack_pointwise(const typename Product::Left* weight, float* packed, cudaStream_t stream) {
-  return launch("pack_pointwise", pack_pointwise_kernel<Product, Shape, exact>,
-                {static_cast<unsigned>(divide_up(PointwiseTile<Shape, exact>::packed, 256)), 256}, stream,
-                weight, packed);
+  return pack_weight<PointwisePacking<Product, Shape, exact>>("pack_pointwise", weight, packed, stream);
 }
 
 // Four pixels of a channel; zeros outside.
@@ -101,6 +98,39 @@ __device__ __forceinline__ Pack<float, 4> load_pixels(const typename Product::Ri
         out[t] = load_right<Product, float>(
             x, Product::right(static_cast<Index>(group), static_cast<Index>(channel), column + t));
     return out;
+  }
+}
+
+// sums += a step's product: four pixels of two channels, and weights from L1.
+template <class Shape, bool exact, class Sums>
+__device__ __forceinline__ void multiply_pixels(Sums& sums, const Pack<float, 4> (&pixels)[2],
+                                                const Pack<uint32_t, 4>* weights) {
+  using Tile = PointwiseTile<Shape, exact>;
+  using Quad = Pack<uint32_t, 4>;
+  MmaRight high[4], low[4];
+#pragma unroll
+  for (int t = 0; t < 4; ++t)
+#pragma unroll
+    for (int part = 0; part < 2; ++part) {
+      const Tf32Pair value = split_tf32(pixels[part][t]);
+      high[t].parts[part] = value.high;
+      if constexpr (exact) low[t].parts[part] = value.low;
+    }
+#pragma unroll
+  for (int f = 0; f < Tile::filter_tiles; ++f) {
+    const Quad* operand = weights + f * Tile::parts * 32;
+    const Quad first = operand[0];
+    const MmaLeft left = {{first[0], first[1], first[2], first[3]}};
+    if constexpr (exact) {
+      const Quad second = operand[32];
+      const MmaLeft rest = {{second[0], second[1], second[2], second[3]}};
+#pragma unroll
+      for (int t = 0; t < 4; ++t) mma_tf32(sums[f][t], rest, high[t]);
+#pragma unroll
+      for (int t = 0; t < 4; ++t) mma_tf32(sums[f][t], left, low[t]);
+    }
+#pragma unroll
+    for (int t = 0; t < 4; ++t) mma_tf32(sums[f][t], left, high[t]);
   }
 }
 
@@ -169,31 +199,7 @@ __global__ void __launch_bounds__(PointwiseTile<Shape, exact>::threads, Pointwis
     for (int s = 0; s < Tile::held; ++s) {
       const int step = round * Tile::held + s;
       if (Tile::steps % Tile::held != 0 && step >= Tile::steps) break;
-      MmaRight high[4], low[4];
-#pragma unroll
-      for (int t = 0; t < 4; ++t)
-#pragma unroll
-        for (int part = 0; part < 2; ++part) {
-          const float value = here[s][part][t];
-          high[t].parts[part] = tf32_bits(value);
-          if constexpr (exact) low[t].parts[part] = tf32_bits(value - __uint_as_float(high[t].parts[part]));
-        }
-#pragma unroll
-      for (int f = 0; f < filter_tiles; ++f) {
-        const Quad* operand = weights + (step * filter_tiles + f) * Tile::parts * 32;
-        const Quad first = operand[0];
-        const MmaLeft left = {{first[0], first[1], first[2], first[3]}};
-        if constexpr (exact) {
-          const Quad second = operand[32];
-          const MmaLeft rest = {{second[0], second[1], second[2], second[3]}};
-#pragma unroll
-          for (int t = 0; t < 4; ++t) mma_tf32(sums[f][t], rest, high[t]);
-#pragma unroll
-          for (int t = 0; t < 4; ++t) mma_tf32(sums[f][t], left, low[t]);
-        }
-#pragma unroll
-        for (int t = 0; t < 4; ++t) mma_tf32(sums[f][t], left, high[t]);
-      }
+      multiply_pixels<Shape, exact>(sums, here[s], weights + step * filter_tiles * Tile::parts * 32);
     }
   }
 

@@ -1,7 +1,7 @@
 // 1 x 1 convolutions of NHWC images: over all pixels of all samples
 //   out (pixels, filters) = x (pixels, channels) · weight (filters, channels)'
-// on tensor cores with FP32 sums: fp16 and bf16 directly, FP32 in TF32, or `exact` at FP32 accuracy:
-//   w · x = w_high · x_high + w_high · x_low + w_low · x_high
+// on tensor cores with FP32 sums: fp16 and bf16 directly, FP32 in TF32, or `exact` at FP32 accuracy from
+// three products of TF32 pairs (split_pair.h).
 // Mobile networks have small images, for which a library's tiles leave most of the GPU idle: here a warp
 // computes 16 · pixel_tiles pixels of 8 · filter_tiles filters, and depth_warps of them split the channels
 // and add up in shared memory in a fixed order. Operands go from global memory to registers: channels may be
@@ -23,14 +23,15 @@
 #include <type_traits>
 
 #include "stitch/kernels/matmul.h"
-#include "stitch/runtime/mma.h"
+#include "stitch/kernels/pack_weight.h"
+#include "stitch/kernels/split_pair.h"
 #include "stitch/runtime/tensors.h"
 #include "stitch/runtime/vectors.h"
 
 namespace stitch {
-template <class Shape, class T, bool exact>
+template <class Shape, class Element, bool exact>
 struct NhwcTile {
-  static constexpr int each = 16 / sizeof(T);  // channels per lane and step
+  static constexpr int each = 16 / sizeof(Element);  // channels per lane and step
   static constexpr int step_channels = 4 * each;
   static constexpr int tile_warps = Shape::depth_warps < 4 ? 4 / Shape::depth_warps : 1;
   static constexpr int threads = 32 * tile_warps * Shape::depth_warps;
@@ -58,40 +59,37 @@ struct NhwcTile {
   static constexpr int64_t packed = int64_t{slices} * steps * Shape::filter_tiles * parts * 32 * each;
 };
 
-template <class Shape, class T, bool exact, class Weight>
-__global__ void __launch_bounds__(256)
-    pack_nhwc_kernel(const Weight* __restrict__ weight, T* __restrict__ packed) {
-  wait_for_previous_kernel();
-  using Tile = NhwcTile<Shape, T, exact>;
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
-  if (i >= Tile::packed) return;
-  const int lane = static_cast<int>(i / Tile::each % 32);
-  const int64_t operand = i / Tile::each / 32, tile = operand / Tile::parts;
-  const int step = static_cast<int>(tile / Shape::filter_tiles % Tile::steps);
-  const int64_t slice = tile / Shape::filter_tiles / Tile::steps;
-  const int64_t filter = (slice * Shape::filter_tiles + tile % Shape::filter_tiles) * 8 + lane / 4;
-  const int channel = step * Tile::step_channels + lane % 4 * Tile::each + static_cast<int>(i % Tile::each);
-  const bool inside = filter < Shape::filters && channel < Shape::channels;
-  const float value = inside ? static_cast<float>(weight[filter * Shape::channels + channel]) : 0.0f;
-  if constexpr (std::is_same_v<T, float>) {
-    const float high = __uint_as_float(tf32_bits(value));
-    packed[i] = operand % Tile::parts == 1 ? __uint_as_float(tf32_bits(value - high)) : high;
-  } else {
-    packed[i] = T(value);
+template <class Shape, class Element, bool exact>
+struct NhwcPacking {
+  static constexpr int64_t count = NhwcTile<Shape, Element, exact>::packed;
+  template <class Weight>
+  __device__ static Element element(const Weight* __restrict__ weight, int64_t i) {
+    using Tile = NhwcTile<Shape, Element, exact>;
+    const int lane = static_cast<int>(i / Tile::each % 32);
+    const int64_t operand = i / Tile::each / 32, tile = operand / Tile::parts;
+    const int step = static_cast<int>(tile / Shape::filter_tiles % Tile::steps);
+    const int64_t slice = tile / Shape::filter_tiles / Tile::steps;
+    const int64_t filter = (slice * Shape::filter_tiles + tile % Shape::filter_tiles) * 8 + lane / 4;
+    const int channel = step * Tile::step_channels + lane % 4 * Tile::each + static_cast<int>(i % Tile::each);
+    const bool inside = filter < Shape::filters && channel < Shape::channels;
+    const float value = inside ? static_cast<float>(weight[filter * Shape::channels + channel]) : 0.0f;
+    if constexpr (std::is_same_v<Element, float>) {
+      return tf32_part(value, operand % Tile::parts == 1);
+    } else {
+      return Element(value);
+    }
   }
-}
-template <class Shape, class T, bool exact, class Weight>
-StitchStatus pack_nhwc(const Weight* weight, T* packed, cudaStream_t stream) {
-  return launch("pack_nhwc", pack_nhwc_kernel<Shape, T, exact, Weight>,
-                {static_cast<unsigned>(divide_up(NhwcTile<Shape, T, exact>::packed, 256)), 256}, stream,
-                weight, packed);
+};
+template <class Shape, class Element, bool exact, class Weight>
+StitchStatus pack_nhwc(const Weight* weight, Element* packed, cudaStream_t stream) {
+  return pack_weight<NhwcPacking<Shape, Element, exact>>("pack_nhwc", weight, packed, stream);
 }
 
 using NhwcWords = Pack<uint32_t, 4>;  // 16 bytes of channels: one per word in FP32, otherwise two
 
 // A lane's channels of a pixel; zeros past the last.
-template <class Shape, class Tile, bool vectors, int64_t stride, class T>
-__device__ __forceinline__ NhwcWords load_words(const T* __restrict__ pixel, int channel) {
+template <class Shape, class Tile, bool vectors, int64_t stride, class Element>
+__device__ __forceinline__ NhwcWords load_words(const Element* __restrict__ pixel, int channel) {
   constexpr int each = Tile::each;
   if constexpr (vectors && stride == 1) {
     if (Tile::padded && channel >= Shape::channels) return {};
@@ -99,7 +97,7 @@ __device__ __forceinline__ NhwcWords load_words(const T* __restrict__ pixel, int
   } else {
     union {
       NhwcWords words;
-      Pack<T, each> values;
+      Pack<Element, each> values;
     };
     words = {};
 #pragma unroll
@@ -110,13 +108,13 @@ __device__ __forceinline__ NhwcWords load_words(const T* __restrict__ pixel, int
 }
 
 // A word of x times the gate, rounded to x's type, as a separate multiplication would.
-template <class T, class Gate, int each>
+template <class Element, class Gate, int each>
 __device__ __forceinline__ uint32_t gated_word(uint32_t word, const Pack<Gate, each>& gate, int index) {
-  if constexpr (std::is_same_v<T, float>) {
+  if constexpr (std::is_same_v<Element, float>) {
     return __float_as_uint(__uint_as_float(word) * static_cast<float>(gate[index]));
   } else {
     const float first = static_cast<float>(gate[2 * index]), second = static_cast<float>(gate[2 * index + 1]);
-    if constexpr (std::is_same_v<T, __half>) {
+    if constexpr (std::is_same_v<Element, __half>) {
       const float2 x = float_pair(word);
       return half_pair(x.x * first, x.y * second);
     } else {
@@ -147,27 +145,17 @@ __device__ __forceinline__ Pack<Gate, Tile::each> load_gate(const Gate* __restri
   return out;
 }
 
-template <class T>
-__device__ __forceinline__ void mma_of(float (&sums)[4], const MmaLeft& left, const MmaRight& right) {
-  if constexpr (std::is_same_v<T, float>)
-    mma_tf32(sums, left, right);
-  else if constexpr (std::is_same_v<T, __half>)
-    mma(sums, left, right);
-  else
-    mma_bfloat(sums, left, right);
-}
-
 // The high or low part of a step's weights, first or second half.
-template <class Shape, class T, class Tile, bool low>
+template <class Shape, class Element, class Tile, bool low>
 __device__ __forceinline__ MmaRight weight_operand(const NhwcWords (&words)[Tile::parts], int half) {
   MmaRight out;
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const uint32_t word = words[low ? Tile::parts - 1 : 0][2 * half + i];
     out.parts[i] = word;
-    if constexpr (Shape::raw_weights && std::is_same_v<T, float>) {
-      const uint32_t high = tf32_bits(__uint_as_float(word));
-      out.parts[i] = low ? tf32_bits(__uint_as_float(word) - __uint_as_float(high)) : high;
+    if constexpr (Shape::raw_weights && std::is_same_v<Element, float>) {
+      const Tf32Pair number = split_tf32(__uint_as_float(word));
+      out.parts[i] = low ? number.low : number.high;
     }
   }
   return out;
@@ -233,13 +221,118 @@ __device__ __forceinline__ void finish_nhwc_quad(Out* __restrict__ out, int64_t 
     *reinterpret_cast<NhwcWords*>(out + pixel * Shape::filters + first_filter + 8 * pair) = mine;
 }
 
+// sums += a step's product: its pixels' words, rows `row` and `row` + 8 of each tile, and weights.
+template <class Shape, class Element, bool exact, bool gated, class Sums, class Words, class Gates,
+          class Operands>
+__device__ __forceinline__ void multiply_nhwc_step(Sums& sums, const Words& words, const Gates& gates,
+                                                   const Operands& operands) {
+  using Tile = NhwcTile<Shape, Element, exact>;
+  constexpr int pixel_tiles = Shape::pixel_tiles, filter_tiles = Shape::filter_tiles;
+#pragma unroll
+  for (int k = 0; k < 2; ++k) {
+    MmaLeft high[pixel_tiles], low[pixel_tiles];
+#pragma unroll
+    for (int p = 0; p < pixel_tiles; ++p)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        uint32_t word = words[p][i % 2][2 * k + i / 2];
+        if constexpr (gated) word = gated_word<Element>(word, gates[p][i % 2], 2 * k + i / 2);
+        if constexpr (!std::is_same_v<Element, float>) {
+          high[p].parts[i] = word;
+        } else {
+          const Tf32Pair number = split_tf32(__uint_as_float(word));
+          high[p].parts[i] = number.high;
+          if constexpr (exact) low[p].parts[i] = number.low;
+        }
+      }
+    if constexpr (exact) {
+#pragma unroll
+      for (int f = 0; f < filter_tiles; ++f)
+#pragma unroll
+        for (int p = 0; p < pixel_tiles; ++p) {
+          mma_of<Element>(sums[p][f], high[p], weight_operand<Shape, Element, Tile, true>(operands[f], k));
+          mma_of<Element>(sums[p][f], low[p], weight_operand<Shape, Element, Tile, false>(operands[f], k));
+        }
+    }
+#pragma unroll
+    for (int f = 0; f < filter_tiles; ++f)
+#pragma unroll
+      for (int p = 0; p < pixel_tiles; ++p)
+        mma_of<Element>(sums[p][f], high[p], weight_operand<Shape, Element, Tile, false>(operands[f], k));
+  }
+}
+
+// Epilogue and stores of a warp's tiles, whose parts are added first where warps split the channels.
+template <class Shape, class Element, bool exact, bool vectors, class Sums, class Out, class Epilogue>
+__device__ __forceinline__ void finish_nhwc_tiles(const Sums& sums, Out* __restrict__ out,
+                                                  const Epilogue& epilogue, int64_t first_pixel, int slice,
+                                                  int tile_warp, int depth, int lane) {
+  using Tile = NhwcTile<Shape, Element, exact>;
+  constexpr int pixel_tiles = Shape::pixel_tiles, filter_tiles = Shape::filter_tiles;
+  const int row = lane / 4, pair = lane % 4;
+  // A tile's sums: columns 2 · pair and 2 · pair + 1, rows `row` and `row` + 8.
+  auto finish = [&](int p, int f, const float(&tile)[4]) {
+    const int filter = (slice * filter_tiles + f) * 8 + 2 * pair;
+#pragma unroll
+    for (int h = 0; h < 2; ++h)
+      finish_nhwc<Shape, vectors && Shape::filters % 2 == 0>(out, first_pixel + p * 16 + h * 8 + row, filter,
+                                                             tile[2 * h], tile[2 * h + 1], epilogue);
+  };
+  if constexpr (Shape::depth_warps == 1) {
+    constexpr bool quads = vectors && !Shape::out_nchw && sizeof(Out) == 2 && Shape::filters % 8 == 0;
+#pragma unroll
+    for (int p = 0; p < pixel_tiles; ++p)
+#pragma unroll
+      for (int f = 0; f < filter_tiles; ++f) {
+        const int first_filter = (slice * filter_tiles + f) * 8;
+        if (quads && f % 4 == 0 && f + 4 <= filter_tiles && first_filter + 32 <= Shape::filters) {
+#pragma unroll
+          for (int h = 0; h < 2; ++h) {
+            float first[4], second[4];
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+              const int tile = f + i < filter_tiles ? f + i : 0;  // constant once unrolled
+              first[i] = sums[p][tile][2 * h], second[i] = sums[p][tile][2 * h + 1];
+            }
+            if constexpr (quads)
+              finish_nhwc_quad<Shape>(out, first_pixel + p * 16 + h * 8 + row, first_filter, pair, first,
+                                      second, epilogue);
+          }
+        } else if (!(quads && f / 4 * 4 + 4 <= filter_tiles &&
+                     (slice * filter_tiles + f / 4 * 4) * 8 + 32 <= Shape::filters)) {
+          finish(p, f, sums[p][f]);
+        }
+      }
+  } else {
+    __shared__ Pack<float, 4> partial[Tile::tile_warps][Shape::depth_warps][Tile::tiles][32];
+#pragma unroll
+    for (int p = 0; p < pixel_tiles; ++p)
+#pragma unroll
+      for (int f = 0; f < filter_tiles; ++f)
+        partial[tile_warp][depth][p * filter_tiles + f][lane] = {
+            {sums[p][f][0], sums[p][f][1], sums[p][f][2], sums[p][f][3]}};
+    __syncthreads();
+    for (int tile = depth; tile < Tile::tiles; tile += Shape::depth_warps) {
+      float total[4] = {};
+#pragma unroll
+      for (int d = 0; d < Shape::depth_warps; ++d) {
+        const Pack<float, 4> part = partial[tile_warp][d][tile][lane];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) total[i] += part[i];
+      }
+      finish(tile / filter_tiles, tile % filter_tiles, total);
+    }
+  }
+}
+
 // `vectors`: 16 bytes of channels and filters are aligned. `gate`: only if gated.
-template <class Shape, class T, bool exact, bool gated, bool vectors, class Gate, class Out, class Epilogue>
-__global__ void __launch_bounds__(NhwcTile<Shape, T, exact>::threads)
-    pointwise_nhwc_kernel(const T* __restrict__ x, const Gate* __restrict__ gate,
-                          const T* __restrict__ packed, Out* __restrict__ out, Epilogue epilogue) {
+template <class Shape, class Element, bool exact, bool gated, bool vectors, class Gate, class Out,
+          class Epilogue>
+__global__ void __launch_bounds__(NhwcTile<Shape, Element, exact>::threads)
+    pointwise_nhwc_kernel(const Element* __restrict__ x, const Gate* __restrict__ gate,
+                          const Element* __restrict__ packed, Out* __restrict__ out, Epilogue epilogue) {
   wait_for_previous_kernel();
-  using Tile = NhwcTile<Shape, T, exact>;
+  using Tile = NhwcTile<Shape, Element, exact>;
   constexpr int pixel_tiles = Shape::pixel_tiles, filter_tiles = Shape::filter_tiles;
   const int lane = static_cast<int>(threadIdx.x % 32), row = lane / 4, pair = lane % 4;
   const int warp = static_cast<int>(threadIdx.x / 32), depth = warp % Shape::depth_warps,
@@ -250,7 +343,7 @@ __global__ void __launch_bounds__(NhwcTile<Shape, T, exact>::threads)
   if (Shape::depth_warps == 1 && unit >= Tile::units) return;
   const int first_step = depth * Tile::own_steps;
 
-  const T* rows[pixel_tiles][2];  // rows past the end repeat the last
+  const Element* rows[pixel_tiles][2];  // rows past the end repeat the last
   const Gate* gates[pixel_tiles][2];
   auto look_at = [&](int64_t of) {
 #pragma unroll
@@ -286,7 +379,7 @@ __global__ void __launch_bounds__(NhwcTile<Shape, T, exact>::threads)
 
   const NhwcWords* weights = reinterpret_cast<const NhwcWords*>(packed) +
                              int64_t{slice} * Tile::steps * filter_tiles * Tile::parts * 32 + lane;
-  const T* filters[filter_tiles];  // raw weights; filters past the end repeat the last
+  const Element* filters[filter_tiles];  // raw weights; filters past the end repeat the last
 #pragma unroll
   for (int f = 0; f < filter_tiles; ++f) {
     const int filter = (slice * filter_tiles + f) * 8 + row;
@@ -330,95 +423,13 @@ __global__ void __launch_bounds__(NhwcTile<Shape, T, exact>::threads)
                   filters[f], step * Tile::step_channels + pair * Tile::each);
             else
               operands[f][part] = weights[((step * filter_tiles + f) * Tile::parts + part) * 32];
-#pragma unroll
-        for (int k = 0; k < 2; ++k) {
-          MmaLeft high[pixel_tiles], low[pixel_tiles];
-#pragma unroll
-          for (int p = 0; p < pixel_tiles; ++p)
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-              uint32_t word = here[s][p][i % 2][2 * k + i / 2];
-              if constexpr (gated) word = gated_word<T>(word, here_gate[s][p][i % 2], 2 * k + i / 2);
-              if constexpr (!std::is_same_v<T, float>) {
-                high[p].parts[i] = word;
-              } else {
-                const float value = __uint_as_float(word);
-                high[p].parts[i] = tf32_bits(value);
-                if constexpr (exact) low[p].parts[i] = tf32_bits(value - __uint_as_float(high[p].parts[i]));
-              }
-            }
-          if constexpr (exact) {
-#pragma unroll
-            for (int f = 0; f < filter_tiles; ++f)
-#pragma unroll
-              for (int p = 0; p < pixel_tiles; ++p) {
-                mma_of<T>(sums[p][f], high[p], weight_operand<Shape, T, Tile, true>(operands[f], k));
-                mma_of<T>(sums[p][f], low[p], weight_operand<Shape, T, Tile, false>(operands[f], k));
-              }
-          }
-#pragma unroll
-          for (int f = 0; f < filter_tiles; ++f)
-#pragma unroll
-            for (int p = 0; p < pixel_tiles; ++p)
-              mma_of<T>(sums[p][f], high[p], weight_operand<Shape, T, Tile, false>(operands[f], k));
-        }
+        multiply_nhwc_step<Shape, Element, exact, gated>(sums, here[s], here_gate[s], operands);
       }
     }
 
-    // A tile's sums: columns 2 · pair and 2 · pair + 1, rows `row` and `row` + 8.
-    auto finish = [&](int p, int f, const float(&tile)[4]) {
-      const int filter = (slice * filter_tiles + f) * 8 + 2 * pair;
-#pragma unroll
-      for (int h = 0; h < 2; ++h)
-        finish_nhwc<Shape, vectors && Shape::filters % 2 == 0>(
-            out, first_pixel + p * 16 + h * 8 + row, filter, tile[2 * h], tile[2 * h + 1], epilogue);
-    };
-    if constexpr (Shape::depth_warps == 1) {
-#pragma unroll
-      for (int p = 0; p < pixel_tiles; ++p)
-#pragma unroll
-        for (int f = 0; f < filter_tiles; ++f) {
-          constexpr bool quads = vectors && !Shape::out_nchw && sizeof(Out) == 2 && Shape::filters % 8 == 0;
-          const int first_filter = (slice * filter_tiles + f) * 8;
-          if (quads && f % 4 == 0 && f + 4 <= filter_tiles && first_filter + 32 <= Shape::filters) {
-#pragma unroll
-            for (int h = 0; h < 2; ++h) {
-              float first[4], second[4];
-#pragma unroll
-              for (int i = 0; i < 4; ++i) {
-                const int tile = f + i < filter_tiles ? f + i : 0;  // constant once unrolled
-                first[i] = sums[p][tile][2 * h], second[i] = sums[p][tile][2 * h + 1];
-              }
-              if constexpr (quads)
-                finish_nhwc_quad<Shape>(out, first_pixel + p * 16 + h * 8 + row, first_filter, pair, first,
-                                        second, epilogue);
-            }
-          } else if (!(quads && f / 4 * 4 + 4 <= filter_tiles &&
-                       (slice * filter_tiles + f / 4 * 4) * 8 + 32 <= Shape::filters)) {
-            finish(p, f, sums[p][f]);
-          }
-        }
-      if (!more) return;
-    } else {
-      __shared__ Pack<float, 4> partial[Tile::tile_warps][Shape::depth_warps][Tile::tiles][32];
-#pragma unroll
-      for (int p = 0; p < pixel_tiles; ++p)
-#pragma unroll
-        for (int f = 0; f < filter_tiles; ++f)
-          partial[tile_warp][depth][p * filter_tiles + f][lane] = {
-              {sums[p][f][0], sums[p][f][1], sums[p][f][2], sums[p][f][3]}};
-      __syncthreads();
-      for (int tile = depth; tile < Tile::tiles; tile += Shape::depth_warps) {
-        float total[4] = {};
-#pragma unroll
-        for (int d = 0; d < Shape::depth_warps; ++d) {
-          const Pack<float, 4> part = partial[tile_warp][d][tile][lane];
-#pragma unroll
-          for (int i = 0; i < 4; ++i) total[i] += part[i];
-        }
-        finish(tile / filter_tiles, tile % filter_tiles, total);
-      }
-    }
+    finish_nhwc_tiles<Shape, Element, exact, vectors>(sums, out, epilogue, first_pixel, slice, tile_warp,
+                                                      depth, lane);
+    if (Shape::depth_warps > 1 || !more) return;
   }
 }
 
@@ -438,25 +449,25 @@ struct AtPosition {
   }
 };
 
-template <class Shape, class T, bool exact, bool gated, class Gate, class Out, class Epilogue>
-StitchStatus enqueue_nhwc(const char* name, const T* x, const Gate* gate, const T* packed, Out* out,
-                          Epilogue epilogue, cudaStream_t stream) {
-  using Tile = NhwcTile<Shape, T, exact>;
+template <class Shape, class Element, bool exact, bool gated, class Gate, class Out, class Epilogue>
+StitchStatus enqueue_nhwc(const char* name, const Element* x, const Gate* gate, const Element* packed,
+                          Out* out, Epilogue epilogue, cudaStream_t stream) {
+  using Tile = NhwcTile<Shape, Element, exact>;
   const Geometry geometry{
       static_cast<unsigned>(divide_up(Tile::units, int64_t{Tile::tile_warps} * Tile::repeats) * Tile::slices),
       Tile::threads};
   if constexpr (Shape::channels % Tile::each == 0)
     if (is_aligned(x, 16) && is_aligned(gate, 16) && is_aligned(packed, 16) && is_aligned(out, 16))
-      return launch(name, pointwise_nhwc_kernel<Shape, T, exact, gated, true, Gate, Out, Epilogue>, geometry,
-                    stream, x, gate, packed, out, epilogue);
-  return launch(name, pointwise_nhwc_kernel<Shape, T, exact, gated, false, Gate, Out, Epilogue>, geometry,
-                stream, x, gate, packed, out, epilogue);
+      return launch(name, pointwise_nhwc_kernel<Shape, Element, exact, gated, true, Gate, Out, Epilogue>,
+                    geometry, stream, x, gate, packed, out, epilogue);
+  return launch(name, pointwise_nhwc_kernel<Shape, Element, exact, gated, false, Gate, Out, Epilogue>,
+                geometry, stream, x, gate, packed, out, epilogue);
 }
-template <class Shape, class T, bool exact, class Out, class Epilogue>
-StitchStatus enqueue_pointwise_nhwc(const char* name, const T* x, const T* packed, Out* out,
+template <class Shape, class Element, bool exact, class Out, class Epilogue>
+StitchStatus enqueue_pointwise_nhwc(const char* name, const Element* x, const Element* packed, Out* out,
                                     Epilogue epilogue, cudaStream_t stream) {
-  constexpr const T* none = nullptr;
-  return enqueue_nhwc<Shape, T, exact, false>(name, x, none, packed, out, epilogue, stream);
+  constexpr const Element* none = nullptr;
+  return enqueue_nhwc<Shape, Element, exact, false>(name, x, none, packed, out, epilogue, stream);
 }
 // out (rows, columns) = x (rows, depth) · weight (columns, depth)' at FP32 accuracy, with unpacked weights.
 // The epilogue is called with (value, position).
@@ -468,10 +479,10 @@ StitchStatus enqueue_thin_product(const char* name, const float* x, const float*
       stream);
 }
 // `gate` (samples, channels)
-template <class Shape, class T, bool exact, class Gate, class Out, class Epilogue>
-StitchStatus enqueue_gated_nhwc(const char* name, const T* x, const Gate* gate, const T* packed, Out* out,
-                                Epilogue epilogue, cudaStream_t stream) {
-  return enqueue_nhwc<Shape, T, exact, true>(name, x, gate, packed, out, epilogue, stream);
+template <class Shape, class Element, bool exact, class Gate, class Out, class Epilogue>
+StitchStatus enqueue_gated_nhwc(const char* name, const Element* x, const Gate* gate, const Element* packed,
+                                Out* out, Epilogue epilogue, cudaStream_t stream) {
+  return enqueue_nhwc<Shape, Element, exact, true>(name, x, gate, packed, out, epilogue, stream);
 }
 
 }  // namespace stitch

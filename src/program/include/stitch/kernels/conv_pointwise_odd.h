@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "stitch/kernels/matmul.h"
+#include "stitch/kernels/pack_weight.h"
 #include "stitch/runtime/mma.h"
 #include "stitch/runtime/tensors.h"
 #include "stitch/runtime/vectors.h"
@@ -35,51 +36,49 @@ struct OddTile {
   static constexpr int64_t packed = int64_t{slices} * steps * filter_tiles * 128;
 };
 
-template <class Product, class Shape, class T>
-__global__ void __launch_bounds__(256)
-    pack_odd_kernel(const typename Product::Left* __restrict__ weight, T* __restrict__ packed) {
-  wait_for_previous_kernel();
-  using Tile = OddTile<Shape>;
-  using Index = typename Product::Index;
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
-  if (i >= Tile::packed) return;
-  const int part = static_cast<int>(i / 2 % 2), lane = static_cast<int>(i / 4 % 32);  // as in MmaRight
-  const int64_t tile = i / 128;
-  const int step = static_cast<int>(tile / Tile::filter_tiles % Tile::steps),
-            slice = static_cast<int>(tile / Tile::filter_tiles / Tile::steps);
-  const int filter =
-                (slice * Tile::filter_tiles + static_cast<int>(tile % Tile::filter_tiles)) * 8 + lane / 4,
-            channel = step * 16 + part * 8 + lane % 4 * 2 + static_cast<int>(i % 2);
-  const bool inside = filter < Shape::filters && channel < Shape::channels;
-  packed[i] =
-      inside ? T(static_cast<float>(
-                   weight[Product::left(Index{0}, static_cast<Index>(filter), static_cast<Index>(channel))]))
-             : T(0.0f);
-}
-template <class Product, class Shape, class T>
-StitchStatus pack_odd(const typename Product::Left* weight, T* packed, cudaStream_t stream) {
-  return launch("pack_odd", pack_odd_kernel<Product, Shape, T>,
-                {static_cast<unsigned>(divide_up(OddTile<Shape>::packed, 256)), 256}, stream, weight, packed);
+template <class Product, class Shape, class Element>
+struct OddPacking {
+  static constexpr int64_t count = OddTile<Shape>::packed;
+  template <class Weight>
+  __device__ static Element element(const Weight* __restrict__ weight, int64_t i) {
+    using Tile = OddTile<Shape>;
+    using Index = typename Product::Index;
+    const int part = static_cast<int>(i / 2 % 2), lane = static_cast<int>(i / 4 % 32);  // as in MmaRight
+    const int64_t tile = i / 128;
+    const int step = static_cast<int>(tile / Tile::filter_tiles % Tile::steps),
+              slice = static_cast<int>(tile / Tile::filter_tiles / Tile::steps);
+    const int filter =
+                  (slice * Tile::filter_tiles + static_cast<int>(tile % Tile::filter_tiles)) * 8 + lane / 4,
+              channel = step * 16 + part * 8 + lane % 4 * 2 + static_cast<int>(i % 2);
+    const bool inside = filter < Shape::filters && channel < Shape::channels;
+    return inside ? Element(static_cast<float>(weight[Product::left(Index{0}, static_cast<Index>(filter),
+                                                                    static_cast<Index>(channel))]))
+                  : Element(0.0f);
+  }
+};
+template <class Product, class Shape, class Element>
+StitchStatus pack_odd(const typename Product::Left* weight, Element* packed, cudaStream_t stream) {
+  return pack_weight<OddPacking<Product, Shape, Element>>("pack_odd", weight, packed, stream);
 }
 
 // Two adjacent channels of a pixel; the second may be past the last.
-template <class T, bool pairs, class Stored>
+template <class Element, bool pairs, class Stored>
 __device__ __forceinline__ uint32_t load_channels(const Stored* __restrict__ pixel, int channel,
                                                   int channels) {
   if (channel >= channels) return 0;
-  if constexpr (pairs && std::is_same_v<T, Stored>) {
+  if constexpr (pairs && std::is_same_v<Element, Stored>) {
     return *reinterpret_cast<const uint32_t*>(pixel + channel);
   } else {
     const float first = static_cast<float>(pixel[channel]),
                 second = channel + 1 < channels ? static_cast<float>(pixel[channel + 1]) : 0.0f;
-    return std::is_same_v<T, __half> ? half_pair(first, second) : bfloat_pair(first, second);
+    return std::is_same_v<Element, __half> ? half_pair(first, second) : bfloat_pair(first, second);
   }
 }
 
 // `pairs`: pairs of channels and filters are aligned.
-template <class Product, class Shape, class T, bool pairs, class Epilogue>
+template <class Product, class Shape, class Element, bool pairs, class Epilogue>
 __global__ void __launch_bounds__(OddTile<Shape>::threads)
-    odd_kernel(const typename Product::Right* __restrict__ x, const T* __restrict__ packed,
+    odd_kernel(const typename Product::Right* __restrict__ x, const Element* __restrict__ packed,
                typename Product::Out* __restrict__ out, Epilogue epilogue) {
   wait_for_previous_kernel();
   using Tile = OddTile<Shape>;
@@ -106,8 +105,8 @@ __global__ void __launch_bounds__(OddTile<Shape>::threads)
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int channel = (round * Tile::held + s) * 16 + half * 8 + pair * 2;
-        left[s].parts[2 * half] = load_channels<T, pairs>(upper, channel, Shape::channels);
-        left[s].parts[2 * half + 1] = load_channels<T, pairs>(lower, channel, Shape::channels);
+        left[s].parts[2 * half] = load_channels<Element, pairs>(upper, channel, Shape::channels);
+        left[s].parts[2 * half + 1] = load_channels<Element, pairs>(lower, channel, Shape::channels);
       }
 #pragma unroll
     for (int s = 0; s < Tile::held; ++s) {
@@ -117,10 +116,7 @@ __global__ void __launch_bounds__(OddTile<Shape>::threads)
       for (int f = 0; f < filter_tiles; ++f) {
         const Pack<uint32_t, 2> right = weights[(step * filter_tiles + f) * 32];
         const MmaRight operand = {{right[0], right[1]}};
-        if constexpr (std::is_same_v<T, __half>)
-          mma(sums[f], left[s], operand);
-        else
-          mma_bfloat(sums[f], left[s], operand);
+        mma_of<Element>(sums[f], left[s], operand);
       }
     }
   }
@@ -152,17 +148,17 @@ __global__ void __launch_bounds__(OddTile<Shape>::threads)
   }
 }
 
-template <class Product, class Shape, class T, class Epilogue>
-StitchStatus enqueue_odd(const char* name, const typename Product::Right* x, const T* packed,
+template <class Product, class Shape, class Element, class Epilogue>
+StitchStatus enqueue_odd(const char* name, const typename Product::Right* x, const Element* packed,
                          typename Product::Out* out, Epilogue epilogue, cudaStream_t stream) {
   using Tile = OddTile<Shape>;
   const Geometry geometry{static_cast<unsigned>(divide_up(Tile::units, Tile::warps) * Tile::slices),
                           Tile::threads};
   if constexpr (Shape::channels % 2 == 0 && Shape::filters % 2 == 0)
     if (is_aligned(x, 2 * sizeof(*x)) && is_aligned(out, 2 * sizeof(*out)))
-      return launch(name, odd_kernel<Product, Shape, T, true, Epilogue>, geometry, stream, x, packed, out,
-                    epilogue);
-  return launch(name, odd_kernel<Product, Shape, T, false, Epilogue>, geometry, stream, x, packed, out,
+      return launch(name, odd_kernel<Product, Shape, Element, true, Epilogue>, geometry, stream, x, packed,
+                    out, epilogue);
+  return launch(name, odd_kernel<Product, Shape, Element, false, Epilogue>, geometry, stream, x, packed, out,
                 epilogue);
 }
 

@@ -6,8 +6,6 @@
 //   2048 w · x = (2048 w_high) · x_high + w_high · (2048 x_low) + (2048 w_low) · x_high
 // with w / 64 and x / 16 each the sum of two fp16 numbers: all terms are added in one FP32 sum. Weights up to
 // 2047 and x up to a million fit. Not `exact`: only the first of the three products, with TF32's accuracy.
-// Infinities and NaN of x go only into the low part, which is multiplied by w_high alone: w_low may have the
-// other sign, and infinity minus infinity is NaN.
 //   struct ConvHalo {  // conv (128, 64, 126, 126) = x (128, 8, 128, 128) * weight (64, 8, 3, 3)
 //     static constexpr int samples = 128, channels = 8, filters = 64;
 //     static constexpr int size_in_z = 1, size_out_z = 1, kernel_z = 1;
@@ -18,8 +16,10 @@
 //   };
 #pragma once
 
+#include "stitch/kernels/conv_flat.h"
 #include "stitch/kernels/matmul.h"
-#include "stitch/runtime/mma.h"
+#include "stitch/kernels/pack_weight.h"
+#include "stitch/kernels/split_pair.h"
 #include "stitch/runtime/vectors.h"
 
 namespace stitch {
@@ -63,46 +63,39 @@ struct HaloTile {
   static constexpr int64_t packed = int64_t{slices} * steps * filter_tiles * 2 * 32 * 8;
 };
 namespace halo_scale {
-constexpr float low = 2048.0f, weight = 1.0f / 64, x = 1.0f / 16, result = 1.0f / (low * weight * x);
-}
-
-__device__ __forceinline__ uint32_t scaled_pair(uint32_t pair, float scale) {
-  const __half2 scaled = __hmul2(*reinterpret_cast<const __half2*>(&pair), __float2half2_rn(scale));
-  return *reinterpret_cast<const uint32_t*>(&scaled);
-}
+constexpr int low = 2048;  // of low parts
+constexpr float weight = 1.0f / 64, x = 1.0f / 16, result = 1.0f / (low * weight * x);
+}  // namespace halo_scale
 
 template <class Product, class Shape>
-__global__ void __launch_bounds__(256)
-    pack_split_halo_kernel(const typename Product::Left* __restrict__ weight, __half* __restrict__ packed) {
-  wait_for_previous_kernel();
-  using Tile = HaloTile<Shape>;
-  using Index = typename Product::Index;
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
-  if (i >= Tile::packed) return;
-  const int element = static_cast<int>(i % 2), part = static_cast<int>(i / 2 % 4);  // as in MmaLeft
-  const int lane = static_cast<int>(i / 8 % 32);
-  const bool low = i / 256 % 2;
-  const int64_t tile = i / 512;
-  const int step = static_cast<int>(tile / Tile::filter_tiles % Tile::steps);
-  const int64_t row =
-      (tile / Tile::filter_tiles / Tile::steps * Tile::filter_tiles + tile % Tile::filter_tiles) * 16 +
-      lane / 4 + part % 2 * 8;
-  const int quad = step * 4 + lane % 4, tap = quad / Tile::quads;
-  const int channel = quad % Tile::quads * 4 + part / 2 * 2 + element;
-  float value = 0.0f;
-  if (row < Shape::filters && tap < Tile::taps && channel < Shape::channels) {
-    const int k = Product::right_by_depth ? tap * Shape::channels + channel : channel * Tile::taps + tap;
-    value = static_cast<float>(weight[Product::left(0, static_cast<Index>(row), static_cast<Index>(k))]);
+struct HaloPacking {
+  static constexpr int64_t count = HaloTile<Shape>::packed;
+  template <class Weight>
+  __device__ static __half element(const Weight* __restrict__ weight, int64_t i) {
+    using Tile = HaloTile<Shape>;
+    using Index = typename Product::Index;
+    const int element = static_cast<int>(i % 2), part = static_cast<int>(i / 2 % 4);  // as in MmaLeft
+    const int lane = static_cast<int>(i / 8 % 32);
+    const bool low = i / 256 % 2;
+    const int64_t tile = i / 512;
+    const int step = static_cast<int>(tile / Tile::filter_tiles % Tile::steps);
+    const int64_t row =
+        (tile / Tile::filter_tiles / Tile::steps * Tile::filter_tiles + tile % Tile::filter_tiles) * 16 +
+        lane / 4 + part % 2 * 8;
+    const int quad = step * 4 + lane % 4, tap = quad / Tile::quads;
+    const int channel = quad % Tile::quads * 4 + part / 2 * 2 + element;
+    float value = 0.0f;
+    if (row < Shape::filters && tap < Tile::taps && channel < Shape::channels) {
+      const int k = Product::right_by_depth ? tap * Shape::channels + channel : channel * Tile::taps + tap;
+      value = static_cast<float>(weight[Product::left(0, static_cast<Index>(row), static_cast<Index>(k))]);
+    }
+    value *= halo_scale::weight;
+    return __float2half(half_part(value, low) * halo_scale::low);
   }
-  value *= halo_scale::weight;
-  const float high = __half2float(__float2half(value));
-  packed[i] = __float2half((low ? value - high : high) * halo_scale::low);
-}
+};
 template <class Product, class Shape>
 StitchStatus pack_split_halo(const typename Product::Left* weight, __half* packed, cudaStream_t stream) {
-  return launch("pack_split_halo", pack_split_halo_kernel<Product, Shape>,
-                {static_cast<unsigned>(divide_up(HaloTile<Shape>::packed, 256)), 256}, stream, weight,
-                packed);
+  return pack_weight<HaloPacking<Product, Shape>>("pack_split_halo", weight, packed, stream);
 }
 
 // Reads the part of x under the tile at `corner` of a sample and splits it: [pixel][quad] of 16 bytes.
@@ -133,21 +126,66 @@ __device__ __forceinline__ void load_halo(const Element* __restrict__ from,
 #pragma unroll
       for (int p = 0; p < 2; ++p) {
         const float first = values[q * 4 + p * 2], second = values[q * 4 + p * 2 + 1];
-        quad[p] = half_pair(first, second);
-        const float2 rounded = float_pair(quad[p]);
-        if (!exact) {
-          quad[p + 2] = 0;
-        } else if (isfinite(rounded.x) && isfinite(rounded.y)) {
-          quad[p + 2] =
-              half_pair((first - rounded.x) * halo_scale::low, (second - rounded.y) * halo_scale::low);
-        } else {
-          const float kept[2] = {isfinite(rounded.x) ? rounded.x : 0.0f,
-                                 isfinite(rounded.y) ? rounded.y : 0.0f};
-          quad[p] = half_pair(kept[0], kept[1]);
-          quad[p + 2] = half_pair((first - kept[0]) * halo_scale::low, (second - kept[1]) * halo_scale::low);
-        }
+        const HalfPairs two = exact ? split_halves_keeping_infinities<halo_scale::low>(first, second)
+                                    : HalfPairs{half_pair(first, second), 0};
+        quad[p] = two.high, quad[p + 2] = two.low;
       }
       to[q] = quad;
+    }
+  }
+}
+
+// The epilogue and stores of a warp's rows of pixels. `stage`: the warp's own.
+template <class Product, class Shape, class Sums, class Epilogue>
+__device__ __forceinline__ void store_halo(const Sums& sums, float* stage,
+                                           typename Product::Out* __restrict__ out, const Epilogue& epilogue,
+                                           int sample, int slice, int3 corner) {
+  using Tile = HaloTile<Shape>;
+  using Index = typename Product::Index;
+  constexpr int filter_tiles = Tile::filter_tiles;
+  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  // Through shared memory, 16 filters of a row at a time, for coalesced stores: 32 pixels of a filter, or 16
+  // filters of two pixels if filters are contiguous.
+  constexpr bool full = Shape::filters % 16 == 0,
+                 last = Shape::out_stride_x != 1 && Shape::out_stride_channel == 1;
+  constexpr Index positions = Index{Shape::size_out_z} * Shape::size_out_y * Shape::size_out_x;
+  constexpr int together = 8;  // the epilogue's loads are issued together
+#pragma unroll
+  for (int r = 0; r < Tile::rows_each; ++r) {
+    const int row = warp * Tile::rows_each + r;
+    const int out_z = corner.z + row / Tile::size_y, out_y = corner.y + row % Tile::size_y;
+    if (out_z >= Shape::size_out_z || out_y >= Shape::size_out_y) continue;
+#pragma unroll
+    for (int f = 0; f < filter_tiles; ++f) {
+      const int first = slice * Tile::slice + f * 16;
+      if (first >= Shape::filters) continue;
+      stage_sums<Tile::stage_pitch>(stage, sums[f], r);
+      const int filters_there = full ? 16 : min(16, Shape::filters - first);
+      const int pixels_there = Shape::size_out_x - corner.x;
+      const Index position = (Index{sample} * Shape::filters + first) * positions +
+                             (Index{out_z} * Shape::size_out_y + out_y) * Shape::size_out_x + corner.x;
+      typename Product::Out* to =
+          out + (Shape::out_offset + sample * Shape::out_stride_sample + first * Shape::out_stride_channel +
+                 out_z * Shape::out_stride_z + out_y * Shape::out_stride_y + corner.x * Shape::out_stride_x);
+      if (!last && lane >= pixels_there) continue;
+#pragma unroll
+      for (int begin = 0; begin < 16; begin += together) {
+        float values[together];
+#pragma unroll
+        for (int i = 0; i < together; ++i) {
+          const int filter = min(last ? lane % 16 : begin + i, filters_there - 1);
+          const int pixel = last ? min((begin + i) * 2 + lane / 16, pixels_there - 1) : lane;
+          values[i] = epilogue(stage[filter * Tile::stage_pitch + pixel] * halo_scale::result,
+                               position + filter * positions + pixel);
+        }
+#pragma unroll
+        for (int i = 0; i < together; ++i) {
+          const int filter = last ? lane % 16 : begin + i, pixel = last ? (begin + i) * 2 + lane / 16 : lane;
+          if ((full || filter < filters_there) && (!last || pixel < pixels_there))
+            to[filter * Shape::out_stride_channel + pixel * Shape::out_stride_x] =
+                static_cast<typename Product::Out>(values[i]);
+        }
+      }
     }
   }
 }
@@ -231,59 +269,7 @@ __global__ void __launch_bounds__(HaloTile<Shape>::threads, 2)
       for (int t = 0; t < pixel_tiles; ++t) mma(sums[f][t], left, high[t]);
     }
   }
-
-  // Through shared memory, 16 filters of a row at a time, for coalesced stores: 32 pixels of a filter, or 16
-  // filters of two pixels if filters are contiguous.
-  constexpr bool full = Shape::filters % 16 == 0,
-                 last = Shape::out_stride_x != 1 && Shape::out_stride_channel == 1;
-  constexpr Index positions = Index{Shape::size_out_z} * Shape::size_out_y * Shape::size_out_x;
-  constexpr int together = 8;  // the epilogue's loads are issued together
-#pragma unroll
-  for (int r = 0; r < Tile::rows_each; ++r) {
-    const int row = warp * Tile::rows_each + r;
-    const int out_z = corner.z + row / Tile::size_y, out_y = corner.y + row % Tile::size_y;
-    if (out_z >= Shape::size_out_z || out_y >= Shape::size_out_y) continue;
-#pragma unroll
-    for (int f = 0; f < filter_tiles; ++f) {
-      const int first = slice * Tile::slice + f * 16;
-      if (first >= Shape::filters) continue;
-      __syncwarp();
-#pragma unroll
-      for (int t = 0; t < 4; ++t) {
-        const float(&sum)[4] = sums[f][r * 4 + t];
-        float* to = stage + group * Tile::stage_pitch + t * 8 + pair * 2;
-        *reinterpret_cast<Pack<float, 2>*>(to) = {{sum[0], sum[1]}};
-        *reinterpret_cast<Pack<float, 2>*>(to + 8 * Tile::stage_pitch) = {{sum[2], sum[3]}};
-      }
-      __syncwarp();
-      const int filters_there = full ? 16 : min(16, Shape::filters - first);
-      const int pixels_there = Shape::size_out_x - corner.x;
-      const Index position = (Index{sample} * Shape::filters + first) * positions +
-                             (Index{out_z} * Shape::size_out_y + out_y) * Shape::size_out_x + corner.x;
-      typename Product::Out* to =
-          out + (Shape::out_offset + sample * Shape::out_stride_sample + first * Shape::out_stride_channel +
-                 out_z * Shape::out_stride_z + out_y * Shape::out_stride_y + corner.x * Shape::out_stride_x);
-      if (!last && lane >= pixels_there) continue;
-#pragma unroll
-      for (int begin = 0; begin < 16; begin += together) {
-        float values[together];
-#pragma unroll
-        for (int i = 0; i < together; ++i) {
-          const int filter = min(last ? lane % 16 : begin + i, filters_there - 1);
-          const int pixel = last ? min((begin + i) * 2 + lane / 16, pixels_there - 1) : lane;
-          values[i] = epilogue(stage[filter * Tile::stage_pitch + pixel] * halo_scale::result,
-                               position + filter * positions + pixel);
-        }
-#pragma unroll
-        for (int i = 0; i < together; ++i) {
-          const int filter = last ? lane % 16 : begin + i, pixel = last ? (begin + i) * 2 + lane / 16 : lane;
-          if ((full || filter < filters_there) && (!last || pixel < pixels_there))
-            to[filter * Shape::out_stride_channel + pixel * Shape::out_stride_x] =
-                static_cast<typename Product::Out>(values[i]);
-        }
-      }
-    }
-  }
+  store_halo<Product, Shape>(sums, stage, out, epilogue, sample, slice, corner);
 }
 template <class Product, class Shape, bool exact, class Epilogue>
 StitchStatus enqueue_conv_split_halo(const char* name, const typename Product::Right* x, const __half* packed,

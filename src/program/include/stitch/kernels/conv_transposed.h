@@ -28,7 +28,9 @@
 
 #include <numeric>
 
+#include "stitch/kernels/conv_flat.h"
 #include "stitch/kernels/matmul.h"
+#include "stitch/kernels/pack_weight.h"
 #include "stitch/runtime/vectors.h"
 
 namespace stitch {
@@ -94,31 +96,136 @@ struct TransposedTile {
 
 // packed (groups, filter blocks, kernel z, kernel y, channels, kernel x, filters of a block)
 template <class Layer>
-__global__ void __launch_bounds__(256)
-    pack_transposed_kernel(const typename Layer::Weight* __restrict__ weight, float* __restrict__ packed) {
-  wait_for_previous_kernel();
-  using Tile = TransposedTile<Layer>;
-  using Index = typename Layer::Index;
-  int64_t rest = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
-  if (rest >= Tile::packed) return;
-  float* to = packed + rest;
-  auto next = [&](int extent) {
-    const Index at = static_cast<Index>(rest % extent);
-    rest /= extent;
-    return at;
-  };
-  const Index own = next(Tile::filters), x = next(Layer::kernel_x), channel = next(Layer::channels);
-  const Index y = next(Layer::kernel_y), z = next(Layer::kernel_z);
-  const Index filter = next(Tile::filter_blocks) * Tile::filters + own, group = static_cast<Index>(rest);
-  *to = filter < Layer::filters
-            ? static_cast<float>(weight[Layer::weight(group * Layer::channels + channel, filter, z, y, x)])
-            : 0.0f;
-}
+struct TransposedPacking {
+  static constexpr int64_t count = TransposedTile<Layer>::packed;
+  template <class Weight>
+  __device__ static float element(const Weight* __restrict__ weight, int64_t i) {
+    using Tile = TransposedTile<Layer>;
+    using Index = typename Layer::Index;
+    auto next = [&](int extent) {
+      const Index at = static_cast<Index>(i % extent);
+      i /= extent;
+      return at;
+    };
+    const Index own = next(Tile::filters), x = next(Layer::kernel_x), channel = next(Layer::channels);
+    const Index y = next(Layer::kernel_y), z = next(Layer::kernel_z);
+    const Index filter = next(Tile::filter_blocks) * Tile::filters + own, group = static_cast<Index>(i);
+    return filter < Layer::filters
+               ? static_cast<float>(weight[Layer::weight(group * Layer::channels + channel, filter, z, y, x)])
+               : 0.0f;
+  }
+};
 template <class Layer>
 StitchStatus pack_transposed(const typename Layer::Weight* weight, float* packed, cudaStream_t stream) {
-  return launch("pack_transposed", pack_transposed_kernel<Layer>,
-                {static_cast<unsigned>(divide_up(TransposedTile<Layer>::packed, 256)), 256}, stream, weight,
-                packed);
+  return pack_weight<TransposedPacking<Layer>>("pack_transposed", weight, packed, stream);
+}
+
+// Whether a group has the filter.
+template <class Layer>
+__device__ __forceinline__ bool has_filter(int filter) {
+  return Layer::filters % TransposedTile<Layer>::filters == 0 || filter < Layer::filters;
+}
+
+// A cell of the tile; past the end: the first one.
+struct TransposedCell {
+  int z, y, x;
+  bool there;
+};
+template <class Layer>
+__device__ __forceinline__ TransposedCell cell_of(int number) {
+  constexpr unsigned z = Layer::cells_z, y = Layer::cells_y, x = Layer::cells_x;
+  const bool there = number < static_cast<int>(z * y * x);
+  const unsigned own =
+      there ? static_cast<unsigned>(number) : 0;  // unsigned division needs fewer instructions
+  return {static_cast<int>(own / (y * x)), static_cast<int>(own / x % y), static_cast<int>(own % x), there};
+}
+
+// Channels of a group of a sample.
+struct TransposedChunk {
+  int n, group, first, channels;
+};
+// The part of x under the tile and the weights of the phase's taps into shared memory.
+template <class Layer, class PhaseZ, class PhaseY>
+__device__ __forceinline__ void load_chunk(const typename Layer::In* __restrict__ x,
+                                           const float* __restrict__ packed, float* image, float* weights,
+                                           const TransposedChunk& chunk, int3 corner, const PhaseZ& phase_z,
+                                           const PhaseY& phase_y) {
+  using Tile = TransposedTile<Layer>;
+  using Index = typename Layer::Index;
+  const int high = Layer::cells_z + (phase_z.taps - 1) * Tile::Z::jump,
+            rows = Layer::cells_y + (phase_y.taps - 1) * Tile::Y::jump;  // read by this phase
+  for (unsigned i = threadIdx.x; i < Tile::plane; i += Tile::threads) {
+    constexpr unsigned wide = Tile::wide, below_each = Tile::wide * Tile::rows;
+    const int row = static_cast<int>(i % below_each / wide), below = static_cast<int>(i / below_each);
+    const int at_z = corner.x + below, at_y = corner.y + row, at_x = corner.z + static_cast<int>(i % wide);
+    const bool inside = row < rows && below < high && at_x >= 0 && at_x < Layer::size_in_x && at_y >= 0 &&
+                        at_y < Layer::size_in_y && at_z >= 0 && at_z < Layer::size_in_z;
+    const Index from =
+        inside ? Layer::x(chunk.n, chunk.group * Layer::channels + chunk.first, at_z, at_y, at_x) : 0;
+    constexpr Index apart = Layer::x_apart;
+#pragma unroll 4
+    for (int c = 0; c < chunk.channels; ++c)
+      image[c * Tile::plane + static_cast<int>(i)] = inside ? static_cast<float>(x[from + c * apart]) : 0.0f;
+  }
+  for (int tap = 0; tap < phase_z.taps * phase_y.taps; ++tap) {
+    const int z = phase_z.first + tap / phase_y.taps * Tile::Z::step,
+              y = phase_y.first + tap % phase_y.taps * Tile::Y::step;
+    const int64_t from =
+        ((static_cast<int64_t>(blockIdx.y) * Layer::kernel_z + z) * Layer::kernel_y + y) * Layer::channels +
+        chunk.first;
+    for (int i = static_cast<int>(threadIdx.x); i < chunk.channels * Tile::tap_weights / 4;
+         i += Tile::threads)
+      store<4>(weights, tap * (Layer::chunk * Tile::tap_weights / 4) + i,
+               load<4>(packed + from * Tile::tap_weights, i));
+  }
+}
+
+// The epilogue and coalesced stores, through `stage` (2, line), the warp's own.
+template <class Layer, class Sums, class PhaseZ, class PhaseY, class Epilogue>
+__device__ __forceinline__ void store_transposed(const Sums& sums, float* stage,
+                                                 typename Layer::Out* __restrict__ out,
+                                                 const Epilogue& epilogue, const PhaseZ& phase_z,
+                                                 const PhaseY& phase_y, int3 tile, typename Layer::Index n,
+                                                 int group, int first_filter, int cell0) {
+  using Tile = TransposedTile<Layer>;
+  using Index = typename Layer::Index;
+  const int lane = static_cast<int>(threadIdx.x % 32);
+#pragma unroll
+  for (int j = 0; j < Layer::each; ++j)
+#pragma unroll
+    for (int f = 0; f < Layer::own; f += 2) {
+      __syncwarp();
+#pragma unroll
+      for (int i = 0; i < 4 * Layer::stride_x; i += 4) {
+        const int own = lane * 4 * Layer::stride_x + i;
+#pragma unroll
+        for (int g = 0; g < 2; ++g)
+          store<4>(stage + g * Tile::line + own / 32 * Tile::pitch + own % 32, 0,
+                   *reinterpret_cast<const Pack<float, 4>*>(&sums[f + g][j][i]));
+      }
+      __syncwarp();
+#pragma unroll
+      for (int i = 0; i < 4 * Layer::stride_x; ++i) {
+        const int own = lane + 32 * i;
+        const TransposedCell at =
+            cell_of<Layer>((j * (Layer::cell_warps * 32) + cell0) * 4 + own / Layer::stride_x);
+        const int out_z = phase_z.out + (tile.x + at.z) * Layer::stride_z;
+        const int out_y = phase_y.out + (tile.y + at.y) * Layer::stride_y;
+        const int out_x =
+            (Tile::first_x + tile.z + at.x) * Layer::stride_x + own % Layer::stride_x - Layer::padding_x;
+        if (!at.there || out_z >= Layer::size_out_z || out_y >= Layer::size_out_y || out_x < 0 ||
+            out_x >= Layer::size_out_x)
+          continue;
+#pragma unroll
+        for (int g = 0; g < 2; ++g) {
+          if (!has_filter<Layer>(first_filter + f + g)) continue;
+          const Index filter = group * Layer::filters + first_filter + f + g;
+          out[Layer::out(n, filter, out_z, out_y, out_x)] =
+              static_cast<typename Layer::Out>(epilogue(stage[g * Tile::line + i * Tile::pitch + lane],
+                                                        Layer::position(n, filter, out_z, out_y, out_x)));
+        }
+      }
+    }
 }
 
 template <class Layer, class Epilogue>
@@ -132,8 +239,7 @@ __global__ void __launch_bounds__(TransposedTile<Layer>::threads, TransposedTile
   extern __shared__ __align__(16) float transposed_shared[];
   float* image = transposed_shared;                  // (chunk, high, rows, wide)
   float* weights = transposed_shared + Tile::image;  // (taps along z, along y, chunk, kernel x, filters)
-  const int thread = static_cast<int>(threadIdx.x), lane = static_cast<int>(threadIdx.x % 32),
-            warp = static_cast<int>(threadIdx.x / 32);
+  const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
   const int cell0 = warp / Layer::filter_warps * 32, filter0 = warp % Layer::filter_warps * Layer::own;
 
   int rest = static_cast<int>(blockIdx.x);
@@ -147,71 +253,32 @@ __global__ void __launch_bounds__(TransposedTile<Layer>::threads, TransposedTile
   const Index n = rest / Tile::tiles_z;
   const int group = static_cast<int>(blockIdx.y) / Tile::filter_blocks,
             block_filter = static_cast<int>(blockIdx.y) % Tile::filter_blocks * Tile::filters;
-  const int x0 = Tile::first_x + tile_x - Tile::back_x;
-  const int y0 = phase_y.cell + tile_y - phase_y.back(), z0 = phase_z.cell + tile_z - phase_z.back();
+  const int3 corner = {phase_z.cell + tile_z - phase_z.back(), phase_y.cell + tile_y - phase_y.back(),
+                       Tile::first_x + tile_x - Tile::back_x};  // z, y, x
 
-  struct Cell {
-    int z, y, x;
-    bool there;
-  };
-  // Past the end: the first one.
-  auto cell = [](int number) {
-    constexpr unsigned z = Layer::cells_z, y = Layer::cells_y, x = Layer::cells_x;
-    const bool there = number < static_cast<int>(z * y * x);
-    const unsigned own =
-        there ? static_cast<unsigned>(number) : 0;  // unsigned division needs fewer instructions
-    return Cell{static_cast<int>(own / (y * x)), static_cast<int>(own / x % y), static_cast<int>(own % x),
-                there};
-  };
   int places[Layer::each];
 #pragma unroll
   for (int j = 0; j < Layer::each; ++j) {
-    const Cell at = cell((j * (Layer::cell_warps * 32) + cell0 + lane) * 4);
+    const TransposedCell at = cell_of<Layer>((j * (Layer::cell_warps * 32) + cell0 + lane) * 4);
     places[j] = (at.z * Tile::rows + at.y) * Tile::wide + at.x;
   }
 
   const int first_filter = block_filter + filter0;  // in the group
-  auto there = [&](int f) {
-    return Layer::filters % Tile::filters == 0 || first_filter + f < Layer::filters;
-  };
   alignas(16) float sums[Layer::own][Layer::each][4 * Layer::stride_x];
 #pragma unroll
   for (int f = 0; f < Layer::own; ++f) {
-    const float begin = bias && there(f) ? bias[group * Layer::filters + first_filter + f] : 0.0f;
+    const float begin =
+        bias && has_filter<Layer>(first_filter + f) ? bias[group * Layer::filters + first_filter + f] : 0.0f;
 #pragma unroll
     for (int j = 0; j < Layer::each; ++j)
 #pragma unroll
       for (int r = 0; r < 4 * Layer::stride_x; ++r) sums[f][j][r] = begin;
   }
   const int taps = phase_z.taps * phase_y.taps;
-  const int high = Layer::cells_z + (phase_z.taps - 1) * Tile::Z::jump,
-            rows = Layer::cells_y + (phase_y.taps - 1) * Tile::Y::jump;  // read by this phase
   for (int first = 0; first < Layer::channels && taps > 0; first += Layer::chunk) {
     const int channels = Layer::channels - first < Layer::chunk ? Layer::channels - first : Layer::chunk;
     if (first > 0) __syncthreads();  // the previous chunk may still be read
-    for (unsigned i = threadIdx.x; i < Tile::plane; i += Tile::threads) {
-      constexpr unsigned wide = Tile::wide, below_each = Tile::wide * Tile::rows;
-      const int row = static_cast<int>(i % below_each / wide), below = static_cast<int>(i / below_each);
-      const int at_x = x0 + static_cast<int>(i % wide), at_y = y0 + row, at_z = z0 + below;
-      const bool inside = row < rows && below < high && at_x >= 0 && at_x < Layer::size_in_x && at_y >= 0 &&
-                          at_y < Layer::size_in_y && at_z >= 0 && at_z < Layer::size_in_z;
-      const Index from = inside ? Layer::x(n, group * Layer::channels + first, at_z, at_y, at_x) : 0;
-      constexpr Index apart = Layer::x_apart;
-#pragma unroll 4
-      for (int c = 0; c < channels; ++c)
-        image[c * Tile::plane + static_cast<int>(i)] =
-            inside ? static_cast<float>(x[from + c * apart]) : 0.0f;
-    }
-    for (int tap = 0; tap < taps; ++tap) {
-      const int z = phase_z.first + tap / phase_y.taps * Tile::Z::step,
-                y = phase_y.first + tap % phase_y.taps * Tile::Y::step;
-      const int64_t from =
-          ((static_cast<int64_t>(blockIdx.y) * Layer::kernel_z + z) * Layer::kernel_y + y) * Layer::channels +
-          first;
-      for (int i = thread; i < channels * Tile::tap_weights / 4; i += Tile::threads)
-        store<4>(weights, tap * (Layer::chunk * Tile::tap_weights / 4) + i,
-                 load<4>(packed + from * Tile::tap_weights, i));
-    }
+    load_chunk<Layer>(x, packed, image, weights, {n, group, first, channels}, corner, phase_z, phase_y);
     __syncthreads();
     for (int tap = 0; tap < taps; ++tap) {
       const int below = (phase_z.taps - 1 - tap / phase_y.taps) * Tile::Z::jump,
@@ -245,43 +312,9 @@ __global__ void __launch_bounds__(TransposedTile<Layer>::threads, TransposedTile
     }
   }
 
-  __syncthreads();                                         // the image's memory is reused
-  float* stage = transposed_shared + warp * Tile::staged;  // (2, line)
-#pragma unroll
-  for (int j = 0; j < Layer::each; ++j)
-#pragma unroll
-    for (int f = 0; f < Layer::own; f += 2) {
-      __syncwarp();
-#pragma unroll
-      for (int i = 0; i < 4 * Layer::stride_x; i += 4) {
-        const int own = lane * 4 * Layer::stride_x + i;
-#pragma unroll
-        for (int g = 0; g < 2; ++g)
-          store<4>(stage + g * Tile::line + own / 32 * Tile::pitch + own % 32, 0,
-                   *reinterpret_cast<const Pack<float, 4>*>(&sums[f + g][j][i]));
-      }
-      __syncwarp();
-#pragma unroll
-      for (int i = 0; i < 4 * Layer::stride_x; ++i) {
-        const int own = lane + 32 * i;
-        const Cell at = cell((j * (Layer::cell_warps * 32) + cell0) * 4 + own / Layer::stride_x);
-        const int out_z = phase_z.out + (tile_z + at.z) * Layer::stride_z;
-        const int out_y = phase_y.out + (tile_y + at.y) * Layer::stride_y;
-        const int out_x =
-            (Tile::first_x + tile_x + at.x) * Layer::stride_x + own % Layer::stride_x - Layer::padding_x;
-        if (!at.there || out_z >= Layer::size_out_z || out_y >= Layer::size_out_y || out_x < 0 ||
-            out_x >= Layer::size_out_x)
-          continue;
-#pragma unroll
-        for (int g = 0; g < 2; ++g) {
-          if (!there(f + g)) continue;
-          const Index filter = group * Layer::filters + first_filter + f + g;
-          out[Layer::out(n, filter, out_z, out_y, out_x)] =
-              static_cast<typename Layer::Out>(epilogue(stage[g * Tile::line + i * Tile::pitch + lane],
-                                                        Layer::position(n, filter, out_z, out_y, out_x)));
-        }
-      }
-    }
+  __syncthreads();  // the image's memory is reused
+  store_transposed<Layer>(sums, transposed_shared + warp * Tile::staged, out, epilogue, phase_z, phase_y,
+                          {tile_z, tile_y, tile_x}, n, group, first_filter, cell0);
 }
 template <class Layer, class Epilogue>
 StitchStatus enqueue_conv_transposed(const char* name, const typename Layer::In* x, const float* packed,

@@ -89,41 +89,41 @@ struct RecurrenceCell {
   }
 };
 
-template <class T>
+template <class Number>
 struct RecurrenceStep {
   int batch = 0, hidden = 0,
-      output = 0;                 // output: size of the state, which a projection makes smaller than hidden
-  const T* from_input = nullptr;  // (batch, gates, hidden), its bias added
-  const T* weight = nullptr;      // (gates, hidden, output)
-  const T* bias = nullptr;        // (gates, hidden) of the state's part, or null
-  const T* state = nullptr;       // (batch, output), rows `state_stride` apart
+      output = 0;  // output: size of the state, which a projection makes smaller than hidden
+  const Number* from_input = nullptr;  // (batch, gates, hidden), its bias added
+  const Number* weight = nullptr;      // (gates, hidden, output)
+  const Number* bias = nullptr;        // (gates, hidden) of the state's part, or null
+  const Number* state = nullptr;       // (batch, output), rows `state_stride` apart
   int64_t state_stride = 0;
-  const T* cell_before = nullptr;  // (batch, hidden): an lstm's
-  T* cell = nullptr;               // (batch, hidden), may be cell_before
-  T* result = nullptr;             // (batch, hidden), rows `result_stride` apart
+  const Number* cell_before = nullptr;  // (batch, hidden): an lstm's
+  Number* cell = nullptr;               // (batch, hidden), may be cell_before
+  Number* result = nullptr;             // (batch, hidden), rows `result_stride` apart
   int64_t result_stride = 0;
-  T* last = nullptr;  // (batch, hidden): another destination of the state, or null
+  Number* last = nullptr;  // (batch, hidden): another destination of the state, or null
 };
 
 constexpr int recurrence_samples = 8, recurrence_warps = 4;
 
-template <RecurrenceKind kind, class T>
-__global__ void __launch_bounds__(recurrence_warps * 32) recurrence_step_kernel(RecurrenceStep<T> s) {
+template <RecurrenceKind kind, class Number>
+__global__ void __launch_bounds__(recurrence_warps * 32) recurrence_step_kernel(RecurrenceStep<Number> s) {
   wait_for_previous_kernel();
   constexpr int gates = gates_of(kind);
   const int unit = static_cast<int>(blockIdx.x) * recurrence_warps + static_cast<int>(threadIdx.x) / 32;
   const int lane = static_cast<int>(threadIdx.x) % 32,
             first = static_cast<int>(blockIdx.y) * recurrence_samples;
   if (unit >= s.hidden) return;  // whole warps
-  T sums[gates][recurrence_samples] = {};
+  Number sums[gates][recurrence_samples] = {};
   for (int i = lane; i < s.output; i += 32) {
-    T weights[gates];
+    Number weights[gates];
 #pragma unroll
     for (int g = 0; g < gates; ++g)
       weights[g] = s.weight[(static_cast<int64_t>(g) * s.hidden + unit) * s.output + i];
 #pragma unroll
     for (int b = 0; b < recurrence_samples; ++b) {
-      T state = first + b < s.batch ? s.state[(first + b) * s.state_stride + i] : T{};
+      Number state = first + b < s.batch ? s.state[(first + b) * s.state_stride + i] : Number{};
 #pragma unroll
       for (int g = 0; g < gates; ++g) sums[g][b] += weights[g] * state;
     }
@@ -138,53 +138,53 @@ __global__ void __launch_bounds__(recurrence_warps * 32) recurrence_step_kernel(
   for (int b = 0; b < recurrence_samples; ++b) {
     const int sample = first + b;
     if (lane != b || sample >= s.batch) continue;  // one lane per sample
-    T x[gates], h[gates];
+    Number x[gates], h[gates];
 #pragma unroll
     for (int g = 0; g < gates; ++g) {
       x[g] = s.from_input[(static_cast<int64_t>(sample) * gates + g) * s.hidden + unit];
-      h[g] = sums[g][b] + (s.bias ? s.bias[g * s.hidden + unit] : T{});
+      h[g] = sums[g][b] + (s.bias ? s.bias[g * s.hidden + unit] : Number{});
     }
     const int64_t at = static_cast<int64_t>(sample) * s.hidden + unit;
-    T value;
+    Number value;
     if constexpr (kind == RecurrenceKind::lstm) {
-      T cell = sigmoid(x[1] + h[1]) * s.cell_before[at] + sigmoid(x[0] + h[0]) * tanh(x[2] + h[2]);
+      Number cell = sigmoid(x[1] + h[1]) * s.cell_before[at] + sigmoid(x[0] + h[0]) * tanh(x[2] + h[2]);
       s.cell[at] = cell;
       value = sigmoid(x[3] + h[3]) * tanh(cell);
     } else if constexpr (kind == RecurrenceKind::gru) {
       // As in PyTorch: the reset gate is applied after the state's product and bias.
-      T reset = sigmoid(x[0] + h[0]), update = sigmoid(x[1] + h[1]);
-      T fresh = tanh(x[2] + reset * h[2]);
-      value = (T{1} - update) * fresh + update * s.state[sample * s.state_stride + unit];
+      Number reset = sigmoid(x[0] + h[0]), update = sigmoid(x[1] + h[1]);
+      Number fresh = tanh(x[2] + reset * h[2]);
+      value = (Number{1} - update) * fresh + update * s.state[sample * s.state_stride + unit];
     } else {
-      T sum = x[0] + h[0];
-      value = kind == RecurrenceKind::relu ? (sum < T{} ? T{} : sum) : tanh(sum);
+      Number sum = x[0] + h[0];
+      value = kind == RecurrenceKind::relu ? (sum < Number{} ? Number{} : sum) : tanh(sum);
     }
     s.result[sample * s.result_stride + unit] = value;
     if (s.last) s.last[at] = value;
   }
 }
 
-template <RecurrenceKind kind, class T>
-StitchStatus enqueue_recurrence_step(const RecurrenceStep<T>& step, cudaStream_t stream) {
+template <RecurrenceKind kind, class Number>
+StitchStatus enqueue_recurrence_step(const RecurrenceStep<Number>& step, cudaStream_t stream) {
   if (step.batch == 0 || step.hidden == 0) return STITCH_OK;
   dim3 blocks(static_cast<unsigned>(divide_up(step.hidden, recurrence_warps)),
               static_cast<unsigned>(divide_up(step.batch, recurrence_samples)));
-  return launch("recurrence_step", recurrence_step_kernel<kind, T>, {blocks, recurrence_warps * 32}, stream,
-                step);
+  return launch("recurrence_step", recurrence_step_kernel<kind, Number>, {blocks, recurrence_warps * 32},
+                stream, step);
 }
 
 // result (batch, output) = hidden (batch, hidden) · weightᵀ (output, hidden): an lstm's projection. One warp
 // per element.
-template <class T>
+template <class Number>
 __global__ void __launch_bounds__(128)
-    project_state_kernel(const T* __restrict__ hidden_state, const T* __restrict__ weight,
-                         T* __restrict__ result, int64_t result_stride, T* __restrict__ last, int batch,
-                         int hidden, int output) {
+    project_state_kernel(const Number* __restrict__ hidden_state, const Number* __restrict__ weight,
+                         Number* __restrict__ result, int64_t result_stride, Number* __restrict__ last,
+                         int batch, int hidden, int output) {
   wait_for_previous_kernel();
   const int element = static_cast<int>(blockIdx.x) * 4 + static_cast<int>(threadIdx.x) / 32;
   const int lane = static_cast<int>(threadIdx.x) % 32, sample = element / output, unit = element % output;
   if (sample >= batch) return;
-  T sum{};
+  Number sum{};
   for (int i = lane; i < hidden; i += 32)
     sum += hidden_state[static_cast<int64_t>(sample) * hidden + i] *
            weight[static_cast<int64_t>(unit) * hidden + i];
@@ -194,10 +194,11 @@ __global__ void __launch_bounds__(128)
   result[sample * result_stride + unit] = sum;
   if (last) last[static_cast<int64_t>(sample) * output + unit] = sum;
 }
-template <class T>
-StitchStatus enqueue_projection(const T* hidden_state, const T* weight, T* result, int64_t result_stride,
-                                T* last, int batch, int hidden, int output, cudaStream_t stream) {
-  return launch("project_state", project_state_kernel<T>,
+template <class Number>
+StitchStatus enqueue_projection(const Number* hidden_state, const Number* weight, Number* result,
+                                int64_t result_stride, Number* last, int batch, int hidden, int output,
+                                cudaStream_t stream) {
+  return launch("project_state", project_state_kernel<Number>,
                 {static_cast<unsigned>(divide_up(int64_t{batch} * output, 4)), 128}, stream, hidden_state,
                 weight, result, result_stride, last, batch, hidden, output);
 }

@@ -101,13 +101,7 @@ struct Lane {
 };
 
 // Low parts are kept times 2048, above fp16's denormals.
-constexpr float small_scale = 2048.0f;
-
-// A number, scaled into fp16's range, as its high and low part.
-__device__ __forceinline__ uint32_t split_word(float x) {
-  const float large = __half2float(__float2half_rn(x));
-  return half_pair(large, (x - large) * small_scale);
-}
+constexpr int small_scale = 2048;
 
 // Four units of a sample: high parts, low parts; swapped in every other two quads, so that 8-byte reads are
 // free of bank conflicts.
@@ -168,12 +162,10 @@ struct Rows {
       for (int j = 0; j < Sizes::depth_tiles; ++j)
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-          const float x = values[r][j][2 * half] * scale, y = values[r][j][2 * half + 1] * scale;
-          const uint32_t pair_of_large = half_pair(x, y);
-          const float2 rounded = float_pair(pair_of_large);
-          large[j].parts[2 * half + r] = pair_of_large;
-          small[j].parts[2 * half + r] =
-              half_pair((x - rounded.x) * small_scale, (y - rounded.y) * small_scale);
+          const HalfPairs two =
+              split_halves<small_scale>(values[r][j][2 * half] * scale, values[r][j][2 * half + 1] * scale);
+          large[j].parts[2 * half + r] = two.high;
+          small[j].parts[2 * half + r] = two.low;
         }
     }
   }
@@ -242,7 +234,8 @@ __device__ __forceinline__ void begin_states(const float* h0, const Role& role, 
       uint32_t words[4];
 #pragma unroll
       for (int e = 0; e < 4; ++e)
-        words[e] = split_word(4 * quad + e < Sizes::hidden ? from[4 * quad + e] * scale : 0.0f);
+        words[e] =
+            split_half_word<small_scale>(4 * quad + e < Sizes::hidden ? from[4 * quad + e] * scale : 0.0f);
       state[Sizes::place(quad, sample)] = quad_of(words, quad);
     }
     if (Sizes::wavefront && Sizes::kind == RecurrenceKind::gru && role.layer > 0) {

@@ -1,7 +1,7 @@
 // The steps of a recurrence, with a layer's state held in a cluster of blocks. A cluster owns a few samples
 // of one layer and direction; a block owns hidden units, whose weights stay in registers for all steps. Every
-// step multiplies them with the state on tensor cores at FP32 accuracy, each number as two of fp16 (as in
-// split_half.h), and sends the new state to all blocks of the cluster through distributed shared memory:
+// step multiplies them with the state on tensor cores at FP32 accuracy, each number as two of fp16
+// (split_pair.h), and sends the new state to all blocks of the cluster through distributed shared memory:
 // nothing waits for L2.
 //
 // The first layer's part of the gates from its input, for all steps, is computed by a product before. Layers
@@ -20,6 +20,55 @@
 
 namespace stitch {
 namespace cluster_steps {
+
+// Biases of a lane's two gates.
+template <class Sizes, class Slot>
+__device__ __forceinline__ void load_biases(const Slot& own, const Lane& l, float (&bias)[2]) {
+  if (l.unit >= Sizes::hidden) return;
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const int slot = l.odd + 2 * r, from_input = Sizes::input_gate(slot),
+              from_hidden = Sizes::hidden_gate(slot);
+    if (own.input_bias && from_input >= 0) bias[r] += own.input_bias[from_input * Sizes::hidden + l.unit];
+    if (own.hidden_bias && from_hidden >= 0) bias[r] += own.hidden_bias[from_hidden * Sizes::hidden + l.unit];
+  }
+}
+
+// Even groups of lanes have gates 0 and 2, odd ones 1 and 3: all four for both.
+__device__ __forceinline__ void exchange_gates(float (&gates)[4], float first, float second, int odd) {
+  const float other_first = __shfl_xor_sync(0xffffffffu, first, 4),
+              other_second = __shfl_xor_sync(0xffffffffu, second, 4);
+  gates[0] = odd ? other_first : first, gates[1] = odd ? first : other_first;
+  gates[2] = odd ? other_second : second, gates[3] = odd ? second : other_second;
+}
+
+// Four units of the new state into a buffer of every block of the cluster.
+template <class Sizes, int peers_each>
+__device__ __forceinline__ void send_state(const PeerAddress (&peers)[peers_each],
+                                           const uint4 (&fours)[Sizes::sample_tiles], const Lane& l,
+                                           int buffer) {
+#pragma unroll
+  for (int t = 0; t < Sizes::sample_tiles; ++t)
+#pragma unroll
+    for (int p = 0; p < peers_each; ++p)
+      if (4 * t + l.in_tile < Sizes::samples && l.group + 8 * p < Sizes::cluster)
+        send_16_bytes(peers[p] + (buffer * Sizes::state + Sizes::place(l.quad, 4 * t + l.in_tile)) * 16,
+                      fours[t], peers[p] + Sizes::barriers_at + buffer * 8);
+}
+
+// A unit's state after step `i`, for a sample of tile `t`.
+template <class Sizes, class Arguments>
+__device__ __forceinline__ void write_state(const Arguments& a, const Role& role, const Lane& l, int i, int t,
+                                            float value, float cell) {
+  const int step = role.direction ? Sizes::steps - 1 - i : i;
+  const int sample = role.first_sample + 4 * t + l.in_tile;
+  if (a.y && role.layer + 1 == Sizes::layers_at_once)
+    a.y[step * a.y_step + sample * a.y_sample + role.direction * Sizes::hidden + l.unit] = value;
+  if (i + 1 < Sizes::steps) return;
+  const int64_t at = (static_cast<int64_t>(role.slot) * Sizes::batch + sample) * Sizes::hidden + l.unit;
+  if (a.hn) a.hn[at] = value;
+  if (a.cn) a.cn[at] = cell;
+}
 
 template <class Sizes, class Arguments>
 __device__ __forceinline__ void take_steps(const Arguments& a, const Role& role, const Lane& l, uint4* memory,
@@ -54,14 +103,7 @@ __device__ __forceinline__ void take_steps(const Arguments& a, const Role& role,
   Rows<Sizes> rows;
   rows.template load<false>(own.hidden, l.unit, l.group, l.pair);
   float bias[2] = {};
-#pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    const int slot = l.odd + 2 * r, from_input = Sizes::input_gate(slot),
-              from_hidden = Sizes::hidden_gate(slot);
-    if (l.unit >= Sizes::hidden) continue;
-    if (own.input_bias && from_input >= 0) bias[r] += own.input_bias[from_input * Sizes::hidden + l.unit];
-    if (own.hidden_bias && from_hidden >= 0) bias[r] += own.hidden_bias[from_hidden * Sizes::hidden + l.unit];
-  }
+  load_biases<Sizes>(own, l, bias);
   RecurrenceCell<Sizes::kind> cells[tiles] = {};
   float undo_state[tiles], scale[tiles];
   bool there[tiles];
@@ -110,19 +152,14 @@ __device__ __forceinline__ void take_steps(const Arguments& a, const Role& role,
     float gates[tiles][4];
 #pragma unroll
     for (int t = 0; t < tiles; ++t) {
-      // Even groups have gates 0 and 2, odd ones 1 and 3.
-      const float first = fmaf(sums[t][0], undo_state[t], input[t].x),
-                  second = fmaf(sums[t][1], undo_state[t], input[t].y);
-      const float other_first = __shfl_xor_sync(0xffffffffu, first, 4),
-                  other_second = __shfl_xor_sync(0xffffffffu, second, 4);
-      gates[t][0] = l.odd ? other_first : first, gates[t][1] = l.odd ? first : other_first;
-      gates[t][2] = l.odd ? other_second : second, gates[t][3] = l.odd ? second : other_second;
+      exchange_gates(gates[t], fmaf(sums[t][0], undo_state[t], input[t].x),
+                     fmaf(sums[t][1], undo_state[t], input[t].y), l.odd);
     }
     uint32_t words[tiles];
 #pragma unroll
     for (int t = 0; t < tiles; ++t) {
       values[t] = cells[t].next(gates[t]);
-      words[t] = split_word(values[t] * scale[t]);
+      words[t] = split_half_word<small_scale>(values[t] * scale[t]);
     }
     uint4 fours[tiles];
 #pragma unroll
@@ -132,16 +169,7 @@ __device__ __forceinline__ void take_steps(const Arguments& a, const Role& role,
       for (int u = 0; u < 4; ++u) of_units[u] = __shfl_sync(0xffffffffu, words[t], 8 * u + l.lane % 8);
       fours[t] = quad_of(of_units, l.quad);
     }
-    if (i + 1 < Sizes::steps) {
-      const int buffer = (i + 1) & 1;
-#pragma unroll
-      for (int t = 0; t < tiles; ++t)
-#pragma unroll
-        for (int p = 0; p < peers_each; ++p)
-          if (4 * t + l.in_tile < Sizes::samples && l.group + 8 * p < Sizes::cluster)
-            send_16_bytes(peers[p] + (buffer * Sizes::state + Sizes::place(l.quad, 4 * t + l.in_tile)) * 16,
-                          fours[t], peers[p] + Sizes::barriers_at + buffer * 8);
-    }
+    if (i + 1 < Sizes::steps) send_state<Sizes>(peers, fours, l, (i + 1) & 1);
 
     // Nothing waits for the last steps. Bytes that arrive before they are expected count, too.
     if (i > 0 && i + 2 < Sizes::steps && l.warp == 0 && l.lane == 0)
@@ -157,18 +185,9 @@ __device__ __forceinline__ void take_steps(const Arguments& a, const Role& role,
 #pragma unroll
       for (int t = 0; t < tiles; ++t) undo_state[t] = 1.0f / usual_scale;
     fetch_given(i + Sizes::stages);
-    const int step = role.direction ? Sizes::steps - 1 - i : i;
 #pragma unroll
-    for (int t = 0; t < tiles; ++t) {
-      if (!there[t] || l.odd) continue;
-      const int sample = role.first_sample + 4 * t + l.in_tile;
-      if (a.y && is_last_layer)
-        a.y[step * a.y_step + sample * a.y_sample + role.direction * Sizes::hidden + l.unit] = values[t];
-      if (i + 1 < Sizes::steps) continue;
-      const int64_t at = (static_cast<int64_t>(role.slot) * Sizes::batch + sample) * Sizes::hidden + l.unit;
-      if (a.hn) a.hn[at] = values[t];
-      if (a.cn) a.cn[at] = cells[t].before;
-    }
+    for (int t = 0; t < tiles; ++t)
+      if (there[t] && !l.odd) write_state<Sizes>(a, role, l, i, t, values[t], cells[t].before);
   }
 }
 

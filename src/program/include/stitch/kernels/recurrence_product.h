@@ -1,6 +1,6 @@
 // The input's part of a layer's gates, for all steps: (rows, features) times (gates, hidden, features)ᵀ per
 // direction, a unit's gates contiguous in the result. FP32 accuracy on fp16 tensor cores; numbers are split
-// in two between shared memory and registers (as in split_half.h). The scales are known before, since states
+// in two between shared memory and registers (split_pair.h). The scales are known before, since states
 // are bounded and weights are scanned once. Rows and weights are read once per 128 of the other; features are
 // a multiple of four.
 #pragma once
@@ -46,9 +46,8 @@ __device__ __forceinline__ SplitFour split_four(const float* from, float scale) 
   const float values[4] = {four.x * scale, four.y * scale, four.z * scale, four.w * scale};
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
-    out.large[i] = half_pair(values[2 * i], values[2 * i + 1]);
-    const float2 rounded = float_pair(out.large[i]);
-    out.small[i] = half_pair(values[2 * i] - rounded.x, values[2 * i + 1] - rounded.y);
+    const HalfPairs two = split_halves(values[2 * i], values[2 * i + 1]);
+    out.large[i] = two.high, out.small[i] = two.low;
   }
   return out;
 }

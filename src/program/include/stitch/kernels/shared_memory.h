@@ -95,12 +95,6 @@ constexpr int64_t wide_heads_attention(int64_t keys, int64_t value_width, int64_
   return 2 * parts * (scores > results ? scores : results);
 }
 
-// attention_flash.h: q and k transposed, v, weights, in tiles of 64.
-constexpr int64_t flash_attention(int64_t width, int64_t value_width) {
-  const int64_t tile = 64;
-  return 4 * (2 * width * (tile + 1) + tile * rounded_up(value_width, 16) + tile * (tile + 1));
-}
-
 // recurrence_persistent.h: two steps of the state and of the input, one row of samples per feature; input: of
 // the widest layer.
 constexpr int64_t persistent_recurrence(int64_t hidden, int64_t input, int64_t samples, int64_t slices) {

@@ -1,8 +1,8 @@
-// Tiles of FP32 numbers on their way into shared memory as pairs of fp16, x · scale = high + low, for tensor
-// cores at FP32 accuracy (see split_half.h). Here each tile has its own scale.
+// Tiles of FP32 numbers on their way into shared memory as pairs of fp16 (split_pair.h), x · scale =
+// high + low. Each tile has its own scale.
 #pragma once
 
-#include "stitch/runtime/mma.h"
+#include "stitch/kernels/split_pair.h"
 #include "stitch/runtime/vectors.h"
 
 namespace stitch {
@@ -57,10 +57,8 @@ struct HeldTile {
       Pack<uint32_t, 2> high, low;
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        const float x = values[j][2 * i] * scale, y = values[j][2 * i + 1] * scale;
-        high[i] = half_pair(x, y);
-        const float2 rounded = float_pair(high[i]);
-        low[i] = half_pair(x - rounded.x, y - rounded.y);
+        const HalfPairs two = split_halves(values[j][2 * i] * scale, values[j][2 * i + 1] * scale);
+        high[i] = two.high, low[i] = two.low;
       }
       __half* to = tile + row(j) * pitch + feature(j);
       *reinterpret_cast<Pack<uint32_t, 2>*>(to) = high;

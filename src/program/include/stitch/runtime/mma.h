@@ -15,6 +15,9 @@
 #include <cuda_fp16.h>
 
 #include <cstdint>
+#include <type_traits>
+
+#include "stitch/runtime/vectors.h"
 
 namespace stitch {
 struct MmaLeft {
@@ -116,27 +119,37 @@ __device__ __forceinline__ void load_matrices(uint32_t (&out)[4], const void* ro
 #endif
 }
 
+#if STITCH_EMULATED
+namespace emulated_mma {
+// Every lane shuffles its two rows and two columns from the lanes that hold them. `numbers_of(part, to)`
+// writes the numbers of a part.
+template <int each, class NumbersOf>
+inline void multiply(float (&sums)[4], const MmaLeft& left, const MmaRight& right, NumbersOf numbers_of) {
+  constexpr int half = 4 * each;  // of the depth
+  const int group = lane() / 4, pair = lane() % 4;
+  float rows[2][2 * half], columns[2][2 * half];
+  for (int other = 0; other < 4; ++other) {
+    for (int p = 0; p < 4; ++p)
+      numbers_of(__shfl_sync(0xffffffffu, left.parts[p], group * 4 + other),
+                 &rows[p % 2][p / 2 * half + each * other]);
+    for (int c = 0; c < 2; ++c)
+      for (int p = 0; p < 2; ++p)
+        numbers_of(__shfl_sync(0xffffffffu, right.parts[p], (2 * pair + c) * 4 + other),
+                   &columns[c][p * half + each * other]);
+  }
+  for (int i = 0; i < 4; ++i)
+    for (int depth = 0; depth < 2 * half; ++depth) sums[i] += rows[i / 2][depth] * columns[i % 2][depth];
+}
+}  // namespace emulated_mma
+#endif
+
 // sums += left · right
 __device__ __forceinline__ void mma(float (&sums)[4], const MmaLeft& left, const MmaRight& right) {
 #if STITCH_EMULATED
-  // Every lane shuffles its two rows and two columns from the lanes that hold them.
-  const int lane = emulated_mma::lane(), group = lane / 4, pair = lane % 4;
-  float rows[2][16], columns[2][16];
-  for (int other = 0; other < 4; ++other) {
-    for (int p = 0; p < 4; ++p) {
-      const float2 two = float_pair(__shfl_sync(0xffffffffu, left.parts[p], group * 4 + other));
-      rows[p % 2][p / 2 * 8 + 2 * other] = two.x;
-      rows[p % 2][p / 2 * 8 + 2 * other + 1] = two.y;
-    }
-    for (int c = 0; c < 2; ++c)
-      for (int p = 0; p < 2; ++p) {
-        const float2 two = float_pair(__shfl_sync(0xffffffffu, right.parts[p], (2 * pair + c) * 4 + other));
-        columns[c][p * 8 + 2 * other] = two.x;
-        columns[c][p * 8 + 2 * other + 1] = two.y;
-      }
-  }
-  for (int i = 0; i < 4; ++i)
-    for (int depth = 0; depth < 16; ++depth) sums[i] += rows[i / 2][depth] * columns[i % 2][depth];
+  emulated_mma::multiply<2>(sums, left, right, [](uint32_t part, float* to) {
+    const float2 two = float_pair(part);
+    to[0] = two.x, to[1] = two.y;
+  });
 #else
   asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, "
       "%1, %2, %3};"
@@ -156,24 +169,10 @@ __device__ __forceinline__ float2 float_pair_of_bfloats(uint32_t pair) {
 }
 __device__ __forceinline__ void mma_bfloat(float (&sums)[4], const MmaLeft& left, const MmaRight& right) {
 #if STITCH_EMULATED
-  const int lane = emulated_mma::lane(), group = lane / 4, pair = lane % 4;
-  float rows[2][16], columns[2][16];
-  for (int other = 0; other < 4; ++other) {
-    for (int p = 0; p < 4; ++p) {
-      const float2 two = float_pair_of_bfloats(__shfl_sync(0xffffffffu, left.parts[p], group * 4 + other));
-      rows[p % 2][p / 2 * 8 + 2 * other] = two.x;
-      rows[p % 2][p / 2 * 8 + 2 * other + 1] = two.y;
-    }
-    for (int c = 0; c < 2; ++c)
-      for (int p = 0; p < 2; ++p) {
-        const float2 two =
-            float_pair_of_bfloats(__shfl_sync(0xffffffffu, right.parts[p], (2 * pair + c) * 4 + other));
-        columns[c][p * 8 + 2 * other] = two.x;
-        columns[c][p * 8 + 2 * other + 1] = two.y;
-      }
-  }
-  for (int i = 0; i < 4; ++i)
-    for (int depth = 0; depth < 16; ++depth) sums[i] += rows[i / 2][depth] * columns[i % 2][depth];
+  emulated_mma::multiply<2>(sums, left, right, [](uint32_t part, float* to) {
+    const float2 two = float_pair_of_bfloats(part);
+    to[0] = two.x, to[1] = two.y;
+  });
 #else
   asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
       "{%0, "
@@ -200,19 +199,7 @@ __device__ __forceinline__ uint32_t tf32_bits(float value) {
 // sums += left · right, 8 deep, of TF32 numbers
 __device__ __forceinline__ void mma_tf32(float (&sums)[4], const MmaLeft& left, const MmaRight& right) {
 #if STITCH_EMULATED
-  const int lane = emulated_mma::lane(), group = lane / 4, pair = lane % 4;
-  float rows[2][8], columns[2][8];
-  for (int other = 0; other < 4; ++other) {
-    for (int p = 0; p < 4; ++p)
-      rows[p % 2][p / 2 * 4 + other] =
-          __uint_as_float(__shfl_sync(0xffffffffu, left.parts[p], group * 4 + other));
-    for (int c = 0; c < 2; ++c)
-      for (int p = 0; p < 2; ++p)
-        columns[c][p * 4 + other] =
-            __uint_as_float(__shfl_sync(0xffffffffu, right.parts[p], (2 * pair + c) * 4 + other));
-  }
-  for (int i = 0; i < 4; ++i)
-    for (int depth = 0; depth < 8; ++depth) sums[i] += rows[i / 2][depth] * columns[i % 2][depth];
+  emulated_mma::multiply<1>(sums, left, right, [](uint32_t part, float* to) { *to = __uint_as_float(part); });
 #else
   asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, "
       "%1, %2, %3};"
@@ -220,6 +207,33 @@ __device__ __forceinline__ void mma_tf32(float (&sums)[4], const MmaLeft& left, 
       : "r"(left.parts[0]), "r"(left.parts[1]), "r"(left.parts[2]), "r"(left.parts[3]), "r"(right.parts[0]),
         "r"(right.parts[1]));
 #endif
+}
+
+// By the operands' type: float in TF32.
+template <class Element>
+__device__ __forceinline__ void mma_of(float (&sums)[4], const MmaLeft& left, const MmaRight& right) {
+  if constexpr (std::is_same_v<Element, float>)
+    mma_tf32(sums, left, right);
+  else if constexpr (std::is_same_v<Element, __half>)
+    mma(sums, left, right);
+  else
+    mma_bfloat(sums, left, right);
+}
+
+// 16 rows of 32 columns of a warp's sums (tiles 4 · part to 4 · part + 3) by rows of `pitch` floats in shared
+// memory, so that a lane has a column.
+template <int pitch, int tiles>
+__device__ __forceinline__ void stage_sums(float* stage, const float (&sums)[tiles][4], int part) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  __syncwarp();
+#pragma unroll
+  for (int t = 0; t < 4; ++t) {
+    const float(&sum)[4] = sums[part * 4 + t];
+    float* to = stage + lane / 4 * pitch + t * 8 + lane % 4 * 2;
+    *reinterpret_cast<Pack<float, 2>*>(to) = {{sum[0], sum[1]}};
+    *reinterpret_cast<Pack<float, 2>*>(to + 8 * pitch) = {{sum[2], sum[3]}};
+  }
+  __syncwarp();
 }
 
 }  // namespace stitch
