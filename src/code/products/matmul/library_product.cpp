@@ -167,9 +167,9 @@ RegionCode LibraryProduct::finish(std::string_view idea) {
   int64_t from_pitch = in_place ? 0 : dense_pitch();
   std::string from = in_place ? contraction.out.place->pointer : "dense_result";
   // 16-byte vectors in place; of an FP32 result that is converted, four elements.
-  bool quads = !contraction.scatter &&
-               lies_in_quads(contraction, contraction.columns, &Axis::out, contraction.out.offset,
-                             in_place ? 16 / size_of(result_type) : 4);
+  bool quads =
+      !contraction.scatter && lies_in_quads(contraction, contraction.columns, &Axis::out,
+                                            contraction.out.offset, in_place ? 16 / size_of(result_type) : 4);
   std::string form = format("{}, {}, {}, {}", product, partials, from_pitch, quads);
   if (enlarged > 1) form += format(", {}", enlarged);
   body += format("  return stitch::finish_product<{}>(\"{}\", {}, {}, {}, stream);\n", form, request.name,

@@ -8,6 +8,7 @@
 #include "code/products/matmul/half_operands.h"
 #include "code/products/matmul/product_size.h"
 #include "code/products/techniques.h"
+#include "plan/cost/estimate.h"
 
 namespace stitch::code {
 
@@ -47,16 +48,30 @@ std::optional<double> bytes_of_kernel(const plan::Context& context, const plan::
   return bytes;
 }
 
-// Elements that are converted on every run.
-double converted(const plan::Context& context, const plan::Plan* plan, const plan::Region& region) {
+// What is converted on every run. `plan`: some of it may be stored in fp16.
+struct Converted {
+  double elements = 0;
+  int operands = 0;
+};
+Converted converted(const plan::Context& context, const plan::Plan* plan, const plan::Region& region) {
+  Converted out;
   const std::optional<ProductSize> size = product_size(context.graph, region);
-  if (!size) return 0;
-  auto side = [&](bool weight, ValueId source, double elements) {
-    const bool stored = plan && plan->storage[index_of(source)].dtype == DType::f16;
-    return weight || stored ? 0 : elements;
+  if (!size) return out;
+  auto add = [&](bool weight, ValueId source, double elements) {
+    if (weight || (plan && plan->storage[index_of(source)].dtype == DType::f16)) return;
+    out.elements += elements;
+    ++out.operands;
   };
-  return side(size->left_is_weight, size->left_source, size->left) +
-         side(size->right_is_weight, size->right_source, size->right);
+  add(size->left_is_weight, size->left_source, size->left);
+  add(size->right_is_weight, size->right_source, size->right);
+  return out;
+}
+
+// Two launches for each operand count as the bytes that could be moved meanwhile.
+double converted_bytes(const plan::Context& context, const plan::Plan& plan, const plan::Region& region) {
+  const Converted all = converted(context, &plan, region);
+  return 6 * all.elements +
+         2 * all.operands * context.gpu.kernel_overhead * plan::streaming_share * context.gpu.bandwidth;
 }
 
 Result<RegionCode> write_matmul_scaled_half(const RegionRequest& request) {
@@ -95,21 +110,20 @@ constinit const ProductTechnique matmul_scaled_half{{
     .accepts = [](const plan::Context& context,
                   const plan::Region& region) { return accepts_f32_product(context.graph, region); },
     .write = write_matmul_scaled_half,
-    .rate = [](const plan::Context& context, const plan::Region& region) -> plan::Rate {
-      const std::optional<ProductSize> size = product_size(context.graph, region);
-      const double conversions = size ? !size->left_is_weight + !size->right_is_weight : 2;
-      return {context.gpu.fp16_long_products, 0.8, 1 + 2 * conversions};
+    .rate = [](const plan::Context& context, const plan::Region&) -> plan::Rate {
+      return {context.gpu.fp16_long_products, 0.8, 1};
     },
     .suits = suits_matmul_scaled_half,
     .knobs = [](const plan::Context& context, const plan::Region&) -> std::vector<plan::Knob> {
       return {conversion_blocks_knob(context.gpu), proposal_knob()};
     },
     .accepts_storage = reads_f32_or_half_operands,
-    .scratch_bytes = [](const plan::Context& context,
-                        const plan::Region& region) { return 2 * converted(context, nullptr, region); },
+    .scratch_bytes =
+        [](const plan::Context& context, const plan::Region& region) {
+          return 2 * converted(context, nullptr, region).elements;
+        },
     .kernel_bytes = bytes_of_kernel,
-    .rearranged_bytes = [](const plan::Context& context, const plan::Plan& plan,
-                           const plan::Region& region) { return 6 * converted(context, &plan, region); },
+    .rearranged_bytes = converted_bytes,
     .operand_precision = [](const plan::Context&, const plan::Region&) { return plan::Precision::tf32; },
 }};
 
