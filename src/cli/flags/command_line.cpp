@@ -41,7 +41,8 @@ void add_command_line(CLI::App& app, CommandLine& line) {
   app.description("StitchCUDA turns PyTorch models into verified, faster CUDA programs.");
   app.set_help_flag("-h,--help", "show this help");
   app.add_flag("--version", line.version, "show the version");
-  app.add_flag_callback("--json", [] {}, "print one JSON document, errors included");
+  app.add_flag_callback(
+      "--json", [] {}, "print one JSON document, errors included");
   for (const CommandRow& command : all_commands()) line.commands[command.name] = command.add(app);
   for (CLI::App* command : app.get_subcommands({}))
     command->add_option("--log", line.log, "append a log with times to this file; keys are left out")

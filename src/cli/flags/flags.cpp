@@ -125,7 +125,8 @@ void Flags::force(bool& value) {
 
 // Read before the parse (run_cli.cpp), so that its errors are JSON too.
 void Flags::json() {
-  command_.add_flag_callback("--json", [] {}, "print one JSON document, errors included");
+  command_.add_flag_callback(
+      "--json", [] {}, "print one JSON document, errors included");
 }
 
 }  // namespace stitch

@@ -27,8 +27,7 @@ TEST(LearnCommands, FromTasksToAPlanWithLearnedChoices) {
   // A folder of other contents is not overwritten.
   fs::create_directories(folder->path() / "mine");
   ASSERT_TRUE(write_file(folder->path() / "mine" / "notes.txt", "mine"));
-  EXPECT_EQ(
-      stitchcuda({"synth", "-n", "1", "-o", (folder->path() / "mine").string(), "--no-torch"}).code, 2);
+  EXPECT_EQ(stitchcuda({"synth", "-n", "1", "-o", (folder->path() / "mine").string(), "--no-torch"}).code, 2);
 
   EXPECT_EQ(stitchcuda({"skills", "build", tasks, "-o", rows, "--gpu", "H200", "--json"}).json()["rows"], 12);
   EXPECT_EQ(stitchcuda({"skills", "stats", rows, "--json"}).json()["rows"], 12);
