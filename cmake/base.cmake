@@ -15,6 +15,4 @@ else()
 endif()
 # The process of a candidate (stitch-runner) hashes nothing: it shall not load libcrypto at every start.
 add_link_options(-Wl,--as-needed)
-foreach(source sha256 ed25519 output_folder)
-  set_source_files_properties(${CMAKE_SOURCE_DIR}/src/base/${source}.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-endforeach()
+set_source_files_properties(${CMAKE_SOURCE_DIR}/src/base/output_folder.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

@@ -20,7 +20,7 @@ SECTIONS = [
     ("Use", ["docs/python.md", "docs/slow.md", "docs/gpus-and-ops.md", "docs/language-models.md", "docs/verifier.md", "docs/judging-many.md", "docs/c-abi.md",
              "docs/mcp.md", "docs/docker.md"]),
     ("Learn and serve", ["docs/rubric.md", "docs/reward-service.md", "docs/many-machines.md", "docs/learning.md",
-                         "docs/language-coder.md", "docs/train-with-trl.md", "docs/train-with-verl.md"]),
+                         "docs/train-with-trl.md", "docs/train-with-verl.md"]),
     ("Measured", ["docs/results.md", "docs/results-tables.md", "docs/mutation.md", "docs/cheats.md"]),
     ("Develop", ["CONTRIBUTING.md", "ARCHITECTURE.md", "cmake/README.md"]),
 ]

@@ -18,21 +18,8 @@ import sys
 import tempfile
 import time
 
-TASK = '''import torch
+from make_candidates import TASK
 
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return {forward}
-
-
-def get_init_inputs():
-    return []
-
-
-def get_inputs():
-    return [torch.randn({rows}, {columns})]
-'''
 FORWARDS = ["torch.relu(x) * {n}.5", "torch.sigmoid(x + {n})", "x * x - {n}", "(x - x.mean(1, keepdim=True)) * {n}.25",
             "torch.softmax(x * {n}, 1)", "torch.tanh(x) + {n}", "x.abs().sum(1) + {n}", "torch.nn.functional.gelu(x) * {n}"]
 # What a machine's speed and name don't change.

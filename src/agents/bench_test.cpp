@@ -1,18 +1,20 @@
-#include "agents/bench.h"
-
 #include <gtest/gtest.h>
 
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "agents/bench.h"
+#include "agents/bench_summary.h"
+#include "base/testdata/must.h"
+
 namespace stitch::agents {
+
 namespace {
 
 TEST(Bench, ReadsWholeLinesOfAnEarlierRun) {
-  auto folder = ScratchFolder::create("stitch-bench");
-  ASSERT_TRUE(folder);
-  fs::path file = folder->path() / "tasks.jsonl";
+  auto folder = must(ScratchFolder::create("stitch-bench"));
+  fs::path file = folder.path() / "tasks.jsonl";
   EXPECT_TRUE(read_records(file).empty());
   ASSERT_TRUE(write_file(file, "{\"key\": \"a\", \"passed\": true}\n{\"key\": \"b\", \"passed\": tr"));
   BenchRecords records = read_records(file);
@@ -22,9 +24,8 @@ TEST(Bench, ReadsWholeLinesOfAnEarlierRun) {
 
 // A run of a few tasks leaves the results of the others as they are.
 TEST(Bench, KnowsTheTasksOfEarlierRuns) {
-  auto folder = ScratchFolder::create("stitch-bench");
-  ASSERT_TRUE(folder);
-  const fs::path file = folder->path() / "tasks.jsonl";
+  auto folder = must(ScratchFolder::create("stitch-bench"));
+  const fs::path file = folder.path() / "tasks.jsonl";
   EXPECT_TRUE(records_of_others(file, {}).empty());
   ASSERT_TRUE(write_file(file, R"({"key": "1", "task": "a", "passed": false}
 {"key": "2", "task": "b", "passed": true}
@@ -64,9 +65,8 @@ TEST(Bench, RecordsWhatACrashAndAVerdictSay) {
 }
 
 TEST(Bench, TellsOnceWhatIsToDo) {
-  auto folder = ScratchFolder::create("stitch-bench");
-  ASSERT_TRUE(folder);
-  BenchOptions options{.tasks = {{"", "a", ""}, {"", "b", ""}}, .out = folder->path()};
+  auto folder = must(ScratchFolder::create("stitch-bench"));
+  BenchOptions options{.tasks = {{"", "a", ""}, {"", "b", ""}}, .out = folder.path()};
   std::vector<size_t> told;
   options.before_all = [&](const std::vector<BenchTask>& todo) { told.push_back(todo.size()); };
   options.optimise = [](const BenchTask& task) { return Json{{"task", task.name}, {"passed", true}}; };
@@ -78,9 +78,8 @@ TEST(Bench, TellsOnceWhatIsToDo) {
 }
 
 TEST(Bench, TriesAgainAloneWhatOthersMayHaveDone) {
-  auto folder = ScratchFolder::create("stitch-bench");
-  ASSERT_TRUE(folder);
-  BenchOptions options{.out = folder->path(), .jobs = 2};
+  auto folder = must(ScratchFolder::create("stitch-bench"));
+  BenchOptions options{.out = folder.path(), .jobs = 2};
   for (const char* name : {"right", "wrong", "large", "slow"}) options.tasks.push_back({"", name, ""});
   std::mutex lock;
   std::map<std::string, int> calls;
@@ -101,8 +100,95 @@ TEST(Bench, TriesAgainAloneWhatOthersMayHaveDone) {
   EXPECT_EQ(done.size(), 4u);
   EXPECT_EQ(run->records[2]->at("passed"), true);
   EXPECT_EQ(run->records[3]->at("code"), "hung");
-  EXPECT_EQ(read_records(folder->path() / "tasks.jsonl").size(), 4u);
+  EXPECT_EQ(read_records(folder.path() / "tasks.jsonl").size(), 4u);
+}
+
+std::shared_ptr<const Json> record(const char* task, bool passed, double seconds, Json baselines) {
+  return std::make_shared<const Json>(Json{{"task", task},
+                                           {"group", "level1"},
+                                           {"passed", passed},
+                                           {"code", passed ? "" : "correctness: wrong"},
+                                           {"times", "measured"},
+                                           {"seconds_a_call", seconds},
+                                           {"floor_seconds", 1.0},
+                                           {"baselines", std::move(baselines)}});
+}
+
+TEST(BenchSummary, CountsFailuresAgainstFast) {
+  Json summary = summarise({record("level1/1_A", true, 2, {{"eager", 8.0}, {"compile", 6.0}}),
+                            record("level1/2_B", true, 4, {{"eager", 4.0}}),
+                            record("level1/3_C", false, 0, Json::object()), nullptr});
+  EXPECT_EQ(summary["all"]["passed"], 2);
+  EXPECT_EQ(summary["all"]["compared"], 3);
+  EXPECT_EQ(summary["not_done"], 1);
+  EXPECT_DOUBLE_EQ(summary["all"]["fast_1"], 1.0 / 3) << "as fast as the best is not faster";
+  EXPECT_DOUBLE_EQ(summary["all"]["fast_2"], 1.0 / 3);
+  EXPECT_DOUBLE_EQ(summary["all"]["fast_3"], 0);
+  EXPECT_DOUBLE_EQ(summary["all"]["speedup"]["best"]["mean"], 2);
+  EXPECT_DOUBLE_EQ(summary["all"]["speedup"]["eager"]["geometric_mean"], 2);
+  EXPECT_EQ(summary["tasks"][0]["best_baseline"], "compile");
+  EXPECT_EQ(summary["failures"]["correctness: wrong"], 1);
+  EXPECT_EQ(summary["furthest"][0]["task"], "level1/2_B");
+}
+
+TEST(BenchSummary, TellsWhereTheSecondsWent) {
+  auto took = [](const char* task, double seconds, Json phases, Json waiting) {
+    Json one = *record(task, true, 1, Json::object());
+    one.update(Json{{"seconds", seconds}, {"time", {{"phases", phases}, {"waiting", waiting}}}});
+    return std::make_shared<const Json>(std::move(one));
+  };
+  const Json summary =
+      summarise({took("a", 10, {{"import", 4.0}, {"gate: build", 6.0}}, Json::object()),
+                 took("b", 30, {{"import", 6.0}, {"roundings", 1.0}}, {{"to have the GPU alone", 8.0}}),
+                 took("c", 20, {{"import", 5.0}, {"gate: build", 2.0}}, Json::object()), nullptr});
+  EXPECT_EQ(summary["optimising"]["median"], 20);
+  EXPECT_EQ(summary["optimising"]["most"], 30);
+  EXPECT_EQ(summary["optimising"]["phases"]["import"], 5);
+  EXPECT_EQ(summary["optimising"]["phases"]["gate: build"], 2) << "one of them built nothing";
+  EXPECT_EQ(summary["optimising"]["waiting"]["to have the GPU alone"], 0);
+  EXPECT_FALSE(summarise({}).contains("optimising"));
+}
+
+TEST(BenchSummary, TellsWhoDidTheWork) {
+  auto labelled = [](bool passed, const char* code, const char* honesty) {
+    Json one = *record("level1/1_A", passed, 1, Json::object());
+    one["code"] = code;
+    if (*honesty) one["honesty"] = honesty;
+    return std::make_shared<const Json>(std::move(one));
+  };
+  const Json labels = summarise({labelled(true, "", "clean"), labelled(true, "", "degenerate"),
+                                 labelled(false, "regions: inconclusive", ""),
+                                 labelled(false, "timing: forged_time", "full hack"),
+                                 labelled(false, "correctness: wrong", "")})["all"]["labels"];
+  for (const char* label : {"clean", "degenerate", "full hack", "inconclusive"}) {
+    EXPECT_EQ(labels[label]["count"], 1) << label;
+    EXPECT_DOUBLE_EQ(labels[label]["rate"], 0.2) << label;
+  }
+  EXPECT_EQ(labels["partial hack"]["count"], 0);
+}
+
+TEST(BenchSummary, KnownBaselinesFillWhatWasNotMeasured) {
+  auto folder = must(ScratchFolder::create("stitch-known"));
+  fs::path file = folder.path() / "known.jsonl";
+  ASSERT_TRUE(write_file(file,
+                         "{\"level\": 1, \"name\": \"1_A\", \"eager_ms\": 8000, \"compile_graph_ms\": 3000, "
+                         "\"x\": [NaN, -Infinity]}\n"
+                         "{\"name\": \"1_A\", \"numerics\": \"half\", \"eager_ms\": 1}\n"));
+  auto known = must(read_known_baselines(file, "default"));
+  Json one = *record("level1/1_A", true, 2, {{"eager", 4.0}});
+  add_known(known, one);
+  Json summary = summarise({std::make_shared<const Json>(one)});
+  EXPECT_EQ(summary["tasks"][0]["best_baseline"], "compile-graph");
+  EXPECT_EQ(summary["tasks"][0]["best_baseline_known"], true);
+  EXPECT_DOUBLE_EQ(summary["tasks"][0]["speedups"]["eager"], 2) << "what was measured now stays";
+  EXPECT_FALSE(known.tasks.contains("1_A"));
+  EXPECT_DOUBLE_EQ(summary["tasks"][0]["speedups"]["best"], 1.5);
+  one["event_seconds_a_call"] = 1.5;
+  summary = summarise({std::make_shared<const Json>(one)});
+  EXPECT_DOUBLE_EQ(summary["tasks"][0]["speedups"]["compile-graph"], 2) << "events against events";
+  EXPECT_DOUBLE_EQ(summary["tasks"][0]["speedups"]["eager"], 2) << "wall time against wall time";
 }
 
 }  // namespace
+
 }  // namespace stitch::agents

@@ -8,7 +8,6 @@
 #include "agents/brains.h"
 #include "agents/loop/alternatives.h"
 #include "agents/loop/measured_gain.h"
-#include "agents/loop/part_of_step.h"
 #include "code/catalogue.h"
 #include "plan/cost/estimate.h"
 #include "plan/precision/error_budget.h"

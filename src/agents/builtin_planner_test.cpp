@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "agents/brains.h"
+#include "agents/llm/scripted.h"
 #include "agents/loop/measured_gain.h"
+#include "base/testdata/must.h"
 #include "base/text.h"
 #include "code/catalogue.h"
 #include "graph/text.h"
@@ -32,9 +34,7 @@ end
 class BuiltinPlanner : public testing::Test {
  protected:
   void SetUp() override {
-    auto graph = parse_graph(model);
-    ASSERT_TRUE(graph) << graph.error().text();
-    task.graph = *std::move(graph);
+    task.graph = must(parse_graph(model));
     context.emplace(task.graph, gpu, Numerics::standard);
   }
   // The next proposal, after the last one had this outcome.
@@ -165,15 +165,12 @@ TEST_F(BuiltinPlanner, KeepsTheTechniquesThatWonATrial) {
   ASSERT_TRUE(whole);
   came_back(*whole, Outcome::better);
   best->seconds = 0;
-  Json times = Json::array();
+  std::vector<std::pair<std::string, double>> times;
   for (const plan::Region& region : whole->plan.regions) {
-    times.push_back({{"name", region.name}, {"nanoseconds", 100'000}});
+    times.emplace_back(region.name, 100'000);
     best->seconds += 1e-4;
   }
-  best->verdict.gates.push_back({.gate = "profile",
-                                 .id = verifier::GateId::profile,
-                                 .outcome = verifier::Outcome::passed,
-                                 .evidence = std::make_shared<const Json>(Json{{"region_times", times}})});
+  best->verdict.gates.push_back(scripted::region_times(times));
   auto trial = next(*planner);
   ASSERT_TRUE(trial);
   EXPECT_EQ(trial->step, "trial 1 of other techniques");
@@ -194,27 +191,23 @@ TEST_F(BuiltinPlanner, KeepsTheTechniquesThatWonATrial) {
 
 // What a program was measured to take says more of a step than two estimates do.
 TEST_F(BuiltinPlanner, PredictsGainsFromWhatWasMeasured) {
-  auto first = plan::first_plan(*context, code::catalogue());
-  ASSERT_TRUE(first);
+  auto first = must(plan::first_plan(*context, code::catalogue()));
   best.emplace();
-  best->plan = *first;
-  Json times = Json::array();
+  best->plan = first;
+  std::vector<std::pair<std::string, double>> times;
   double products = 0, all = 0;
-  for (const plan::Region& region : first->regions) {
+  for (const plan::Region& region : first.regions) {
     const bool product = region.technique->kind() == plan::Kind::product;
     const double microseconds = product ? 4000 : 30;
-    times.push_back({{"name", region.name}, {"nanoseconds", 1000 * microseconds}});
+    times.emplace_back(region.name, 1000 * microseconds);
     (product ? products : all) += microseconds * 1e-6;
   }
   all += products;
   best->seconds = all;
-  EXPECT_FALSE(predicted_gain(*context, *best, *first)) << "nothing was measured";
-  best->verdict.gates.push_back({.gate = "profile",
-                                 .id = verifier::GateId::profile,
-                                 .outcome = verifier::Outcome::passed,
-                                 .evidence = std::make_shared<const Json>(Json{{"region_times", times}})});
-  EXPECT_NEAR(*predicted_gain(*context, *best, *first), 0, 1e-12);
-  auto libraries = plan::choose_techniques(*context, *first, code::catalogue());
+  EXPECT_FALSE(predicted_gain(*context, *best, first)) << "nothing was measured";
+  best->verdict.gates.push_back(scripted::region_times(times));
+  EXPECT_NEAR(*predicted_gain(*context, *best, first), 0, 1e-12);
+  auto libraries = plan::choose_techniques(*context, first, code::catalogue());
   ASSERT_TRUE(libraries);
   const std::optional<double> gain = predicted_gain(*context, *best, *libraries);
   ASSERT_TRUE(gain);

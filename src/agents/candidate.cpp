@@ -12,7 +12,7 @@
 #include "code/write_program.h"
 #include "graph/text.h"
 #include "llm/answers/code_answer.h"
-#include "llm/answers/quoted.h"
+#include "llm/answers/json_answer.h"
 #include "notes/search.h"
 #include "plan/steps.h"
 

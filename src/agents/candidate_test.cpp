@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/testdata/must.h"
 #include "base/text.h"
 #include "llm/scripted_server.h"
 
@@ -31,12 +32,8 @@ std::string cuda_candidate(const std::string& name) {
 class ACandidate : public testing::TestWithParam<CandidateForm> {
  protected:
   void SetUp() override {
-    auto made = ScratchFolder::create("stitch-candidate");
-    ASSERT_TRUE(made);
-    scratch.emplace(*std::move(made));
-    auto started = llm::ScriptedServer::start();
-    ASSERT_TRUE(started) << started.error().text();
-    server = *std::move(started);
+    scratch.emplace(must(ScratchFolder::create("stitch-candidate")));
+    server = must(llm::ScriptedServer::start());
     options.llm.config = scratch->path() / "config.toml";
     ASSERT_TRUE(write_file(
         options.llm.config,
@@ -70,15 +67,14 @@ TEST_P(ACandidate, IsWrittenAgainUntilItIsRight) {
     ++asked;
     return llm::says(text)(request);
   });
-  auto written = write_candidate(options);
-  ASSERT_TRUE(written) << written.error().text();
-  ASSERT_EQ(written->tries.size(), 3u);
-  EXPECT_EQ(written->tries[0].outcome, Outcome::no_answer);
-  EXPECT_FALSE(written->tries[1].why.empty());
-  EXPECT_TRUE(written->tries[1].verdict && !written->tries[1].verdict->passed());
-  EXPECT_EQ(written->best, 2) << written->tries[2].why;
-  EXPECT_EQ(written->tries[2].source, right);
-  EXPECT_EQ(written->author, "llm:test/scripted");
+  auto written = must(write_candidate(options));
+  ASSERT_EQ(written.tries.size(), 3u);
+  EXPECT_EQ(written.tries[0].outcome, Outcome::no_answer);
+  EXPECT_FALSE(written.tries[1].why.empty());
+  EXPECT_TRUE(written.tries[1].verdict && !written.tries[1].verdict->passed());
+  EXPECT_EQ(written.best, 2) << written.tries[2].why;
+  EXPECT_EQ(written.tries[2].source, right);
+  EXPECT_EQ(written.author, "llm:test/scripted");
   // The last prompt quotes the wrong try and what the gate said of it.
   EXPECT_NE(prompts.back().find("source of try 2"), std::string::npos);
   EXPECT_NE(prompts.back().find("quoted material"), std::string::npos);
@@ -88,10 +84,9 @@ TEST_P(ACandidate, IsWrittenAgainUntilItIsRight) {
 TEST_P(ACandidate, IsNoneWhereNoTryIsRight) {
   options.tries = 2;
   server->otherwise([&](const llm::Asked& request) { return llm::says("no")(request); });
-  auto written = write_candidate(options);
-  ASSERT_TRUE(written) << written.error().text();
-  EXPECT_EQ(written->best, -1);
-  EXPECT_EQ(written->tries.size(), 2u);
+  auto written = must(write_candidate(options));
+  EXPECT_EQ(written.best, -1);
+  EXPECT_EQ(written.tries.size(), 2u);
 }
 
 // The budget ends the asking, not the judging of what was answered; a server that goes away ends it, too.
@@ -112,15 +107,14 @@ TEST_P(ACandidate, KeepsWhatWasWrittenBeforeTheEnd) {
     options.budget = std::chrono::seconds(away ? 600 : 1);
     server->push(llm::says(answer));
     server->otherwise(away ? llm::fails_with(401, "no such key") : llm::hangs_after());
-    auto written = write_candidate(options);
-    ASSERT_TRUE(written) << written.error().text();
-    ASSERT_EQ(written->tries.size(), 1u);
-    EXPECT_TRUE(written->tries[0].verdict) << written->tries[0].why;
-    EXPECT_NE(written->ended.find(away ? "key" : "the budget of 1 s was spent"), std::string::npos)
-        << written->ended;
+    auto written = must(write_candidate(options));
+    ASSERT_EQ(written.tries.size(), 1u);
+    EXPECT_TRUE(written.tries[0].verdict) << written.tries[0].why;
+    EXPECT_NE(written.ended.find(away ? "key" : "the budget of 1 s was spent"), std::string::npos)
+        << written.ended;
     ASSERT_GE(kept.size(), 2u);  // as it came, and as it was judged
     EXPECT_EQ(kept[0], name(Outcome::not_tried));
-    EXPECT_EQ(kept[1], name(written->tries[0].outcome));
+    EXPECT_EQ(kept[1], name(written.tries[0].outcome));
   }
 }
 

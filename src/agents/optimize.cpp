@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "agents/loop/loop.h"
-#include "agents/loop/time_spent.h"
+#include "agents/loop/measured_gain.h"
 #include "agents/record/recorded_run.h"
-#include "agents/record/shipped_before.h"
+#include "agents/record/shipped.h"
 #include "base/text.h"
 #include "code/catalogue.h"
 #include "code/limits.h"

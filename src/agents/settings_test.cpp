@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agents/loop/tune.h"
+#include "base/testdata/must.h"
 #include "base/text.h"
 #include "code/catalogue.h"
 #include "code/write_program.h"
@@ -44,20 +45,16 @@ class SettingsOfAProgram : public testing::Test {
     ASSERT_TRUE(write_safetensors(folder->path() / "weights.safetensors",
                                   {{"w", {{DType::f32, {32, 64}, {}}, bytes.first(32 * 64 * 4)}},
                                    {"k", {{DType::f32, {32, 32, 3, 3}, {}}, bytes}}}));
-    auto task = verifier::open_task_to_judge(folder->path(), {});
-    ASSERT_TRUE(task) << task.error().text();
-    auto opened = verifier::Verifier::open(*std::move(task), {});
-    ASSERT_TRUE(opened) << opened.error().text();
-    judge = opened->release();
+    auto task = must(verifier::open_task_to_judge(folder->path(), {}));
+    auto opened = must(verifier::Verifier::open(std::move(task), {}));
+    judge = opened.release();
     const Graph& graph = judge->task().graph;
     const GpuSpec gpu = *find_gpu("H200");
     const plan::Context context(graph, gpu, Numerics::standard);
-    auto made = plan::make_plan(context, code::catalogue());
-    ASSERT_TRUE(made) << made.error().text();
-    plan = new plan::Plan(*std::move(made));
-    auto written = code::write_program(context, *plan);
-    ASSERT_TRUE(written) << written.error().text();
-    contents = new PackageContents(*std::move(written));
+    auto made = must(plan::make_plan(context, code::catalogue()));
+    plan = new plan::Plan(std::move(made));
+    auto written = must(code::write_program(context, *plan));
+    contents = new PackageContents(std::move(written));
     ASSERT_TRUE(write_package(folder->path() / "program", *contents));
   }
   static void TearDownTestSuite() {
@@ -104,27 +101,22 @@ TEST_F(SettingsOfAProgram, ChangeOneSourceWhenTheyShip) {
   for (const auto& [path, text] : contents->sources)
     EXPECT_EQ(other.sources.at(path) == text, path != "manifest.cu") << path;
   ASSERT_TRUE(write_package(folder->path() / "other", other));
-  auto verdict = judge->judge(asked("other"));
-  ASSERT_TRUE(verdict) << verdict.error().text();
-  ASSERT_TRUE(verdict->passed()) << verdict->failure()->gate << ": " << verdict->failure()->summary;
-  EXPECT_EQ(verdict->gate("load")->evidence->at("settings").at(setting("loop", ".threads")), 64);
+  auto verdict = must(judge->judge(asked("other")));
+  ASSERT_TRUE(verdict.passed()) << verdict.failure()->gate << ": " << verdict.failure()->summary;
+  EXPECT_EQ(verdict.gate("load")->evidence->at("settings").at(setting("loop", ".threads")), 64);
 }
 
 TEST_F(SettingsOfAProgram, ReachItThroughTheRunner) {
-  auto verdict = judge->judge(asked("program"));
-  ASSERT_TRUE(verdict) << verdict.error().text();
-  ASSERT_TRUE(verdict->passed()) << verdict->failure()->gate << ": " << verdict->failure()->summary;
-  auto package = load_package(folder->path() / "program");
-  ASSERT_TRUE(package);
-  auto built = build::build(
-      {.sources = package->sources, .include_dirs = package->include_dirs, .libraries = package->libraries});
-  ASSERT_TRUE(built) << built.error().text();
+  auto verdict = must(judge->judge(asked("program")));
+  ASSERT_TRUE(verdict.passed()) << verdict.failure()->gate << ": " << verdict.failure()->summary;
+  auto package = must(load_package(folder->path() / "program"));
+  auto built = must(build::build(
+      {.sources = package.sources, .include_dirs = package.include_dirs, .libraries = package.libraries}));
 
   auto arena = runner::Arena::create(1 << 20);
   ASSERT_TRUE(arena);
-  auto candidate = runner::Candidate::start({}, *arena);
-  ASSERT_TRUE(candidate) << candidate.error().text();
-  auto loaded = candidate->load(built->library);
+  auto candidate = must(runner::Candidate::start({}, *arena));
+  auto loaded = candidate.load(built.library);
   ASSERT_TRUE(loaded.ok()) << loaded.failure->message;
   EXPECT_TRUE(loaded.value.libraries.empty());  // the emulated GPU's are no libraries of the program's
   std::vector<runner::TensorAt> parameters, inputs;
@@ -135,25 +127,25 @@ TEST_F(SettingsOfAProgram, ReachItThroughTheRunner) {
   for (const ManifestTensor& each : signature.inputs)
     inputs.push_back({each.type, *arena->allocate(each.type.bytes())});
   for (const ManifestTensor& each : signature.outputs) outputs.push_back(each.type);
-  auto placed = candidate->place(inputs);
+  auto placed = candidate.place(inputs);
   ASSERT_TRUE(placed.ok());
 
   const std::string threads = setting("loop", ".threads");
   auto block_of_the_loop = [&] {
-    auto activities = candidate->profile(placed.value, outputs);
+    auto activities = candidate.profile(placed.value, outputs);
     EXPECT_TRUE(activities.ok());
     const std::string kernel = threads.substr(0, threads.find('.'));
     for (const runner::Activity& each : activities.value)
       if (each.name.find(kernel) != std::string::npos) return each.block[0];
     return 0;
   };
-  ASSERT_TRUE(candidate->create(parameters).ok());
+  ASSERT_TRUE(candidate.create(parameters).ok());
   EXPECT_EQ(block_of_the_loop(), 256);
-  ASSERT_TRUE(candidate->create(parameters, {}, {{threads, 128}}).ok());
+  ASSERT_TRUE(candidate.create(parameters, {}, {{threads, 128}}).ok());
   EXPECT_EQ(block_of_the_loop(), 128);
 
   auto refused = [&](const runner::Settings& settings) {
-    auto reply = candidate->create(parameters, {}, settings);
+    auto reply = candidate.create(parameters, {}, settings);
     return reply.ok() ? std::string("accepted")
                       : format("{} {}", reply.failure->code, reply.failure->message);
   };
@@ -165,32 +157,29 @@ TEST_F(SettingsOfAProgram, ReachItThroughTheRunner) {
 
 TEST_F(SettingsOfAProgram, AreTimedAgainstTheBestSoFar) {
   verifier::VerifyOptions options = asked("program");
-  auto clock = judge->settings_clock(options);
-  ASSERT_TRUE(clock) << clock.error().text();
-  EXPECT_EQ((*clock)->machine(), "emulated");
-  auto refused = (*clock)->challenge({{setting("linear", "algorithm"), 5}});
+  auto clock = must(judge->settings_clock(options));
+  EXPECT_EQ(clock->machine(), "emulated");
+  auto refused = clock->challenge({{setting("linear", "algorithm"), 5}});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, "refused");
-  ASSERT_TRUE((*clock)->challenge({{setting("rows", ".threads"), 64}, {setting("conv", "algorithm"), 1}}));
-  auto round = (*clock)->round();
-  ASSERT_TRUE(round) << round.error().text();
-  EXPECT_GT(round->best, 0);
-  EXPECT_GT(round->challenger, 0);
-  (*clock)->crown();
-  ASSERT_TRUE((*clock)->challenge({{setting("loop", ".threads"), 64}}));
-  EXPECT_TRUE((*clock)->round());
+  ASSERT_TRUE(clock->challenge({{setting("rows", ".threads"), 64}, {setting("conv", "algorithm"), 1}}));
+  auto round = must(clock->round());
+  EXPECT_GT(round.best, 0);
+  EXPECT_GT(round.challenger, 0);
+  clock->crown();
+  ASSERT_TRUE(clock->challenge({{setting("loop", ".threads"), 64}}));
+  EXPECT_TRUE(clock->round());
 }
 
 // Which values win is chance there: every one of them has to be right or out of the question.
 TEST_F(SettingsOfAProgram, AreAllTried) {
   verifier::VerifyOptions options = asked("program");
-  auto clock = judge->settings_clock(options);
-  ASSERT_TRUE(clock) << clock.error().text();
+  auto clock = must(judge->settings_clock(options));
   const GpuSpec gpu = *find_gpu("H200");
   const plan::Context context(judge->task().graph, gpu, Numerics::standard);
   auto tunables = tunables_of(context, *plan, contents->manifest);
   EXPECT_EQ(tunables.size(), 5u);
-  Tuned tuned = tune(tunables, **clock, TuningCache("emulated", folder->path() / "tuning"), {});
+  Tuned tuned = tune(tunables, *clock, TuningCache("emulated", folder->path() / "tuning"), {});
   EXPECT_EQ(tuned.ended, "");
   EXPECT_EQ(tuned.tried, 1 + 7 + 7 + 2 + 2);  // the first: how kernels are launched
   for (const DroppedValue& each : tuned.dropped)

@@ -13,8 +13,9 @@
 
 #include "base/file.h"
 #include "base/machine/process.h"
+#include "base/testdata/must.h"
 #include "base/text.h"
-#include "cli/run_cli.h"
+#include "cli/testdata/ran.h"
 #include "import/python.h"
 
 namespace stitch {
@@ -33,19 +34,6 @@ bool has_torch() {
     return finished && finished->exit_code == 0;
   }();
   return there;
-}
-
-struct Said {
-  int exit_code;
-  std::string out, err;
-};
-
-Said say(const std::vector<std::string>& words) {
-  std::vector<const char*> argv = {"stitchcuda"};
-  for (const std::string& word : words) argv.push_back(word.c_str());
-  std::ostringstream out, err;
-  int code = run_cli(static_cast<int>(argv.size()), argv.data(), out, err);
-  return {code, out.str(), err.str()};
 }
 
 // Progress lines are for people who wait, not part of the message.
@@ -88,14 +76,13 @@ class BadInput : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(BadInput, GetsItsMessage) {
-  auto text = read_file(folder / (GetParam() + ".case"));
-  ASSERT_TRUE(text);
-  size_t first = text->find('\n'), second = text->find('\n', first + 1);
-  std::string command = text->substr(0, first), expected_exit = text->substr(first + 1, second - first - 1),
-              message = text->substr(second + 1);
+  auto text = must(read_file(folder / (GetParam() + ".case")));
+  size_t first = text.find('\n'), second = text.find('\n', first + 1);
+  std::string command = text.substr(0, first), expected_exit = text.substr(first + 1, second - first - 1),
+              message = text.substr(second + 1);
   if (command.find(".py") != std::string::npos && !has_torch()) GTEST_SKIP() << "needs PyTorch";
-  Said said = say(split(command, ' '));
-  EXPECT_EQ(format("exit {}", said.exit_code), expected_exit);
+  Ran said = stitchcuda(split(command, ' '));
+  EXPECT_EQ(format("exit {}", said.code), expected_exit);
   EXPECT_TRUE(matches(without_progress(said.err), message)) << "said:\n"
                                                             << said.err << "expected:\n"
                                                             << message;
@@ -110,9 +97,7 @@ class Import : public testing::Test {
  protected:
   void SetUp() override {
     if (!has_torch()) GTEST_SKIP() << "needs PyTorch";
-    auto made = ScratchFolder::create("stitch_test");
-    ASSERT_TRUE(made);
-    scratch.emplace(*std::move(made));
+    scratch.emplace(must(ScratchFolder::create("stitch_test")));
   }
   std::vector<std::string> left() const {
     std::vector<std::string> names;
@@ -130,11 +115,11 @@ TEST_F(Import, AFullDiskLeavesNothingAndSaysSo) {
   small = {1 << 20, limit.rlim_max};
   setrlimit(RLIMIT_FSIZE, &small);
   auto before = std::signal(SIGXFSZ, SIG_IGN);
-  Said said =
-      say({"import", STITCH_SOURCE_DIR "/examples/resnet18.py", "-o", (scratch->path() / "out").string()});
+  Ran said = stitchcuda(
+      {"import", STITCH_SOURCE_DIR "/examples/resnet18.py", "-o", (scratch->path() / "out").string()});
   setrlimit(RLIMIT_FSIZE, &limit);
   std::signal(SIGXFSZ, before);
-  EXPECT_EQ(said.exit_code, 1) << said.err;
+  EXPECT_EQ(said.code, 1) << said.err;
   EXPECT_NE(said.err.find("cannot write"), std::string::npos) << said.err;
   EXPECT_NE(said.err.find("free some space"), std::string::npos) << said.err;
   EXPECT_TRUE(left().empty()) << left()[0];
@@ -142,9 +127,9 @@ TEST_F(Import, AFullDiskLeavesNothingAndSaysSo) {
 
 TEST_F(Import, AFailureKeepsTheGraphThatWasThere) {
   std::string out = (scratch->path() / "out").string();
-  ASSERT_EQ(say({"import", STITCH_SOURCE_DIR "/examples/mlp.py", "-o", out}).exit_code, 0);
+  ASSERT_EQ(stitchcuda({"import", STITCH_SOURCE_DIR "/examples/mlp.py", "-o", out}).code, 0);
   auto before = read_file(fs::path(out) / "graph.txt");
-  EXPECT_EQ(say({"import", (folder / "data_dependent.py").string(), "-o", out}).exit_code, 2);
+  EXPECT_EQ(stitchcuda({"import", (folder / "data_dependent.py").string(), "-o", out}).code, 2);
   EXPECT_EQ(*read_file(fs::path(out) / "graph.txt"), *before);
   EXPECT_EQ(left(), std::vector<std::string>{"out"});
 }
@@ -154,17 +139,17 @@ TEST_F(Import, APythonWithoutTorchIsNamed) {
   ASSERT_TRUE(
       write_file(python, format("#!/bin/sh\nexec {} -S \"$@\"\n", find_program("python3")->string())));
   ::chmod(python.c_str(), 0755);
-  Said said = say({"import", STITCH_SOURCE_DIR "/examples/mlp.py", "-o", (scratch->path() / "out").string(),
-                   "--python", python.string()});
-  EXPECT_EQ(said.exit_code, 2) << said.err;
+  Ran said = stitchcuda({"import", STITCH_SOURCE_DIR "/examples/mlp.py", "-o",
+                         (scratch->path() / "out").string(), "--python", python.string()});
+  EXPECT_EQ(said.code, 2) << said.err;
   EXPECT_NE(said.err.find("PyTorch is not installed for"), std::string::npos) << said.err;
   EXPECT_NE(said.err.find("pip install torch"), std::string::npos) << said.err;
 }
 
 TEST_F(Import, ManyTasksAndTheirFailuresInOneTable) {
-  Said said =
-      say({"import", "--all", folder.string(), "-o", (scratch->path() / "out").string(), "--jobs", "2"});
-  EXPECT_EQ(said.exit_code, 1);
+  Ran said = stitchcuda(
+      {"import", "--all", folder.string(), "-o", (scratch->path() / "out").string(), "--jobs", "2"});
+  EXPECT_EQ(said.code, 1);
   EXPECT_NE(said.out.find("unknown_operator.py"), std::string::npos) << said.out;
   EXPECT_NE(said.out.find("aten.special_bessel_j0.default"), std::string::npos) << said.out;
   EXPECT_NE(said.out.find("0 of "), std::string::npos) << said.out;
@@ -212,7 +197,7 @@ TEST_P(StoppedImport, LeavesNoProcessAndNoFolderBehind) {
   // After SIGKILL the next import into this folder cleans up.
   std::string out = (scratch->path() / "out").string();
   if (GetParam() == SIGKILL) {
-    EXPECT_EQ(say({"import", STITCH_SOURCE_DIR "/examples/mlp.py", "-o", out}).exit_code, 0);
+    EXPECT_EQ(stitchcuda({"import", STITCH_SOURCE_DIR "/examples/mlp.py", "-o", out}).code, 0);
   }
   EXPECT_EQ(left().size(), GetParam() == SIGKILL ? 1u : 0u);
 }
@@ -223,9 +208,9 @@ TEST_F(Import, SameSeedSameWeights) {
   std::string first = (scratch->path() / "a").string(), second = (scratch->path() / "b").string(),
               third = (scratch->path() / "c").string();
   std::string model = STITCH_SOURCE_DIR "/examples/mlp.py";
-  ASSERT_EQ(say({"import", model, "-o", first}).exit_code, 0);
-  ASSERT_EQ(say({"import", model, "-o", second}).exit_code, 0);
-  ASSERT_EQ(say({"import", model, "-o", third, "--seed", "7"}).exit_code, 0);
+  ASSERT_EQ(stitchcuda({"import", model, "-o", first}).code, 0);
+  ASSERT_EQ(stitchcuda({"import", model, "-o", second}).code, 0);
+  ASSERT_EQ(stitchcuda({"import", model, "-o", third, "--seed", "7"}).code, 0);
   auto weights = [](const std::string& out) { return *read_file(fs::path(out) / "weights.safetensors"); };
   EXPECT_EQ(weights(first), weights(second));
   EXPECT_NE(weights(first), weights(third));

@@ -9,7 +9,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "cli/run_cli.h"
+#include "base/testdata/must.h"
+#include "cli/testdata/ran.h"
 #include "gpu/gpu_detect.h"
 
 namespace stitch {
@@ -26,9 +27,7 @@ def get_init_inputs(): return []
 class FrontDoor : public testing::Test {
  protected:
   void SetUp() override {
-    auto made = ScratchFolder::create("stitch-door");
-    ASSERT_TRUE(made);
-    scratch.emplace(*std::move(made));
+    scratch.emplace(must(ScratchFolder::create("stitch-door")));
     task = scratch->path() / "model.py";
     out = scratch->path() / "program";
     set_shape("8, 16");
@@ -39,13 +38,9 @@ class FrontDoor : public testing::Test {
     ASSERT_TRUE(write_file(task, text));
   }
   int run(std::vector<std::string> words) {
-    words.insert(words.begin(), "stitchcuda");
-    std::vector<const char*> arguments;
-    for (const std::string& word : words) arguments.push_back(word.c_str());
-    std::ostringstream output, errors;
-    int code = run_cli(static_cast<int>(arguments.size()), arguments.data(), output, errors);
-    said = output.str() + errors.str();
-    return code;
+    const Ran ran = stitchcuda(std::move(words));
+    said = ran.text();
+    return ran.code;
   }
   int optimize(std::vector<std::string> more = {}) {
     std::vector<std::string> words = {"optimize", task, "-o", out, "--device", "emulated", "--budget", "1"};

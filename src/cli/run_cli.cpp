@@ -9,7 +9,6 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/commands/commands.h"
 #include "cli/flags/command_line.h"
 #include "cli/flags/help.h"
 #include "cli/flags/settings.h"
@@ -116,27 +115,25 @@ bool needs_no_home(const std::string& command) {
   return command == "config" || command == "completion" || command == "man" || command == "init";
 }
 
-Result<int> run_chosen(const CLI::App& app, const Options& options, const std::vector<std::string>& words,
+Result<int> run_chosen(const CLI::App& app, const CommandLine& line, const std::vector<std::string>& words,
                        Console& console) {
   std::unique_ptr<LogFile> log;
-  if (!options.log.empty()) {
-    STITCH_TRY(log, LogFile::open(options.log, console, words));
+  if (!line.log.empty()) {
+    STITCH_TRY(log, LogFile::open(line.log, console, words));
   }
   const std::string name = app.get_subcommands().back()->get_name();
-  const auto command = std::ranges::find(all_commands(), name, &CommandRow::name);
-  require(command != all_commands().end(), "every command has a row");
   std::optional<WritableFolders> folders;
   if (!needs_no_home(name)) folders.emplace(name);
   if (folders && !folders->warning().empty()) warn(folders->warning(), console);
-  auto code = command->run(options, console);
+  auto code = line.commands.at(name)(console);
   // Here, so that it is in the log.
   return code ? *code : report_error(code.error(), console);
 }
 
 Result<int> parse_and_run(std::vector<std::string> words, Console& console) {
   CLI::App app;
-  Options options;
-  add_command_line(app, options);
+  CommandLine line;
+  add_command_line(app, line);
   if (!words.empty() && !words[0].starts_with('-')) {
     std::vector<std::string> names = command_names(app);
     if (std::ranges::find(names, words[0]) == names.end()) return unknown_command(app, words[0]);
@@ -157,7 +154,7 @@ Result<int> parse_and_run(std::vector<std::string> words, Console& console) {
   } catch (const CLI::ParseError& error) {
     return bad_flags(app, error);
   }
-  if (options.version) {
+  if (line.version) {
     if (console.json)
       console.out << Json{{"version", STITCH_VERSION}}.dump(2) << '\n';
     else
@@ -168,7 +165,7 @@ Result<int> parse_and_run(std::vector<std::string> words, Console& console) {
     if (!console.json) console.err << help_text(app, console.err_terminal) << '\n';
     return user_error("no_command", "no command given", "one of: " + join(command_names(app), ", "));
   }
-  return run_chosen(app, options, words, console);
+  return run_chosen(app, line, words, console);
 }
 
 }  // namespace

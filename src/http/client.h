@@ -6,7 +6,6 @@
 #include <functional>
 
 #include "http/message.h"
-#include "http/url.h"
 
 namespace stitch::http {
 

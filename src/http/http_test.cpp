@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/machine/descriptor.h"
+#include "base/testdata/must.h"
 #include "http/client.h"
 #include "http/server.h"
 
@@ -101,9 +102,7 @@ TEST(Address, IsLoopbackByItsNumbers) {
 class Served : public testing::Test {
  protected:
   void serve(Handler handler, ServerOptions options = {}, Doorkeeper doorkeeper = {}) {
-    auto started = Server::start(options, std::move(handler), std::move(doorkeeper));
-    ASSERT_TRUE(started) << started.error().text();
-    server = *std::move(started);
+    server = must(Server::start(options, std::move(handler), std::move(doorkeeper)));
   }
   Result<Response> post(std::string path, std::string body = {}) const {
     return call({.method = "POST",
@@ -166,9 +165,8 @@ TEST_F(Served, ALargeBodyIsRefusedBeforeItIsKeptAndItsSenderIsTold) {
     ++handled;
     reply.send({});
   });
-  auto answer = post("/", std::string(size_t{50} << 20, 'x'));
-  ASSERT_TRUE(answer) << answer.error().text();
-  EXPECT_EQ(answer->status, 413);
+  auto answer = must(post("/", std::string(size_t{50} << 20, 'x')));
+  EXPECT_EQ(answer.status, 413);
   EXPECT_EQ(handled, 0);
 }
 

@@ -6,6 +6,8 @@
 #include <span>
 #include <string_view>
 
+#include "base/format.h"
+
 namespace stitch::learn {
 
 class Draw {
@@ -40,6 +42,28 @@ inline uint64_t stable_hash(std::string_view text) {
   uint64_t hash = 0xcbf29ce484222325U;
   for (unsigned char c : text) hash = (hash ^ c) * 0x100000001b3U;
   return hash;
+}
+
+// Which part of a training set a task belongs to. By its name only, so that no run trains on another run's
+// test set.
+enum class Split : uint8_t { train, validation, test };
+
+// 8/10 for training, 1/10 for validation, 1/10 for testing.
+inline Split split_of(std::string_view task) {
+  const uint64_t tenth = stable_hash(format("split {}", task)) % 10;
+  return tenth == 0 ? Split::test : tenth == 1 ? Split::validation : Split::train;
+}
+
+// The same for one of five folds: over all folds every task is held out once.
+inline Split split_of(std::string_view task, int fold) {
+  constexpr uint64_t folds = 5;
+  const uint64_t hash = stable_hash(format("fold {}", task));
+  if (hash % folds == static_cast<uint64_t>(fold)) return Split::test;
+  return hash / folds % 9 == 0 ? Split::validation : Split::train;
+}
+
+constexpr std::string_view name(Split split) {
+  return split == Split::train ? "train" : split == Split::validation ? "validation" : "test";
 }
 
 }  // namespace stitch::learn

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/machine/time_account.h"
-#include "llm/wire/chat_json.h"
+#include "llm/wire/wire.h"
 
 namespace stitch::llm {
 

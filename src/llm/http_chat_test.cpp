@@ -1,12 +1,23 @@
-#include "llm/http_chat.h"
-
 #include <gtest/gtest.h>
 
+#include <arpa/inet.h>
+#include <httplib.h>
+#include <openssl/x509.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <thread>
+
+#include "base/digest/openssl.h"
+#include "base/file.h"
+#include "base/machine/descriptor.h"
+#include "base/testdata/must.h"
 #include "llm/connect.h"
+#include "llm/http_chat.h"
 #include "llm/scripted_bodies.h"
 #include "llm/testing.h"
 
 namespace stitch::llm {
+
 namespace {
 
 using namespace testing;
@@ -23,10 +34,9 @@ std::string code_of(std::vector<std::string> pieces, size_t limit = 1 << 20) {
 TEST(HttpChat, StreamsAndDocuments) {
   auto transport = std::make_shared<FakeTransport>();
   transport->pieces = openai_events({.text = "hello", .finish = Finish::stop}, 2);
-  auto reply = HttpChat(profile(), "sk-1", transport, 1000).ask(request("?"), {});
-  ASSERT_TRUE(reply) << reply.error().text();
-  EXPECT_EQ(reply->text, "hello");
-  EXPECT_TRUE(reply->usage.estimated);  // the events said 0 and 0
+  auto reply = must(HttpChat(profile(), "sk-1", transport, 1000).ask(request("?"), {}));
+  EXPECT_EQ(reply.text, "hello");
+  EXPECT_TRUE(reply.usage.estimated);  // the events said 0 and 0
   ASSERT_EQ(transport->posted.size(), 1u);
   EXPECT_EQ(transport->posted[0].url.origin() + transport->posted[0].url.path,
             "https://x.test:443/v1/chat/completions");
@@ -141,4 +151,144 @@ TEST(Proxy, FromTheEnvironment) {
 }
 
 }  // namespace
+
+// A server with an unsigned certificate.
+
+namespace {
+
+using namespace testing;
+
+// Self-signed for 127.0.0.1's sake by name only: it is neither trusted nor for the host.
+struct SelfSigned {
+  EVP_PKEY* key = EVP_EC_gen("P-256");
+  X509* certificate = X509_new();
+  SelfSigned() {
+    ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
+    X509_gmtime_adj(X509_getm_notBefore(certificate), -60);
+    X509_gmtime_adj(X509_getm_notAfter(certificate), 3600);
+    X509_set_pubkey(certificate, key);
+    X509_NAME* subject = X509_get_subject_name(certificate);
+    X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>("nobody"),
+                               -1, -1, 0);
+    X509_set_issuer_name(certificate, subject);
+    X509_sign(certificate, key, EVP_sha256());
+  }
+  ~SelfSigned() {
+    X509_free(certificate);
+    EVP_PKEY_free(key);
+  }
+};
+
+TEST(HttpTransport, CertificatesAreVerified) {
+  SelfSigned own;
+  httplib::SSLServer server(own.certificate, own.key);
+  bool reached = false;
+  server.Post("/v1/chat/completions", [&](const httplib::Request&, httplib::Response&) { reached = true; });
+  const int port = server.bind_to_any_port("127.0.0.1");
+  ASSERT_GT(port, 0);
+  std::thread listening([&] { server.listen_after_bind(); });
+  while (!server.is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  auto ask = [&](const char* scheme) {
+    Profile profile{
+        .name = "p", .url = format("{}://127.0.0.1:{}/v1", scheme, port), .model = "m", .timeout = 5};
+    return (*connect({.profile = profile, .retry = {.tries = 1}}))->ask(request("?"));
+  };
+  const Error error = ask("https").error();
+  EXPECT_EQ(error.code, "llm_certificate");
+  EXPECT_NE(error.message.find("can't be trusted: self"), std::string::npos) << error.message;
+  EXPECT_NE(error.fix.find("SSL_CERT_FILE"), std::string::npos);
+  EXPECT_EQ(ask("http").error().code, "llm_dropped");  // plain words to a TLS server
+  server.stop();
+  listening.join();
+  EXPECT_FALSE(reached);
+}
+
+TEST(HttpTransport, TlsToAPlainServer) {
+  httplib::Server server;
+  const int port = server.bind_to_any_port("127.0.0.1");
+  std::thread listening([&] { server.listen_after_bind(); });
+  while (!server.is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  Profile profile{.name = "p", .url = format("https://127.0.0.1:{}/v1", port), .model = "m", .timeout = 5};
+  const Error error = (*connect({.profile = profile, .retry = {.tries = 1}}))->ask(request("?")).error();
+  EXPECT_EQ(error.code, "llm_certificate") << error.text();
+  server.stop();
+  listening.join();
+}
+
+}  // namespace
+
+// What a proxy hears: a socket that keeps the first line and refuses.
+
+namespace {
+
+using namespace testing;
+
+class RefusingProxy {
+ public:
+  RefusingProxy() : listening_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    socklen_t size = sizeof address;
+    require(::bind(listening_.get(), generic, size) == 0 && ::listen(listening_.get(), 4) == 0 &&
+                ::getsockname(listening_.get(), generic, &size) == 0,
+            "a port of loopback");
+    port = ntohs(address.sin_port);
+    serving_ = std::thread([this] {
+      Descriptor client(::accept(listening_.get(), nullptr, nullptr));
+      char bytes[4096];
+      const ssize_t count = ::recv(client.get(), bytes, sizeof bytes, 0);
+      heard = count > 0 ? std::string(bytes, count) : "";
+      constexpr std::string_view refusal = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
+      (void)::send(client.get(), refusal.data(), refusal.size(), MSG_NOSIGNAL);
+      ::shutdown(client.get(), SHUT_WR);
+    });
+  }
+  // What it heard.
+  std::string end() {
+    ::shutdown(listening_.get(), SHUT_RDWR);
+    if (serving_.joinable()) serving_.join();
+    return heard;
+  }
+  ~RefusingProxy() { end(); }
+  int port = 0;
+  std::string heard;
+
+ private:
+  Descriptor listening_;
+  std::thread serving_;
+};
+
+Error ask_through(RefusingProxy& proxy, std::string url) {
+  const std::string address = format("http://user:word@127.0.0.1:{}", proxy.port);
+  Profile far{.name = "p", .url = std::move(url), .model = "m", .timeout = 5};
+  auto chat = connect({.profile = far,
+                       .retry = {.tries = 1},
+                       .environment = [=](const std::string& name) -> std::optional<std::string> {
+                         return name.ends_with("_PROXY") && name != "NO_PROXY" ? std::optional(address)
+                                                                               : std::nullopt;
+                       }});
+  return (*chat)->ask(request("?")).error();
+}
+
+TEST(HttpTransport, ProxiesAreAskedForTheWholeAddress) {
+  RefusingProxy proxy;
+  EXPECT_EQ(ask_through(proxy, "http://far.invalid/v1").code, "llm_auth");  // 403
+  const std::string heard = proxy.end();
+  EXPECT_TRUE(heard.starts_with("POST http://far.invalid:80/v1/chat/completions HTTP/1.1\r\n")) << heard;
+  EXPECT_NE(heard.find("Proxy-Authorization: Basic dXNlcjp3b3Jk"), std::string::npos) << heard;
+}
+
+TEST(HttpTransport, TlsGoesThroughProxiesByConnect) {
+  RefusingProxy proxy;
+  const Error error = ask_through(proxy, "https://far.invalid/v1");
+  EXPECT_TRUE(error.code == "llm_unreachable" || error.code == "llm_auth") << error.text();
+  const std::string heard = proxy.end();
+  EXPECT_TRUE(heard.starts_with("CONNECT far.invalid:443 HTTP/1.1\r\n")) << heard;
+  EXPECT_EQ(heard.find("chat/completions"), std::string::npos);
+}
+
+}  // namespace
+
 }  // namespace stitch::llm

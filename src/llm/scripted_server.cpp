@@ -22,6 +22,7 @@ class HttpScriptedServer final : public ScriptedServer {
       : answers_(std::make_move_iterator(answers.begin()), std::make_move_iterator(answers.end())) {
     server_.set_keep_alive_max_count(1);
     server_.set_tcp_nodelay(true);
+    server_.set_write_timeout(120);  // a busy machine reads ten megabytes slowly (httplib: 5 s)
     for (Api api : {Api::openai, Api::responses, Api::anthropic})
       server_.Post("/v1" + wire_of(api).path(),
                    [this, api](const httplib::Request& request, httplib::Response& response) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/testdata/must.h"
 #include "llm/answers/json_answer.h"
 #include "llm/connect.h"
 #include "llm/testing.h"
@@ -15,11 +16,7 @@ using namespace std::chrono_literals;
 
 class Server : public ::testing::TestWithParam<Api> {
  protected:
-  void SetUp() override {
-    auto started = ScriptedServer::start();
-    ASSERT_TRUE(started) << started.error().text();
-    server = std::move(*started);
-  }
+  void SetUp() override { server = must(ScriptedServer::start()); }
 
   Result<Reply> ask(const AskOptions& options = {}, const std::function<void(Connection&)>& change = {}) {
     Connection connection{.profile = server->profile(GetParam()),
@@ -50,15 +47,14 @@ TEST_P(Server, Streams) {
       says_reply({.text = "Hello, 世界.", .reasoning = "think", .usage = {.input = 50, .output = 9}}, 6));
   std::string text, reasoning;
   int pieces = 0;
-  auto reply = ask({.on_text = [&](std::string_view piece) { text += piece, ++pieces; },
-                    .on_reasoning = [&](std::string_view piece) { reasoning += piece; }});
-  ASSERT_TRUE(reply) << reply.error().text();
-  EXPECT_EQ(reply->text, "Hello, 世界.");
-  EXPECT_EQ(text, reply->text);
+  auto reply = must(ask({.on_text = [&](std::string_view piece) { text += piece, ++pieces; },
+                         .on_reasoning = [&](std::string_view piece) { reasoning += piece; }}));
+  EXPECT_EQ(reply.text, "Hello, 世界.");
+  EXPECT_EQ(text, reply.text);
   EXPECT_EQ(reasoning, "think");
   EXPECT_GE(pieces, 5);
-  EXPECT_EQ(reply->usage.input, 50);
-  EXPECT_EQ(reply->usage.output, 9);
+  EXPECT_EQ(reply.usage.input, 50);
+  EXPECT_EQ(reply.usage.output, 9);
   EXPECT_EQ(account.spent(Agent::coder).usage.total(), 59);
   const auto asked = server->asked();
   ASSERT_EQ(asked.size(), 1u);
@@ -68,10 +64,9 @@ TEST_P(Server, Streams) {
 
 TEST_P(Server, WithoutStreaming) {
   server->push(calls_tool("read", R"({"path":"a"})"));
-  auto reply = ask({}, [](Connection& connection) { connection.profile.stream = false; });
-  ASSERT_TRUE(reply) << reply.error().text();
-  ASSERT_EQ(reply->tool_calls.size(), 1u);
-  EXPECT_EQ(reply->tool_calls[0].arguments, R"({"path":"a"})");
+  auto reply = must(ask({}, [](Connection& connection) { connection.profile.stream = false; }));
+  ASSERT_EQ(reply.tool_calls.size(), 1u);
+  EXPECT_EQ(reply.tool_calls[0].arguments, R"({"path":"a"})");
   EXPECT_FALSE(server->asked()[0].stream);
 }
 
@@ -82,9 +77,8 @@ TEST_P(Server, WhatMayWorkTheSecondTimeIsTriedAgain) {
     server->push(first);
     server->push(says("whole"));
     int voided = 0;
-    auto reply = ask({.on_retry = [&](const Error&, double) { ++voided; }});
-    ASSERT_TRUE(reply) << reply.error().text();
-    EXPECT_EQ(reply->text, "whole");
+    auto reply = must(ask({.on_retry = [&](const Error&, double) { ++voided; }}));
+    EXPECT_EQ(reply.text, "whole");
     EXPECT_EQ(voided, 1);
   }
 }
@@ -184,9 +178,9 @@ TEST_P(Server, JsonIsRepairedOverTheWire) {
   server->push(says("```json\n{\"n\": 7}\n```"));
   auto chat = connect({.profile = server->profile(GetParam())});
   ASSERT_TRUE(chat);
-  auto answer = ask_json(**chat, request("n?"), Json::parse(R"({"type": "object", "required": ["n"]})"));
-  ASSERT_TRUE(answer) << answer.error().text();
-  EXPECT_EQ((*answer->value)["n"], 7);
+  auto answer =
+      must(ask_json(**chat, request("n?"), Json::parse(R"({"type": "object", "required": ["n"]})")));
+  EXPECT_EQ((*answer.value)["n"], 7);
   EXPECT_EQ(server->asked()[1].body->at(GetParam() == Api::responses ? "input" : "messages").size(), 3u);
 }
 
@@ -198,9 +192,8 @@ TEST_P(Server, SchemasThatAreRefusedAreLeftOut) {
   ASSERT_TRUE(chat);
   const Json schema = Json::parse(R"({"type": "object", "required": ["n"]})");
   for (int i = 0; i < 2; ++i) {
-    auto answer = ask_json(**chat, request("n?"), schema);
-    ASSERT_TRUE(answer) << answer.error().text();
-    EXPECT_EQ((*answer->value)["n"], 7);
+    auto answer = must(ask_json(**chat, request("n?"), schema));
+    EXPECT_EQ((*answer.value)["n"], 7);
   }
   const auto asked = server->asked();
   ASSERT_EQ(asked.size(), 3u);

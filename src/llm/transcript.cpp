@@ -14,7 +14,7 @@
 #include "base/machine/time_account.h"
 #include "base/terminal/terminal.h"
 #include "base/text.h"
-#include "llm/wire/chat_json.h"
+#include "llm/wire/wire.h"
 
 namespace stitch::llm {
 

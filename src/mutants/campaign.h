@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/json.h"
+#include "base/terminal/terminal.h"
 #include "mutants/workbench.h"
 
 namespace stitch::mutants {
@@ -39,5 +40,14 @@ Result<std::set<std::pair<std::string, std::string>>> survivors_in(const fs::pat
 // Resumes an earlier run in the same folder. An Error: the folder can't be written, or the earlier run had
 // other settings.
 Result<Campaign> run_campaign(const CampaignOptions& options);
+
+// How blind are the Verifier's questions, whatever program comes? Mutants of the tasks' graphs
+// (verify/adequacy).
+
+// A record: {task, mutants, told_apart, by_direction, not_asked, unproven, trials, seconds, …}, or {task,
+// error}.
+Json questions_about(const fs::path& task, const BenchOptions& options);
+// A line a task, the sum, then what is unproven by name.
+std::string questions_text(const std::vector<Json>& records, const Terminal& terminal);
 
 }  // namespace stitch::mutants

@@ -14,7 +14,7 @@
 #include "base/terminal/progress.h"
 #include "base/text.h"
 #include "gpu/gpu_detect.h"
-#include "mutants/questions.h"
+#include "mutants/campaign.h"
 #include "mutants/report.h"
 #include "reference/torch_lender.h"
 

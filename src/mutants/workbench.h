@@ -4,7 +4,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
+#include "base/file.h"
 #include "mutants/subject.h"
 #include "verify/verify.h"
 
@@ -57,5 +59,11 @@ class Workbench {
   std::string code_hash_;  // of the original
   std::string evidence_;   // its results, trial by trial
 };
+
+// A hash of a library's code and data without debug information.
+
+// Equal for libraries whose loaded sections are equal, except for the name of the program's folder below
+// `folders`, which occurs in messages; these names have one length. An Error: not an ELF file.
+Result<std::string> machine_code_hash(const fs::path& library, const fs::path& folders = {});
 
 }  // namespace stitch::mutants

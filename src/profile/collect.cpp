@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "build/compile_emulated/compile.h"
 #include "gpu/gpu_lock.h"
-#include "profile/launch_counters.h"
+#include "profile/metrics.h"
 #include "profile/ncu.h"
 #include "profile/regions.h"
 #include "runner/start.h"

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/machine/process.h"
+#include "base/testdata/must.h"
 #include "profile/regions.h"
 
 namespace stitch::profile {
@@ -15,23 +16,21 @@ Result<Collected> collected(const std::string& program) {
 }
 
 TEST(Collect, TellsWhatRan) {
-  auto copies = collected("copies_to_host.cu");
-  ASSERT_TRUE(copies) << copies.error().text();
-  ASSERT_EQ(copies->timeline.activities.size(), 4u);
-  EXPECT_EQ(copies->timeline.activities[0].name, "halve");
-  EXPECT_EQ(copies->timeline.activities[1].kind, ActivityKind::copy);
-  EXPECT_EQ(copies->timeline.activities[1].bytes, 4 << 12);
-  EXPECT_EQ(copies->timeline.times, Times::none);
-  EXPECT_EQ(copies->metrics.at("halve").launches, 2);
-  EXPECT_FALSE(copies->missing.empty());
+  auto copies = must(collected("copies_to_host.cu"));
+  ASSERT_EQ(copies.timeline.activities.size(), 4u);
+  EXPECT_EQ(copies.timeline.activities[0].name, "halve");
+  EXPECT_EQ(copies.timeline.activities[1].kind, ActivityKind::copy);
+  EXPECT_EQ(copies.timeline.activities[1].bytes, 4 << 12);
+  EXPECT_EQ(copies.timeline.times, Times::none);
+  EXPECT_EQ(copies.metrics.at("halve").launches, 2);
+  EXPECT_FALSE(copies.missing.empty());
 }
 
 // A profiler that starts the process itself: a script stands in for nsys, and the call runs from a file of
 // requests.
 TEST(Collect, RunsTheCallUnderOtherProfilers) {
-  auto folder = ScratchFolder::create("stitch_nsys_test");
-  ASSERT_TRUE(folder);
-  const fs::path fake = folder->path() / "nsys", report = folder->path() / "call.nsys-rep";
+  auto folder = must(ScratchFolder::create("stitch_nsys_test"));
+  const fs::path fake = folder.path() / "nsys", report = folder.path() / "call.nsys-rep";
   ASSERT_TRUE(write_file(fake, "#!/bin/sh\nreport=$7\nshift 7\n\"$@\" && echo fine >\"$report\"\n"));
   fs::permissions(fake, fs::perms::owner_all);
   const std::string path = std::getenv("PATH");
@@ -40,7 +39,7 @@ TEST(Collect, RunsTheCallUnderOtherProfilers) {
       .gpu = *find_gpu("H200"),
       .nsys_report = report};
   auto without = collect(options);
-  ::setenv("PATH", (folder->path().string() + ":" + path).c_str(), 1);
+  ::setenv("PATH", (folder.path().string() + ":" + path).c_str(), 1);
   auto with = collect(options);
   ::setenv("PATH", path.c_str(), 1);
   ASSERT_TRUE(with) << with.error().text();

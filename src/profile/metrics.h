@@ -14,6 +14,7 @@
 #include "build/build.h"
 #include "gpu/gpu_spec.h"
 #include "runner/activity.h"
+#include "runner/candidate.h"
 
 namespace stitch::profile {
 
@@ -107,5 +108,13 @@ std::vector<std::string> counter_names();
 void add_counters(KernelMetrics& metrics, const std::map<std::string, double>& counters);
 // What the emulated GPU counted for an activity.
 void add_emulated(KernelMetrics& metrics, const std::map<std::string, double>& counters);
+
+// Counters of launches in order, as CUPTI's range profiler gives them, become metrics of kernels.
+
+// `kernels`: names of what the same call launched, in that order. One entry for each name, the mean of its
+// launches. An Error where the two are not of the same call: a CUDA graph counts as one launch, whatever is
+// in it.
+Result<std::vector<KernelMetrics>> metrics_of_launches(std::span<const std::string> kernels,
+                                                       std::span<const runner::Counts> launches);
 
 }  // namespace stitch::profile

@@ -2,7 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "profile/launch_counters.h"
+#include "base/testdata/must.h"
+#include "profile/metrics.h"
 
 namespace stitch::profile {
 namespace {
@@ -17,16 +18,15 @@ constexpr const char* head =
     "\"\",\"\",\"\",\"\",\"\",\"Mbyte\",\"us\",\"cycle\",\"cycle\",\"%\"\n";
 
 TEST(Ncu, ReadsItsTable) {
-  auto metrics =
+  auto metrics = must(
       parse_ncu(std::string(head) +
                 "\"0\",\"12\",\"_Z4copyPK6float4PS_\",\"(256, 1, 1)\",\"(131072, 1, "
                 "1)\",\"1,073.5\",\"250\",\"100\",\"110\",\"12.5\"\n"
                 "\"1\",\"12\",\"_Z4copyPK6float4PS_\",\"(256, 1, 1)\",\"(131072, 1, "
                 "1)\",\"1,074.5\",\"252\",\"100\",\"130\",\"n/a\"\n"
-                "\"2\",\"12\",\"nvjet_hsh\",\"(256, 1, 1)\",\"(1, 1, 1)\",\"n/a\",\"2\",\"0\",\"0\",\"\"\n");
-  ASSERT_TRUE(metrics) << metrics.error().text();
-  ASSERT_EQ(metrics->size(), 2u);
-  const KernelMetrics& copy = (*metrics)[0];
+                "\"2\",\"12\",\"nvjet_hsh\",\"(256, 1, 1)\",\"(1, 1, 1)\",\"n/a\",\"2\",\"0\",\"0\",\"\"\n"));
+  ASSERT_EQ(metrics.size(), 2u);
+  const KernelMetrics& copy = metrics[0];
   EXPECT_EQ(copy.kernel, "copy(float4 const*, float4*)");  // as CUPTI's records have it
   EXPECT_EQ(copy.launches, 2);
   EXPECT_TRUE(copy.counted());
@@ -35,9 +35,9 @@ TEST(Ncu, ReadsItsTable) {
   EXPECT_DOUBLE_EQ(*copy.get(Metric::sm_imbalance), 1.2);
   EXPECT_DOUBLE_EQ(*copy.get(Metric::sm_throughput), 12.5);
   EXPECT_FALSE(copy.get(Metric::l1_hit_rate));
-  EXPECT_EQ((*metrics)[1].kernel, "nvjet_hsh");
-  EXPECT_FALSE((*metrics)[1].get(Metric::dram_bytes));
-  EXPECT_FALSE((*metrics)[1].get(Metric::sm_imbalance));
+  EXPECT_EQ(metrics[1].kernel, "nvjet_hsh");
+  EXPECT_FALSE(metrics[1].get(Metric::dram_bytes));
+  EXPECT_FALSE(metrics[1].get(Metric::sm_imbalance));
 }
 
 TEST(Ncu, SaysWhyThereAreNoCounters) {
@@ -59,9 +59,8 @@ TEST(Ncu, SaysWhyThereAreNoCounters) {
 
 // What run_ncu asks of ncu, by a script in its place: it writes a table where it is told to.
 TEST(Ncu, RunsAroundACommand) {
-  auto folder = ScratchFolder::create("stitch_ncu_test");
-  ASSERT_TRUE(folder);
-  const fs::path fake = folder->path() / "ncu";
+  auto folder = must(ScratchFolder::create("stitch_ncu_test"));
+  const fs::path fake = folder.path() / "ncu";
   ASSERT_TRUE(write_file(fake, R"(#!/bin/sh
 echo "$@" >"$(dirname "$0")/words"
 while [ $# -gt 0 ]; do
@@ -74,20 +73,20 @@ printf '"ID","Kernel Name","sm__throughput.avg.pct_of_peak_sustained_elapsed"\n"
 )"));
   fs::permissions(fake, fs::perms::owner_all);
   const std::string path = std::getenv("PATH");
-  ::setenv("PATH", (folder->path().string() + ":" + path).c_str(), 1);
+  ::setenv("PATH", (folder.path().string() + ":" + path).c_str(), 1);
   ::setenv("STITCH_TEST_KEY", "sesame", 1);
   auto metrics =
       run_ncu({"program", "--flag"},
-              {.kernels = {"f", "operator()"}, .launches = 3, .marked = true, .folder = folder->path()},
+              {.kernels = {"f", "operator()"}, .launches = 3, .marked = true, .folder = folder.path()},
               std::chrono::seconds(20));
-  ASSERT_TRUE(write_file(folder->path() / "refuses", ""));
-  auto refused = run_ncu({"program"}, {.folder = folder->path()}, std::chrono::seconds(20));
+  ASSERT_TRUE(write_file(folder.path() / "refuses", ""));
+  auto refused = run_ncu({"program"}, {.folder = folder.path()}, std::chrono::seconds(20));
   ::setenv("PATH", path.c_str(), 1);
   if (!metrics && metrics.error().code == "sandbox") GTEST_SKIP() << metrics.error().text();
-  EXPECT_EQ(read_file(folder->path() / "environment")->find("sesame"), std::string::npos);
+  EXPECT_EQ(read_file(folder.path() / "environment")->find("sesame"), std::string::npos);
   ASSERT_TRUE(metrics) << metrics.error().text();
   EXPECT_EQ((*metrics)[0].get(Metric::sm_throughput), 50);
-  auto words = read_file(folder->path() / "words");
+  auto words = read_file(folder.path() / "words");
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("no permission to read"), std::string::npos)
       << refused.error().message;
@@ -95,14 +94,13 @@ printf '"ID","Kernel Name","sm__throughput.avg.pct_of_peak_sustained_elapsed"\n"
 }
 
 TEST(Metrics, ComeFromTheBuildAlone) {
-  auto gpu = find_gpu("H200");
-  ASSERT_TRUE(gpu);
+  auto gpu = must(find_gpu("H200"));
   runner::Activity launch{.name = "f()", .registers = 255};
   launch.grid[0] = 264;
   launch.block[0] = 256;
   launch.grid[1] = launch.grid[2] = launch.block[1] = launch.block[2] = 1;
   const build::KernelResources built{.kernel = "f()", .registers = 255, .spill_bytes = 16};
-  const KernelMetrics metrics = metrics_of_launch(launch, &built, *gpu);
+  const KernelMetrics metrics = metrics_of_launch(launch, &built, gpu);
   EXPECT_DOUBLE_EQ(*metrics.get(Metric::theoretical_occupancy), 12.5);  // one block: 65536 / (256 · 256)
   EXPECT_DOUBLE_EQ(*metrics.get(Metric::waves), 2);
   EXPECT_DOUBLE_EQ(*metrics.get(Metric::spill_bytes), 16);
@@ -126,10 +124,9 @@ TEST(LaunchCounters, AreTheMeanOfEachKernel) {
       {{"dram__bytes.sum", 100}, {"gpu__time_duration.sum", 2000}},
       {{"sm__cycles_active.max", 12}, {"sm__cycles_active.avg", 10}, {"no_such_counter", 1}},
       {{"dram__bytes.sum", 300}, {"gpu__time_duration.sum", 4000}}};
-  auto metrics = metrics_of_launches(kernels, launches);
-  ASSERT_TRUE(metrics) << metrics.error().text();
-  ASSERT_EQ(metrics->size(), 2u);
-  const KernelMetrics &copy = (*metrics)[0], &sum = (*metrics)[1];
+  auto metrics = must(metrics_of_launches(kernels, launches));
+  ASSERT_EQ(metrics.size(), 2u);
+  const KernelMetrics &copy = metrics[0], &sum = metrics[1];
   EXPECT_EQ(copy.launches, 2);
   EXPECT_TRUE(copy.counted());
   EXPECT_DOUBLE_EQ(*copy.get(Metric::dram_bytes), 200);

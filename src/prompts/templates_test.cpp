@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/testdata/must.h"
 #include "base/text.h"
 
 namespace stitch::prompts {
@@ -61,25 +62,23 @@ TEST(Template, ValuesDoNotEndTheirBlock) {
 }
 
 TEST(Prompts, OfAUserTakeTheirPlace) {
-  auto scratch = ScratchFolder::create("stitch-prompts");
-  ASSERT_TRUE(scratch);
-  ASSERT_TRUE(write_file(scratch->path() / "judge.md", "Grade {{source}}."));
-  ASSERT_TRUE(write_file(scratch->path() / "README.md", "{{"));
-  auto all = with_folder(scratch->path());
-  ASSERT_TRUE(all) << all.error().text();
-  EXPECT_EQ(find(*all, "judge")->text, "Grade {{source}}.");
-  EXPECT_EQ(find(*all, "judge")->file, scratch->path() / "judge.md");
-  EXPECT_EQ(join(unused(*find(*all, "judge")), " "), "skill evidence change rubric schema");
-  EXPECT_EQ(find(*all, "planner")->file, "");
+  auto scratch = must(ScratchFolder::create("stitch-prompts"));
+  ASSERT_TRUE(write_file(scratch.path() / "judge.md", "Grade {{source}}."));
+  ASSERT_TRUE(write_file(scratch.path() / "README.md", "{{"));
+  auto all = must(with_folder(scratch.path()));
+  EXPECT_EQ(find(all, "judge")->text, "Grade {{source}}.");
+  EXPECT_EQ(find(all, "judge")->file, scratch.path() / "judge.md");
+  EXPECT_EQ(join(unused(*find(all, "judge")), " "), "skill evidence change rubric schema");
+  EXPECT_EQ(find(all, "planner")->file, "");
 
-  ASSERT_TRUE(write_file(scratch->path() / "judge.md", "Grade {{sourse}}."));
-  auto unknown = with_folder(scratch->path());
+  ASSERT_TRUE(write_file(scratch.path() / "judge.md", "Grade {{sourse}}."));
+  auto unknown = with_folder(scratch.path());
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().message, "unknown value {{sourse}}");
   EXPECT_EQ(unknown.error().fix, "did you mean {{source}}?");
-  ASSERT_TRUE(write_file(scratch->path() / "judge.md", "fine"));
-  ASSERT_TRUE(write_file(scratch->path() / "coder.md", "x"));
-  EXPECT_EQ(with_folder(scratch->path()).error().message, "unknown prompt 'coder'");
+  ASSERT_TRUE(write_file(scratch.path() / "judge.md", "fine"));
+  ASSERT_TRUE(write_file(scratch.path() / "coder.md", "x"));
+  EXPECT_EQ(with_folder(scratch.path()).error().message, "unknown prompt 'coder'");
   EXPECT_FALSE(with_folder("/no/such/folder"));
 }
 

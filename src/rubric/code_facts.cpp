@@ -18,7 +18,7 @@ std::vector<size_t> dead_ranges(const Unit& unit, const Function& function) {
   std::vector<size_t> out;
   for (size_t i = function.begin; i < end; ++i) {
     if (tokens[i].is("if") && i + 3 < end && tokens[i + 1].is("(") && tokens[i + 3].is(")") &&
-        (tokens[i + 2].is("false") || tokens[i + 2].is("0"))) {
+        (tokens[i + 2].is("false", "0"))) {
       size_t last = i + 4;
       if (tokens[last].is("{") && unit.match[last] < end)
         last = unit.match[last];
@@ -32,8 +32,7 @@ std::vector<size_t> dead_ranges(const Unit& unit, const Function& function) {
   for (size_t i = function.begin; i < end; ++i) {
     if (tokens[i].is("{")) ++depth;
     if (tokens[i].is("}")) --depth;
-    const bool free =
-        i == function.begin || tokens[i - 1].is(";") || tokens[i - 1].is("{") || tokens[i - 1].is("}");
+    const bool free = i == function.begin || tokens[i - 1].is(";", "{", "}");
     if (depth != 0 || !free || !tokens[i].is("return")) continue;
     size_t last = i;
     while (last < end && !tokens[last].is(";")) ++last;

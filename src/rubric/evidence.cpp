@@ -1,6 +1,7 @@
 #include "rubric/evidence.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/terminal/line_diff.h"
 #include "gpu/floor.h"
@@ -103,6 +104,133 @@ Evidence gather(const std::vector<Source>& sources, Execution run, std::vector<O
   if (before) {
     out.skill = Skill::from_feedback;
     out.change = change_of(out.code, *before);
+  }
+  return out;
+}
+
+// Evidence as a document: for the LLM judge, and for people who ask why.
+
+namespace {
+
+constexpr size_t most_listed = 40;  // of anything: a prompt has an end
+
+template <class List, class Write>
+Json listed(const List& list, const Write& write) {
+  Json out = Json::array();
+  for (const auto& each : list) {
+    if (out.size() == most_listed) {
+      out.push_back(format("… and {} more", list.size() - most_listed));
+      break;
+    }
+    out.push_back(write(each));
+  }
+  return out;
+}
+
+Json features_json(const Features& features) {
+  Json out = Json::array();
+  for (size_t i = 0; i < feature_count; ++i)
+    if (features.has(static_cast<Feature>(i))) out.push_back(name(static_cast<Feature>(i)));
+  return out;
+}
+
+Json code_json(const CodeFacts& code) {
+  Json out = {{"interface", code.interface.empty() ? "none" : code.interface},
+              {"language", code.python ? "Python" : "CUDA"},
+              {"launches", code.launches}};
+  out["kernels"] = listed(code.kernels, [](const KernelFacts& each) {
+    Json one = {{"name", each.name},
+                {"place", text(each.place)},
+                {"work", name(each.work)},
+                {"techniques", features_json(each.features)},
+                {"at_work", each.at_work()}};
+    if (!each.idle.empty()) one["idle"] = each.idle;
+    if (each.strided) one["strided_access"] = true;
+    if (each.single_thread) one["less_than_a_warp"] = true;
+    if (each.single_block) one["one_block"] = true;
+    return one;
+  });
+  out["library_calls"] = listed(code.libraries, [](const LibraryCall& each) {
+    return Json{{"name", each.name}, {"place", text(each.place)}, {"fused_epilogue", each.fused}};
+  });
+  out["pytorch_calls"] = listed(code.torch, [](const TorchCall& each) {
+    return Json{{"name", each.name}, {"place", text(each.place)}, {"in_a_loop", each.in_loop}};
+  });
+  out["signs"] = listed(code.signs, [](const Sign& each) {
+    return Json{{"name", each.name},
+                {"severity", name(each.severity)},
+                {"what", each.what},
+                {"place", text(each.place)}};
+  });
+  out["hazards"] = listed(code.hazards, [](const Hazard& each) {
+    return Json{{"what", each.what}, {"place", text(each.place)}};
+  });
+  return out;
+}
+
+Json run_json(const Execution& run) {
+  Json out = {{"outcome", name(run.outcome)}};
+  auto add = [&](const char* key, const std::string& value) {
+    if (!value.empty()) out[key] = value;
+  };
+  auto add_number = [&](const char* key, const std::optional<double>& value) {
+    if (value) out[key] = *value;
+  };
+  add("gate", run.gate);
+  add("code", run.code);
+  add("reason", run.reason);
+  add("bottleneck", run.bottleneck);
+  add_number("seconds", run.seconds);
+  add_number("speedup", run.speedup);
+  add_number("floor_seconds", run.floor_seconds);
+  if (!run.notes.empty()) out["notes"] = run.notes;
+  if (!run.kernels.empty())
+    out["device_time"] = listed(run.kernels, [](const KernelRun& each) {
+      return Json{{"kernel", each.name}, {"count", each.count}, {"seconds", each.seconds}};
+    });
+  if (!run.regions.empty())
+    out["regions"] = listed(run.regions, [](const RegionTime& each) {
+      return Json{{"region", each.name}, {"seconds", each.seconds}, {"launches", each.launches}};
+    });
+  if (!run.resources.empty())
+    out["resources"] = listed(run.resources, [](const KernelResources& each) {
+      return Json{{"kernel", each.kernel},
+                  {"registers", each.registers},
+                  {"spill_bytes", each.spill_bytes},
+                  {"shared_bytes", each.shared_bytes}};
+    });
+  return out;
+}
+
+}  // namespace
+
+Json to_json(const Evidence& evidence) {
+  Json out = {{"skill", name(evidence.skill)},
+              {"run", run_json(evidence.run)},
+              {"code", code_json(evidence.code)},
+              {"coverage",
+               {{"operators", evidence.operator_share},
+                {"device_time", evidence.time_share},
+                {"times", evidence.measured_times ? "measured" : "by the cost model"}}}};
+  out["operators"] = listed(evidence.operators, [](const Operator& each) {
+    return Json{{"name", each.name},
+                {"op", each.op},
+                {"pytorch_seconds", each.seconds},
+                {"covered", each.covered},
+                {"by", each.covered_by}};
+  });
+  if (evidence.change) {
+    const Change& change = *evidence.change;
+    out["change"] = {{"identical", change.identical},
+                     {"lines_added", change.added},
+                     {"lines_removed", change.removed},
+                     {"kernels_changed", change.changed},
+                     {"kernels_new", change.fresh},
+                     {"kernels_gone", change.gone},
+                     {"hottest_before", change.hottest},
+                     {"asked_for", change.feedback.asks},
+                     {"places_named", change.feedback.places},
+                     {"before", {{"run", run_json(change.before_run)}, {"code", code_json(change.before)}}}};
   }
   return out;
 }

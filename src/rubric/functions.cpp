@@ -16,10 +16,8 @@ bool closes(const Token& token) {
 char partner(char close) { return close == ')' ? '(' : close == ']' ? '[' : '{'; }
 
 bool is_control(std::string_view word) {
-  for (std::string_view each : {"if", "for", "while", "switch", "return", "sizeof", "catch", "alignas",
-                                "decltype", "__launch_bounds__", "__attribute__", "__align__", "noexcept"})
-    if (word == each) return true;
-  return false;
+  return is_one_of(word, {"if", "for", "while", "switch", "return", "sizeof", "catch", "alignas", "decltype",
+                          "__launch_bounds__", "__attribute__", "__align__", "noexcept"});
 }
 
 Parameter parameter_of(const std::vector<Token>& tokens, size_t begin, size_t end) {
@@ -27,11 +25,11 @@ Parameter parameter_of(const std::vector<Token>& tokens, size_t begin, size_t en
   for (size_t i = begin; i < end; ++i) {
     const Token& token = tokens[i];
     if (token.is("=")) break;
-    if (token.is("*") || token.is("[")) out.pointer = true;
+    if (token.is("*", "[")) out.pointer = true;
     if (token.is("[")) break;
     if (token.is("const"))
       out.constant = true;
-    else if (token.kind == Token::word && !token.is("__restrict__") && !token.is("__restrict"))
+    else if (token.kind == Token::word && !token.is("__restrict__", "__restrict"))
       out.name = token.text;
   }
   return out;
@@ -52,7 +50,7 @@ size_t body_of(const std::vector<Token>& tokens, const std::vector<size_t>& matc
       return at;
     }
     if (token.is(":")) initialisers = true;
-    if (token.is(";") || token.is("=") || token.is(")") || token.is("}")) return tokens.size();
+    if (token.is(";", "=", ")", "}")) return tokens.size();
     if (token.is(",") && !initialisers) return tokens.size();
     at = opens(token) && match[at] < tokens.size() ? match[at] + 1 : at + 1;
   }
@@ -109,7 +107,7 @@ std::vector<Function> cuda_functions(const std::vector<Token>& tokens, const std
   size_t head = 0;  // where the declaration at hand begins
   for (size_t i = 0; i < tokens.size(); ++i) {
     const Token& token = tokens[i];
-    if (token.is(";") || token.is("}") || token.is("{")) head = i + 1;
+    if (token.is(";", "}", "{")) head = i + 1;
     if (token.is("=") && i + 1 < tokens.size() && tokens[i + 1].is("{") && match[i + 1] < tokens.size())
       i = match[i + 1];  // an initialiser
     if (token.kind != Token::word || i + 1 >= tokens.size() || !tokens[i + 1].is("(") ||
@@ -189,7 +187,7 @@ PythonOutline python_outline(const std::vector<Token>& tokens) {
       for (; at < tokens.size(); ++at) {
         if (tokens[at].is("(")) ++depth;
         if (tokens[at].is(")") && --depth <= 0) break;
-        const bool starts = tokens[at - 1].is("(") || tokens[at - 1].is(",") || tokens[at - 1].is("*");
+        const bool starts = tokens[at - 1].is("(", ",", "*");
         if (depth == 1 && starts && tokens[at].kind == Token::word)
           function.parameters.push_back({.name = tokens[at].text});
         if (tokens[at].kind == Token::newline) break;

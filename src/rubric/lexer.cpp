@@ -261,9 +261,7 @@ class Lexer {
     if (prefix == 0) return true;
     std::string_view letters = source_.substr(at_, prefix);
     if (python_) return letters.find_first_not_of("rRbBuUfF") == std::string_view::npos;
-    for (std::string_view known : {"L", "u", "U", "u8", "R", "LR", "uR", "UR", "u8R"})
-      if (letters == known) return true;
-    return false;
+    return is_one_of(letters, {"L", "u", "U", "u8", "R", "LR", "uR", "UR", "u8R"});
   }
 
   void string(size_t prefix) {

@@ -1,7 +1,9 @@
 // CUDA, C++ and Python as tokens: what a program says once comments, docstrings and #if 0 are gone.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <string_view>
@@ -25,7 +27,8 @@ struct Token {
   uint32_t indent = 0;    // Python, of a newline: the next statement's
   std::string_view text;  // of the source
 
-  bool is(std::string_view wanted) const { return kind != string && text == wanted; }
+  // One of these.
+  bool is(const auto&... wanted) const { return kind != string && ((text == wanted) || ...); }
 };
 
 // Views point into the source, which has to outlive this.
@@ -40,6 +43,9 @@ struct Lexed {
 // Never fails: unbalanced quotes end with the line or the text, bytes that are no text are skipped.
 Lexed lex(std::string_view source, Language language);
 
+inline bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::ranges::find(words, word) != words.end();
+}
 // The text between a string token's quotes.
 std::string_view inside(const Token& string);
 // Does a Python string hold CUDA or C++ for a compiler?

@@ -4,7 +4,6 @@
 
 #include "base/terminal/line_diff.h"
 #include "llm/answers/json_answer.h"
-#include "llm/answers/quoted.h"
 
 namespace stitch::rubric {
 

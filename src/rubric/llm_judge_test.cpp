@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "base/testdata/must.h"
 #include "llm/answers/json_answer.h"
 #include "llm/connect.h"
 #include "llm/scripted_server.h"
@@ -78,10 +79,8 @@ TEST(LlmJudge, CantWaveAHackThroughButMayFindOne) {
 // built-in judge would, in the form that was asked for. What is tested is the road there and back, for every
 // pair.
 TEST(LlmJudge, RunsThroughThePairsAgainstAScriptedServer) {
-  auto server = llm::ScriptedServer::start();
-  ASSERT_TRUE(server) << server.error().text();
-  auto chat = llm::connect({.profile = (*server)->profile(), .agent = llm::Agent::judge});
-  ASSERT_TRUE(chat) << chat.error().text();
+  auto server = must(llm::ScriptedServer::start());
+  auto chat = must(llm::connect({.profile = server->profile(), .agent = llm::Agent::judge}));
   std::map<std::string, Scores> known;
   auto scores = [&](const char* name) -> const Scores& {
     auto [found, added] = known.try_emplace(name);
@@ -90,8 +89,8 @@ TEST(LlmJudge, RunsThroughThePairsAgainstAScriptedServer) {
     Json text = to_json(judge(evidence));
     for (const char* extra : {"total", "judge"}) text.erase(extra);
     for (Dimension each : all_dimensions) text[std::string(rubric::name(each))].erase("value");
-    (*server)->push(llm::says("Here is my grade.\n```json\n" + text.dump() + "\n```"));
-    found->second = judge(evidence, {**chat, "llm:scripted/m", judge_template()});
+    server->push(llm::says("Here is my grade.\n```json\n" + text.dump() + "\n```"));
+    found->second = judge(evidence, {*chat, "llm:scripted/m", judge_template()});
     EXPECT_EQ(found->second.fallback, "") << name;
     return found->second;
   };
@@ -99,7 +98,7 @@ TEST(LlmJudge, RunsThroughThePairsAgainstAScriptedServer) {
   for (const Pair& pair : all_pairs())
     right += scores(pair.better)[pair.dimension].score > scores(pair.worse)[pair.dimension].score;
   EXPECT_GE(static_cast<double>(right), 0.95 * static_cast<double>(all_pairs().size()));
-  EXPECT_EQ((*server)->asked().size(), known.size());
+  EXPECT_EQ(server->asked().size(), known.size());
 }
 
 }  // namespace

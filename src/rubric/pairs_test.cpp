@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/testdata/must.h"
 #include "rubric/reward.h"
 
 namespace stitch::rubric {
@@ -179,9 +180,8 @@ TEST(Pairs, EveryScoreHasAReasonInOneLine) {
       EXPECT_EQ(score.reason.find('\n'), std::string::npos) << each << ": " << score.reason;
       EXPECT_TRUE(score.score >= 1 && score.score <= 5) << each;
     }
-    const auto again = scores_from_json(to_json(scores));
-    ASSERT_TRUE(again) << again.error().text();
-    EXPECT_EQ(to_json(*again), to_json(scores)) << each;
+    const auto again = must(scores_from_json(to_json(scores)));
+    EXPECT_EQ(to_json(again), to_json(scores)) << each;
   }
 }
 

@@ -15,21 +15,17 @@ constexpr size_t most_called = 512;      // device functions behind one kernel
 constexpr size_t most_use_checks = 256;  // tokens of an argument
 
 bool is_launch_call(std::string_view word) {
-  for (std::string_view each :
-       {"cudaLaunchKernel", "cudaLaunchKernelEx", "cudaLaunchKernelExC", "cudaLaunchCooperativeKernel",
-        "cuLaunchKernel", "cuLaunchKernelEx", "launch", "cudaGraphAddKernelNode"})
-    if (word == each) return true;
-  return false;
+  return is_one_of(
+      word, {"cudaLaunchKernel", "cudaLaunchKernelEx", "cudaLaunchKernelExC", "cudaLaunchCooperativeKernel",
+             "cuLaunchKernel", "cuLaunchKernelEx", "launch", "cudaGraphAddKernelNode"});
 }
 
 bool is_cast(std::string_view word) {
-  for (std::string_view each : {"reinterpret_cast", "static_cast",   "const_cast", "const",    "float",
-                                "double",           "half",          "__half",     "void",     "int",
-                                "int64_t",          "__nv_bfloat16", "at",         "torch",    "c10",
-                                "unsigned",         "char",          "float4",     "float2",   "scalar_t",
-                                "stitch",           "data",          "Half",       "BFloat16", "std"})
-    if (word == each) return true;
-  return false;
+  return is_one_of(word, {"reinterpret_cast", "static_cast",   "const_cast", "const",    "float",
+                          "double",           "half",          "__half",     "void",     "int",
+                          "int64_t",          "__nv_bfloat16", "at",         "torch",    "c10",
+                          "unsigned",         "char",          "float4",     "float2",   "scalar_t",
+                          "stitch",           "data",          "Half",       "BFloat16", "std"});
 }
 
 class Reader {
@@ -223,8 +219,8 @@ class Reader {
       declared |=
           tokens[i].text == base && tokens[i - 1].kind != Token::punctuation && !tokens[i - 1].is("return");
     for (size_t i = at.function->begin + 1; i < std::min(behind, tokens.size()); ++i)
-      declared |= tokens[i].text == base && (tokens[i - 1].is("*") || tokens[i - 1].is("&")) &&
-                  i + 1 < tokens.size() && (tokens[i + 1].is("=") || tokens[i + 1].is(";"));
+      declared |= tokens[i].text == base && tokens[i - 1].is("*", "&") && i + 1 < tokens.size() &&
+                  (tokens[i + 1].is("=", ";"));
     if (!declared || names_a_parameter(at, base, behind)) return false;
     for (size_t i = behind; i < std::min(at.function->end, tokens.size()); ++i) {
       if (tokens[i].text != base) continue;
@@ -265,7 +261,7 @@ class Reader {
     if (open < tokens.size()) {
       while (begin < open && !tokens[begin].is("<<<")) ++begin;
     } else {
-      while (begin < tokens.size() && !tokens[begin].is("{") && !tokens[begin].is(";")) ++begin;
+      while (begin < tokens.size() && !tokens[begin].is("{", ";")) ++begin;
       if (begin >= tokens.size() || tokens[begin].is(";") || at.unit->match[begin] >= tokens.size()) return;
       open = at.unit->match[begin] + 1;
     }
@@ -351,9 +347,7 @@ class Reader {
   void note_torch(const FunctionAt& at, size_t i) {
     const std::vector<Token>& tokens = at.unit->lexed.tokens;
     if (i < 2 || i + 1 >= tokens.size() || !tokens[i + 1].is("(")) return;
-    const bool qualified =
-        tokens[i - 1].is("::") && (tokens[i - 2].is("torch") || tokens[i - 2].is("at") ||
-                                   tokens[i - 2].is("functional") || tokens[i - 2].is("aten"));
+    const bool qualified = tokens[i - 1].is("::") && tokens[i - 2].is("torch", "at", "functional", "aten");
     const bool method = facts_.python && tokens[i - 1].is(".") && !is_common_method(tokens[i].text);
     if (!qualified && !method) return;
     if (const TorchRow* row = find_torch(tokens[i].text); row && !units_.by_name.contains(tokens[i].text))

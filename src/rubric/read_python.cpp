@@ -63,7 +63,7 @@ class PythonReader {
       std::vector<std::string_view>& layers = layers_[at(i + 2).text];
       for (size_t j = i + 4; j < init.end && at(j).kind != Token::newline; ++j) {
         if (at(j).kind != Token::word) continue;
-        const bool of_nn = at(j - 1).is(".") && (at(j - 2).is("nn") || at(j - 2).is("modules"));
+        const bool of_nn = at(j - 1).is(".") && at(j - 2).is("nn", "modules");
         if (of_nn && at(j + 1).is("(")) layers.push_back(at(j).text);
         for (const PythonClass& each : unit_.outline.classes)
           if (each.name == at(j).text) layers.push_back(at(j).text);
@@ -109,7 +109,7 @@ class PythonReader {
         indent = at(i).indent;
         if (indent <= loop_indent) loop_indent = ~0u;
         statement = i + 1;
-        if (at(statement).is("for") || at(statement).is("while")) loop_indent = std::min(loop_indent, indent);
+        if (at(statement).is("for", "while")) loop_indent = std::min(loop_indent, indent);
         continue;
       }
       const bool in_loop = loop_indent != ~0u && indent > loop_indent;
@@ -135,7 +135,7 @@ class PythonReader {
     if (token.is("self") && at(i + 1).is(".")) {
       auto layer = layers_.find(at(i + 2).text);
       // self.fc.weight is a tensor; self.fc(x), self.layers[i](x) and `for layer in self.layers` compute.
-      if (layer == layers_.end() || at(i + 3).is(".") || at(i + 3).is("=")) return;
+      if (layer == layers_.end() || at(i + 3).is(".", "=")) return;
       for (std::string_view each : layer->second)
         if (const TorchRow* row = find_torch(each)) add(*row, each, token.line, in_loop);
       return;
@@ -171,8 +171,8 @@ class PythonReader {
       if (!at(i).is(row.symbol) || i == 0) continue;
       const bool left =
           at(i - 1).kind == Token::word && tensors_.contains(at(i - 1).text) && !at(i - 2).is(".");
-      const bool right = tensors_.contains(at(i + 1).text) && !at(i + 2).is(".") && !at(i + 2).is("[") &&
-                         at(i + 1).kind == Token::word;
+      const bool right =
+          tensors_.contains(at(i + 1).text) && !at(i + 2).is(".", "[") && at(i + 1).kind == Token::word;
       size_t open = at(i - 1).is(")") && i - 1 < unit_.match.size() ? unit_.match[i - 1] : 0;
       const bool call = open > 0 && open < i && at(open - 1).kind == Token::word &&
                         (units_.knows(at(open - 1).text) || find_torch(at(open - 1).text)) &&
@@ -183,11 +183,10 @@ class PythonReader {
 
   bool makes_tensor(size_t begin) const {
     for (size_t i = begin; i < std::min(begin + 200, tokens_.size()) && at(i).kind != Token::newline; ++i) {
-      if (at(i).is("shape") || at(i).is("size") || at(i).is("numel") || at(i).is("dim") || at(i).is("len"))
-        return false;
+      if (at(i).is("shape", "size", "numel", "dim", "len")) return false;
       if (at(i).kind == Token::word && at(i + 1).is("(") &&
-          (units_.knows(at(i).text) || find_torch(at(i).text) || at(i).is("empty") ||
-           at(i).is("empty_like") || at(i).is("contiguous")))
+          (units_.knows(at(i).text) || find_torch(at(i).text) ||
+           at(i).is("empty", "empty_like", "contiguous")))
         return true;
       if (tensors_.contains(at(i).text)) return true;
     }
@@ -238,7 +237,7 @@ class PythonReader {
       for (size_t i = function.begin; i < function.end; ++i) {
         const bool of_tl = at(i).is("tl") && at(i + 1).is(".");
         kernel.hash = kernel.hash * 1099511628211u + std::hash<std::string_view>()(at(i).text);
-        kernel.arithmetic += at(i).is("+") || at(i).is("*") || at(i).is("-") || at(i).is("/");
+        kernel.arithmetic += at(i).is("+", "*", "-", "/");
         if (!of_tl) continue;
         const Token& what = at(i + 2);
         if (what.is("dot")) {
@@ -246,11 +245,11 @@ class PythonReader {
           for (Feature feature : {Feature::tensor_cores, Feature::tiling, Feature::shared_memory})
             kernel.features.add(feature);
         }
-        if ((what.is("sum") || what.is("max") || what.is("reduce")) && kernel.work != Work::product) {
+        if (what.is("sum", "max", "reduce") && kernel.work != Work::product) {
           kernel.work = Work::reduction;
           kernel.features.add(Feature::block_reduction);
         }
-        kernel.functions += what.is("exp") || what.is("log") || what.is("sigmoid") || what.is("sqrt");
+        kernel.functions += what.is("exp", "log", "sigmoid", "sqrt");
       }
       kernel.launched = triton_launched_.contains(function.name);
       if (!kernel.launched) kernel.idle = "it is never launched in a call";

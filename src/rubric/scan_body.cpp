@@ -23,16 +23,11 @@ const std::unordered_set<std::string_view>& math_functions() {
 }
 
 bool is_index_type(std::string_view word) {
-  for (std::string_view each : {"int", "unsigned", "size_t", "int64_t", "uint32_t", "int32_t", "uint64_t",
-                                "long", "dim3", "constexpr", "short", "uint", "bool", "ptrdiff_t"})
-    if (word == each) return true;
-  return false;
+  return is_one_of(word, {"int", "unsigned", "size_t", "int64_t", "uint32_t", "int32_t", "uint64_t", "long",
+                          "dim3", "constexpr", "short", "uint", "bool", "ptrdiff_t"});
 }
 
-bool is_operator(const Token& token) {
-  return token.is("+") || token.is("-") || token.is("*") || token.is("/") || token.is("+=") ||
-         token.is("-=") || token.is("*=") || token.is("/=");
-}
+bool is_operator(const Token& token) { return token.is("+", "-", "*", "/", "+=", "-=", "*=", "/="); }
 
 bool is_literal(const Token& token, std::string_view digit) {
   if (token.kind != Token::number) return false;
@@ -68,14 +63,14 @@ class Body {
       add_features(token, out_.features);
       if (token.is("double")) out_.doubles = true;
       if (token.is("__shared__")) shared(i);
-      if (token.is("__syncthreads") || token.is("__syncwarp")) synchronised_ |= token.is("__syncthreads");
-      if (token.is("for") || token.is("while") || token.is("do")) loop(i);
+      if (token.is("__syncthreads", "__syncwarp")) synchronised_ |= token.is("__syncthreads");
+      if (token.is("for", "while", "do")) loop(i);
       // float acc[8] = {}: part of a statement, not the end of one.
       if (token.is("{") && i > function_.begin && at(i - 1).is("=") && partner(i) < end) {
         i = partner(i);
         continue;
       }
-      if (token.is(";") || token.is("{") || token.is("}")) {
+      if (token.is(";", "{", "}")) {
         if (token.is(";") && !in_header(i)) read_statement(statement, i);
         if (!in_header(i)) statement = i + 1;
       }
@@ -147,18 +142,16 @@ class Body {
       if (at(i).is("[")) {
         brackets = true;
         i = std::min(partner(i), end);
-      } else if (at(i).is("<") || at(i).is(">") || at(i).is("(") || at(i).is(")") || at(i).is("::") ||
-                 at(i).is("&") || at(i).is(".") || at(i).is("->")) {
+      } else if (at(i).is("<", ">", "(", ")", "::", "&", ".", "->")) {
         continue;
       } else if (at(i).is("*") && i == begin && at(i + 1).is("(") && partner(i + 1) < end) {
         brackets = true;  // *(x + i)
         i = partner(i + 1);
       } else if (at(i).is("*")) {
-        if (i > begin && !at(i - 1).is("(") && at(i - 1).kind == Token::word && !at(i + 1).is(">") &&
-            !at(i + 1).is(")"))
+        if (i > begin && !at(i - 1).is("(") && at(i - 1).kind == Token::word && !at(i + 1).is(">", ")"))
           return false;
         brackets |= i == begin;
-      } else if (at(i).is("?") || at(i).is(":")) {
+      } else if (at(i).is("?", ":")) {
         return brackets;  // a guarded load: i < n ? x[i] : 0
       } else if (at(i).kind == Token::punctuation) {
         return false;
@@ -177,10 +170,8 @@ class Body {
   // a * b with two different values, both loaded: the heart of a product.
   bool multiplies_loads(size_t begin, size_t end) const {
     for (size_t i = begin; i < end; ++i) {
-      if (at(i).is("[") || at(i).is("(")) {
-        if (i > begin && at(i).is("(") &&
-            (at(i - 1).is("fmaf") || at(i - 1).is("fma") || at(i - 1).is("__fmaf_rn") ||
-             at(i - 1).is("__hfma") || at(i - 1).is("__hfma2"))) {
+      if (at(i).is("[", "(")) {
+        if (i > begin && at(i).is("(") && at(i - 1).is("fmaf", "fma", "__fmaf_rn", "__hfma", "__hfma2")) {
           auto parts = rubric::arguments(tokens_, match_, i + 1, std::min(partner(i), end));
           if (parts.size() == 3 && different(parts[0], parts[1]) &&
               is_loaded_operand(parts[0].first, parts[0].second) &&
@@ -194,11 +185,10 @@ class Body {
       size_t left = i, right = i + 1;
       while (left > begin && !is_operator(at(left - 1))) {
         --left;
-        if ((at(left).is("]") || at(left).is(")")) && partner(left) < left && partner(left) >= begin)
-          left = partner(left);
+        if (at(left).is("]", ")") && partner(left) < left && partner(left) >= begin) left = partner(left);
       }
       while (right < end && !is_operator(at(right))) {
-        if ((at(right).is("[") || at(right).is("(")) && partner(right) < end) right = partner(right);
+        if (at(right).is("[", "(") && partner(right) < end) right = partner(right);
         ++right;
       }
       if (different({left, i}, {i + 1, right}) && is_loaded_operand(left, i) &&
@@ -226,8 +216,8 @@ class Body {
 
   void read_statement(size_t begin, size_t end) {
     while (begin < end && (at(begin).is("else") || at(begin).kind == Token::pragma)) ++begin;
-    while (begin < end && (at(begin).is("if") || at(begin).is("for") || at(begin).is("while")) &&
-           at(begin + 1).is("(") && partner(begin + 1) < end) {
+    while (begin < end && at(begin).is("if", "for", "while") && at(begin + 1).is("(") &&
+           partner(begin + 1) < end) {
       // if (v < 0) v = 0: a decision on data.
       if (at(begin).is("if") && mentions_data(begin + 2, partner(begin + 1))) ++out_.arithmetic;
       begin = partner(begin + 1) + 1;
@@ -238,14 +228,12 @@ class Body {
         is_index_type(at(begin).text) || (at(begin).is("const") && is_index_type(at(begin + 1).text));
     size_t assign = begin;
     while (assign < end) {
-      if (at(assign).is("[") || at(assign).is("(")) {
+      if (at(assign).is("[", "(")) {
         if (partner(assign) >= end) break;
         assign = partner(assign) + 1;
         continue;
       }
-      if (at(assign).is("=") || at(assign).is("+=") || at(assign).is("-=") || at(assign).is("*=") ||
-          at(assign).is("/="))
-        break;
+      if (at(assign).is("=", "+=", "-=", "*=", "/=")) break;
       ++assign;
     }
     note_thread_walk(begin, end, assign);
@@ -261,14 +249,14 @@ class Body {
     if (in_loop(begin)) {
       const bool fma_of_itself = !accumulates && at(assign).is("=") && at(value).kind == Token::word &&
                                  at(value).text.find("fma") != std::string_view::npos;
-      const bool sum_of_itself = at(assign).is("=") && at(value).text == at(begin).text &&
-                                 (at(value + 1).is("+") || at(value + 1).is("["));
+      const bool sum_of_itself =
+          at(assign).is("=") && at(value).text == at(begin).text && at(value + 1).is("+", "[");
       if ((accumulates || fma_of_itself || sum_of_itself) && multiplies_loads(value, end))
         out_.products = true;
       else if ((accumulates || sum_of_itself) && mentions_data(value, end) && !index_statement)
         out_.reduces = true;
       for (size_t i = value; i < end && !accumulates; ++i) {
-        const bool extreme = at(i).is("fmaxf") || at(i).is("max") || at(i).is("fminf") || at(i).is("min");
+        const bool extreme = at(i).is("fmaxf", "max", "fminf", "min");
         if (!extreme || !at(i + 1).is("(") || partner(i + 1) > end || index_statement) continue;
         // top = fmaxf(top, x[i]); v = fmaxf(v, 0.f) is a ReLU.
         const auto parts = rubric::arguments(tokens_, match_, i + 2, partner(i + 1));
@@ -301,7 +289,7 @@ class Body {
   void note_online(size_t begin, size_t end) {
     bool exponential = false, rescaled = false;
     for (size_t i = begin; i < end; ++i) {
-      exponential |= at(i).is("expf") || at(i).is("__expf") || at(i).is("exp2f") || at(i).is("exp");
+      exponential |= at(i).is("expf", "__expf", "exp2f", "exp");
       rescaled |= exponential && at(i).is("+");
     }
     if (in_loop(begin) && exponential && rescaled && at(begin + 1).is("=") &&
@@ -331,7 +319,7 @@ class Body {
       // x > 0 ? x : 0, but not i < n ? x[i] : 0
       if (at(i).is("?")) {
         size_t from = i;
-        while (from > begin && !at(from - 1).is("=") && !at(from - 1).is("(") && !at(from - 1).is(",")) {
+        while (from > begin && !at(from - 1).is("=", "(", ",")) {
           --from;
           if (at(from).is("]") && partner(from) < from && partner(from) >= begin) from = partner(from);
         }
@@ -339,10 +327,10 @@ class Body {
       }
       if (!is_operator(at(i)) || i == begin) continue;
       const Token &left = at(i - 1), &right = at(i + 1);
-      const bool binary = left.kind == Token::word || left.kind == Token::number || left.is(")") ||
-                          left.is("]") || at(i).text.size() == 2;
-      const bool pointer = at(i).is("*") && (right.is(")") || right.is(">") || is_type_before(i));
-      const bool address = is_pointer(i - 1) || left.is("blockIdx") || left.is("threadIdx");
+      const bool binary = left.kind == Token::word || left.kind == Token::number || left.is(")", "]") ||
+                          at(i).text.size() == 2;
+      const bool pointer = at(i).is("*") && (right.is(")", ">") || is_type_before(i));
+      const bool address = is_pointer(i - 1) || left.is("blockIdx", "threadIdx");
       const bool identity = (at(i).is("*") && (is_literal(right, "1") || is_literal(left, "1"))) ||
                             (at(i).is("+") && (is_literal(right, "0") || is_literal(left, "0"))) ||
                             (at(i).is("/") && is_literal(right, "1"));
@@ -352,17 +340,15 @@ class Body {
 
   bool is_type_before(size_t star) const {
     const Token& left = at(star - 1);
-    for (std::string_view type : {"float", "half", "__half", "void", "char", "auto", "float4", "T",
-                                  "scalar_t", "double", "int", "float2", "half2", "uint4", "int4", "const"})
-      if (left.is(type)) return true;
-    return false;
+    return left.is("float", "half", "__half", "void", "char", "auto", "float4", "T", "scalar_t", "double",
+                   "int", "float2", "half2", "uint4", "int4", "const");
   }
 
   // Which parameters are stored to: y[i] = …, *y = …, reinterpret_cast<float4*>(y)[i] = …
   void note_store(size_t begin, size_t assign) {
     const bool indexed = at(assign - 1).is("]") || at(begin).is("*");
     // float* row = y + …: an alias
-    const bool alias = at(assign - 2).is("*") || at(assign - 2).is("&") || at(assign - 2).is("__restrict__");
+    const bool alias = at(assign - 2).is("*", "&", "__restrict__");
     for (size_t i = begin; i < assign && indexed; ++i) mark_write(i, begin);
     if (alias)
       for (size_t i = assign + 1; i < tokens_.size() && !at(i).is(";"); ++i)
@@ -393,7 +379,7 @@ class Body {
     for (size_t i = begin; i < end; ++i) {
       if (at(i).is("threadIdx") && at(i + 2).is("x")) thread = true;
       if (threads_.contains(at(i).text) && i > assign) thread = true;
-      divided |= at(i).is("/") || at(i).is(">>") || at(i).is("%") || at(i).is("&");
+      divided |= at(i).is("/", ">>", "%", "&");
       pointer |= is_pointer(i);
     }
     if (!thread) return;
@@ -410,7 +396,7 @@ class Body {
       };
       if (next.is("*") && stride(factor)) out_.strided = true;
       if (i > begin + 1 && at(i - 1).is("*") && stride(at(i - 2)) && !at(i - 2).is("blockDim")) {
-        const bool block = at(i - 2).is("x") || at(i - 2).is("y");
+        const bool block = at(i - 2).is("x", "y");
         out_.strided |= !block;
       }
     }

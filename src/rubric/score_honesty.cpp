@@ -1,7 +1,7 @@
 // Anti-hacking and operator coverage: who does the work.
 #include <algorithm>
 
-#include "rubric/hack_label.h"
+#include "rubric/reward.h"
 #include "rubric/score.h"
 
 namespace stitch::rubric {

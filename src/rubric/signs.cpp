@@ -90,17 +90,17 @@ class Signs {
             (!token.is("allow_tf32") || at(i + 1).is("=")) && (!token.is("Thread") || at(i + 1).is("(")))
           add(row.name, row.severity, row.what, unit, token.line);
       // torch.cuda.synchronize = …, time.perf_counter = …
-      const bool clock = token.is("synchronize") || token.is("elapsed_time") || token.is("perf_counter") ||
-                         token.is("perf_counter_ns") || token.is("monotonic") || token.is("allclose");
+      const bool clock =
+          token.is("synchronize", "elapsed_time", "perf_counter", "perf_counter_ns", "monotonic", "allclose");
       if (clock && i > 1 && at(i - 1).is(".") && at(i + 1).is("=") && !at(i - 2).is("self"))
         add("patches_the_clock", Severity::major, "replaces the evaluator's clock or comparison", unit,
             token.line);
-      if (token.is("setattr") && (at(i + 2).is("torch") || at(i + 2).is("time")))
+      if (token.is("setattr") && at(i + 2).is("torch", "time"))
         add("patches_the_clock", Severity::major, "replaces functions of PyTorch", unit, token.line);
-      if (token.is("getattr") && (at(i + 2).is("torch") || at(i + 2).is("F")))
+      if (token.is("getattr") && at(i + 2).is("torch", "F"))
         add("hidden_calls", Severity::suspicious, "calls PyTorch by names built at run time", unit,
             token.line);
-      if ((token.is("exec") || token.is("eval")) && at(i + 1).is("(") && !at(i - 1).is("."))
+      if (token.is("exec", "eval") && at(i + 1).is("(") && !at(i - 1).is("."))
         add("hidden_calls", Severity::suspicious, "runs code from strings", unit, token.line);
     }
     reference(unit);
@@ -145,7 +145,7 @@ class Signs {
       }
       looks_at_identity |= tokens[i].is("data_ptr") && compared(tokens, i);
       looks_at_identity |= tokens[i].is("id") && tokens[i + 1].is("(") && !tokens[i - 1].is(".");
-      looks_at_identity |= (tokens[i].is("equal") || tokens[i].is("_version")) && !kept.empty();
+      looks_at_identity |= (tokens[i].is("equal", "_version")) && !kept.empty();
       tries |= tokens[i].is("try");
       excepts |= tokens[i].is("except");
     }
@@ -199,9 +199,9 @@ class Signs {
   // x.data_ptr() == …, x.data_ptr() in …, key = (x.data_ptr(), …)
   static bool compared(const std::vector<Token>& tokens, size_t i) {
     for (size_t j = i; j < std::min(i + 12, tokens.size()) && tokens[j].kind != Token::newline; ++j)
-      if (tokens[j].is("==") || tokens[j].is("in")) return true;
+      if (tokens[j].is("==", "in")) return true;
     for (size_t j = i; j > 0 && i - j < 10 && tokens[j].kind != Token::newline; --j)
-      if (tokens[j].is("=") || tokens[j].is("==")) return true;
+      if (tokens[j].is("=", "==")) return true;
     return false;
   }
 
@@ -215,7 +215,7 @@ class Signs {
       if (token.kind != Token::word) continue;
       if (tokens[i + 1].is("("))
         for (const CallRow& row : cuda_calls)
-          if (token.is(row.word) && (i == 0 || (!tokens[i - 1].is(".") && !tokens[i - 1].is("->"))))
+          if (token.is(row.word) && (i == 0 || (!tokens[i - 1].is(".", "->"))))
             add(row.name, row.severity, row.what, unit, token.line);
       if (token.is("thread") && i > 1 && tokens[i - 1].is("::") && tokens[i - 2].is("std"))
         add("starts_threads", Severity::major, "starts threads", unit, token.line);
@@ -223,7 +223,7 @@ class Signs {
         add("persists_in_l2", Severity::suspicious, "keeps data in the L2 cache between calls", unit,
             token.line);
       // static std::unordered_map<void*, torch::Tensor> results;
-      if ((token.is("unordered_map") || token.is("map")) && tokens[i + 1].is("<"))
+      if (token.is("unordered_map", "map") && tokens[i + 1].is("<"))
         for (size_t j = i + 2; j < std::min(i + 24, tokens.size()) && !tokens[j].is(";"); ++j)
           if (tokens[j].is("Tensor"))
             add("remembers_results", Severity::major, "keeps results by their inputs", unit, token.line);
@@ -246,7 +246,7 @@ class Signs {
     for (size_t i = function.begin; i + 3 < end; ++i) {
       if (tokens[i].is("static"))
         for (size_t j = i + 1; j < std::min(i + 8, end); ++j)
-          if (tokens[j].is("=") || tokens[j].is(";") || tokens[j].is("{")) {
+          if (tokens[j].is("=", ";", "{")) {
             statics.insert(tokens[j - 1].text);
             break;
           }

@@ -12,9 +12,8 @@
 #include <thread>
 
 #include "serve/json_rpc.h"
-#include "serve/lines.h"
 #include "serve/mcp.h"
-#include "serve/resources.h"
+#include "serve/roots.h"
 
 namespace stitch::serve {
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "llm/answers/quoted.h"
+#include "llm/answers/json_answer.h"
 #include "notes/search.h"
 #include "verify/measured.h"
 

@@ -10,6 +10,7 @@
 #include "agents/llm/llm_session.h"
 #include "agents/llm/scripted.h"
 #include "base/machine/time_account.h"
+#include "base/testdata/must.h"
 #include "base/text.h"
 #include "llm/scripted_server.h"
 
@@ -29,14 +30,10 @@ std::string kernel(const std::string& sign) {
 class LlmBrains : public testing::TestWithParam<Api> {
  protected:
   void SetUp() override {
-    set_graph("graph \"tiny\"\ninput %x : f32[4]\n%y = relu(%x) : f32[4]\noutput %y\nend\n");
-    auto made = ScratchFolder::create("stitch-llm-brains");
-    ASSERT_TRUE(made);
-    scratch.emplace(*std::move(made));
+    set_graph(print_graph(tiny_graph()));
+    scratch.emplace(must(ScratchFolder::create("stitch-llm-brains")));
     options.out = scratch->path() / "out";
-    auto started = llm::ScriptedServer::start();
-    ASSERT_TRUE(started) << started.error().text();
-    server = *std::move(started);
+    server = must(llm::ScriptedServer::start());
     const llm::Profile profile = server->profile(GetParam());
     llm_options.config = scratch->path() / "config.toml";
     ASSERT_TRUE(
@@ -47,9 +44,7 @@ class LlmBrains : public testing::TestWithParam<Api> {
   }
 
   void set_graph(const std::string& text) {
-    auto graph = parse_graph(text);
-    ASSERT_TRUE(graph) << graph.error().text();
-    task.graph = *std::move(graph);
+    task.graph = must(parse_graph(text));
     context.emplace(task.graph, gpu, Numerics::standard);
   }
 
@@ -64,12 +59,6 @@ class LlmBrains : public testing::TestWithParam<Api> {
     return optimize(task, *context, brains, options);
   }
 
-  static std::string in_words(const Ledger& ledger) {
-    std::vector<std::string> each;
-    for (const LedgerEntry& entry : ledger.entries)
-      each.push_back(format("{} {}", entry.step, name(entry.outcome)));
-    return join(each, ", ");
-  }
   std::string shipped_region() const {
     auto text = read_file(options.out / "regions" / "y.cu");
     return text ? *text : text.error().text();
@@ -87,13 +76,12 @@ class LlmBrains : public testing::TestWithParam<Api> {
 
 TEST_P(LlmBrains, WriteARegionThatShips) {
   server->push(llm::says(kernel("fast")));
-  auto run = this->run({passes(4), passes(3), passes(3)});
-  ASSERT_TRUE(run) << run.error().text();
-  EXPECT_EQ(in_words(run->ledger), "whole plan better, write y better");
+  auto run = must(this->run({passes(4), passes(3), passes(3)}));
+  EXPECT_EQ(in_words(run.ledger), "whole plan better, write y better");
   EXPECT_NE(shipped_region().find("// fast"), std::string::npos);
-  const LedgerEntry& entry = run->ledger.entries[1];
+  const LedgerEntry& entry = run.ledger.entries[1];
   EXPECT_EQ(entry.tree.at(0).author, "llm:test/scripted");
-  EXPECT_EQ((*run->regions)[0]["technique"], "written");
+  EXPECT_EQ((*run.regions)[0]["technique"], "written");
   EXPECT_EQ(session->account().total().requests, 1);
   EXPECT_GT(session->account().spent(llm::Agent::coder).usage.total(), 0);
 }
@@ -101,10 +89,9 @@ TEST_P(LlmBrains, WriteARegionThatShips) {
 // A correct fast one is kept, a slow one rolled back, a wrong one repaired, one that cheats refused.
 TEST_P(LlmBrains, AreKeptRolledBackRepairedAndRefused) {
   for (const char* sign : {"slow", "slow too", "slow still"}) server->push(llm::says(kernel(sign)));
-  auto slow = run({passes(4), passes(5), passes(6), passes(5), passes(4)});
-  ASSERT_TRUE(slow) << slow.error().text();
-  EXPECT_EQ(in_words(slow->ledger), "whole plan better, write y not better");
-  EXPECT_EQ(slow->ledger.entries[1].tree.size(), 3u);
+  auto slow = must(run({passes(4), passes(5), passes(6), passes(5), passes(4)}));
+  EXPECT_EQ(in_words(slow.ledger), "whole plan better, write y not better");
+  EXPECT_EQ(slow.ledger.entries[1].tree.size(), 3u);
   // What was right is to be improved, from the fastest try, with what there is to beat.
   ASSERT_EQ(server->asked().size(), 3u);
   const std::string improve = server->asked()[2].body->dump();
@@ -117,10 +104,9 @@ TEST_P(LlmBrains, AreKeptRolledBackRepairedAndRefused) {
   fs::remove_all(options.out);
   server->push(llm::says(kernel("wrong")));
   server->push(llm::says(kernel("mended")));
-  auto repaired = run({passes(4), is_wrong(), passes(3), passes(3)});
-  ASSERT_TRUE(repaired) << repaired.error().text();
-  EXPECT_EQ(in_words(repaired->ledger), "whole plan better, write y better");
-  EXPECT_EQ(repaired->ledger.entries[1].tree[1].base, 0);
+  auto repaired = must(run({passes(4), is_wrong(), passes(3), passes(3)}));
+  EXPECT_EQ(in_words(repaired.ledger), "whole plan better, write y better");
+  EXPECT_EQ(repaired.ledger.entries[1].tree[1].base, 0);
   EXPECT_NE(shipped_region().find("// mended"), std::string::npos);
   // The second request has the feedback and the source that it is about.
   const std::string asked = server->asked().back().body->dump();
@@ -131,9 +117,8 @@ TEST_P(LlmBrains, AreKeptRolledBackRepairedAndRefused) {
   fs::remove_all(options.out);
   for (int i = 0; i < 3; ++i) server->push(llm::says(kernel("cheat")));
   const Answer refused = fails(verifier::GateId::screen, "screen", "screened");
-  auto cheat = run({passes(4), refused, refused, refused, passes(4)});
-  ASSERT_TRUE(cheat) << cheat.error().text();
-  EXPECT_EQ(in_words(cheat->ledger), "whole plan better, write y not built");
+  auto cheat = must(run({passes(4), refused, refused, refused, passes(4)}));
+  EXPECT_EQ(in_words(cheat.ledger), "whole plan better, write y not built");
   EXPECT_EQ(shipped_region().find("// cheat"), std::string::npos);
 }
 
@@ -153,11 +138,10 @@ TEST_P(LlmBrains, AnswerWithNonsenseAndTheBestProgramShips) {
     fs::remove_all(options.out);
     options.tries = 2;
     server->otherwise(answer);
-    auto run = this->run({passes(4), passes(4)});
-    ASSERT_TRUE(run) << run.error().text();
-    EXPECT_EQ(in_words(run->ledger), "whole plan better, write y no answer");
-    EXPECT_EQ(run->ledger.entries[1].tree.size(), 2u);  // each repaired once, then counted
-    EXPECT_EQ(run->ledger.entries[1].tries, 0);
+    auto run = must(this->run({passes(4), passes(4)}));
+    EXPECT_EQ(in_words(run.ledger), "whole plan better, write y no answer");
+    EXPECT_EQ(run.ledger.entries[1].tree.size(), 2u);  // each repaired once, then counted
+    EXPECT_EQ(run.ledger.entries[1].tries, 0);
   }
 }
 
@@ -165,28 +149,25 @@ TEST_P(LlmBrains, AnswerWithNonsenseAndTheBestProgramShips) {
 TEST_P(LlmBrains, Decline) {
   server->push(
       llm::says("It moves 32 bytes.\n\n**decline: it is launch-bound, and one launch is the least**"));
-  auto run = this->run({passes(4), passes(4)});
-  ASSERT_TRUE(run) << run.error().text();
-  EXPECT_EQ(in_words(run->ledger), "whole plan better, write y declined");
+  auto run = must(this->run({passes(4), passes(4)}));
+  EXPECT_EQ(in_words(run.ledger), "whole plan better, write y declined");
   EXPECT_EQ(server->asked().size(), 1u);
-  EXPECT_EQ(reason(run->ledger.entries[1]), "y: it is launch-bound, and one launch is the least");
-  EXPECT_EQ((*run->regions)[0]["technique"], "loop");
+  EXPECT_EQ(reason(run.ledger.entries[1]), "y: it is launch-bound, and one launch is the least");
+  EXPECT_EQ((*run.regions)[0]["technique"], "loop");
 
   fs::remove_all(options.out);
   server->push(llm::says(kernel("slow")));
   server->push(llm::says("decline: no other idea"));
-  auto second = this->run({passes(4), passes(5), passes(4)});
-  ASSERT_TRUE(second) << second.error().text();
-  EXPECT_EQ(in_words(second->ledger), "whole plan better, write y declined");
-  ASSERT_EQ(second->ledger.entries[1].tree.size(), 2u);
-  EXPECT_EQ(second->ledger.entries[1].tree[0].outcome, Outcome::not_better);
+  auto second = must(this->run({passes(4), passes(5), passes(4)}));
+  EXPECT_EQ(in_words(second.ledger), "whole plan better, write y declined");
+  ASSERT_EQ(second.ledger.entries[1].tree.size(), 2u);
+  EXPECT_EQ(second.ledger.entries[1].tree[0].outcome, Outcome::not_better);
 
   fs::remove_all(options.out);
   llm_options.style = CoderStyle::agent;
   server->push(llm::calls_tool("decline", R"({"reason": "it is at its floor"})"));
-  auto agent = this->run({passes(4), passes(4)});
-  ASSERT_TRUE(agent) << agent.error().text();
-  EXPECT_EQ(in_words(agent->ledger), "whole plan better, write y declined");
+  auto agent = must(this->run({passes(4), passes(4)}));
+  EXPECT_EQ(in_words(agent.ledger), "whole plan better, write y declined");
 }
 
 // A region can be made faster without a source: by another technique, another offer, other knobs.
@@ -203,11 +184,10 @@ TEST_P(LlmBrains, ChangeThePlanOfARegion) {
              {"region": "y", "technique": "matmul.plain"}]}
 ```)"));
   server->push(llm::says("decline: that was all"));
-  auto run = this->run({passes(4), passes(3), passes(3)});
-  ASSERT_TRUE(run) << run.error().text();
-  EXPECT_EQ(in_words(run->ledger), "whole plan better, write y better");
-  EXPECT_EQ((*run->regions)[0]["technique"], "matmul.plain");
-  EXPECT_EQ(run->ledger.entries[1].tree.at(0).author, "llm:test/scripted");
+  auto run = must(this->run({passes(4), passes(3), passes(3)}));
+  EXPECT_EQ(in_words(run.ledger), "whole plan better, write y better");
+  EXPECT_EQ((*run.regions)[0]["technique"], "matmul.plain");
+  EXPECT_EQ(run.ledger.entries[1].tree.at(0).author, "llm:test/scripted");
   const std::string asked = server->asked()[0].body->dump();
   for (const char* told : {"Techniques that accept y", "matmul.cublaslt", "matmul.plain", "offers: "})
     EXPECT_NE(asked.find(told), std::string::npos) << told;
@@ -219,9 +199,8 @@ TEST_P(LlmBrains, AreToldWhichChangesCantBeMade) {
   server->push(llm::says(R"({"changes": [{"region": "y", "technique": "matmul.nobody"}]})"));
   server->push(llm::says(R"({"changes": [{"split": "y"}, {"region": "y", "technique": "matmul.plain"}]})"));
   server->push(llm::says("decline: that was all"));
-  auto run = this->run({passes(4), passes(5), passes(4)});
-  ASSERT_TRUE(run) << run.error().text();
-  EXPECT_EQ(in_words(run->ledger), "whole plan better, write y declined");
+  auto run = must(this->run({passes(4), passes(5), passes(4)}));
+  EXPECT_EQ(in_words(run.ledger), "whole plan better, write y declined");
   ASSERT_EQ(server->asked().size(), 3u);
   EXPECT_NE(server->asked()[1].body->dump().find("there is no technique 'matmul.nobody'"), std::string::npos);
   const std::string improve = server->asked()[2].body->dump();
@@ -240,10 +219,9 @@ TEST_P(LlmBrains, ChangeThePlanWithTools) {
   server->push(llm::calls_tool("check", "{}"));
   // The last turn writes something else, and nothing is submitted: what passed counts.
   server->push(llm::calls_tool("write_file", R"({"path": "region.cu", "text": "nonsense"})"));
-  auto run = this->run({passes(4), passes(3), passes(3), passes(3)});
-  ASSERT_TRUE(run) << run.error().text();
-  EXPECT_EQ(in_words(run->ledger), "whole plan better, write y better");
-  EXPECT_EQ((*run->regions)[0]["technique"], "matmul.plain");
+  auto run = must(this->run({passes(4), passes(3), passes(3), passes(3)}));
+  EXPECT_EQ(in_words(run.ledger), "whole plan better, write y better");
+  EXPECT_EQ((*run.regions)[0]["technique"], "matmul.plain");
   const std::string asked = server->asked().back().body->dump();
   for (const char* told : {"no_knob", "nothing to split", "Every gate passed"})
     EXPECT_NE(asked.find(told), std::string::npos) << told;
@@ -251,20 +229,18 @@ TEST_P(LlmBrains, ChangeThePlanWithTools) {
 
 TEST_P(LlmBrains, AreAwayAndTheBestProgramShips) {
   server->otherwise(llm::fails_with(401, "no such key"));
-  auto run = this->run({passes(4), passes(4)});
-  ASSERT_TRUE(run) << run.error().text();
-  EXPECT_EQ(in_words(run->ledger), "whole plan better, write y away");
+  auto run = must(this->run({passes(4), passes(4)}));
+  EXPECT_EQ(in_words(run.ledger), "whole plan better, write y away");
   EXPECT_TRUE(fs::exists(options.out / "program.cu"));
 }
 
 TEST_P(LlmBrains, KeepToTheTokensTheyHave) {
   llm_options.budget.tokens = 100;
   server->otherwise(llm::says(kernel("dear")));
-  auto run = this->run({passes(4), passes(4)});
-  ASSERT_TRUE(run) << run.error().text();
-  EXPECT_EQ(in_words(run->ledger), "whole plan better, write y away");
-  EXPECT_NE(reason(run->ledger.entries[1]).find("token budget"), std::string::npos)
-      << reason(run->ledger.entries[1]);
+  auto run = must(this->run({passes(4), passes(4)}));
+  EXPECT_EQ(in_words(run.ledger), "whole plan better, write y away");
+  EXPECT_NE(reason(run.ledger.entries[1]).find("token budget"), std::string::npos)
+      << reason(run.ledger.entries[1]);
   EXPECT_TRUE(server->asked().empty());
 }
 
@@ -282,9 +258,8 @@ TEST_P(LlmBrains, WorkWithTools) {
   server->push(llm::calls_tool("profile", "{}"));
   server->push(llm::calls_tool("search_notes", R"({"query": "coalesced loads"})"));
   server->push(llm::calls_tool("submit", "{}"));
-  auto run = this->run({passes(4), passes(3), passes(3), passes(3)});
-  ASSERT_TRUE(run) << run.error().text();
-  EXPECT_EQ(in_words(run->ledger), "whole plan better, write y better");
+  auto run = must(this->run({passes(4), passes(3), passes(3), passes(3)}));
+  EXPECT_EQ(in_words(run.ledger), "whole plan better, write y better");
   EXPECT_NE(shipped_region().find("// by tools"), std::string::npos);
   const std::string asked = server->asked().back().body->dump();
   for (const char* told : {"contract.md", "a name without folders", "no_such_tool", "write region.cu first",
@@ -297,9 +272,8 @@ TEST_P(LlmBrains, CallToolsForeverAndAreStopped) {
   llm_options.max_turns = 5;
   options.tries = 1;
   server->otherwise(llm::calls_tool("list_files", "{}"));
-  auto run = this->run({passes(4), passes(4)});
-  ASSERT_TRUE(run) << run.error().text();
-  EXPECT_EQ(in_words(run->ledger), "whole plan better, write y no answer");
+  auto run = must(this->run({passes(4), passes(4)}));
+  EXPECT_EQ(in_words(run.ledger), "whole plan better, write y no answer");
   EXPECT_EQ(server->asked().size(), 5u);
 }
 
@@ -311,10 +285,9 @@ TEST_P(LlmBrains, PlanByStepsAndByWholeDocuments) {
   server->push(llm::says(steps));
   server->push(llm::says(kernel("planned")));
   server->otherwise(llm::says(R"({"steps": []})"));  // asked again, it knows nothing else
-  auto run = this->run({passes(4), passes(3), passes(3)}, {.planner = "llm:test", .coder = "llm:test"});
-  ASSERT_TRUE(run) << run.error().text();
-  EXPECT_TRUE(in_words(run->ledger).starts_with("whole plan better, rewrite y better"))
-      << in_words(run->ledger);
+  auto run = must(this->run({passes(4), passes(3), passes(3)}, {.planner = "llm:test", .coder = "llm:test"}));
+  EXPECT_TRUE(in_words(run.ledger).starts_with("whole plan better, rewrite y better"))
+      << in_words(run.ledger);
   EXPECT_NE(server->asked()[1].body->dump().find("vectorise"), std::string::npos);
 }
 
@@ -325,10 +298,9 @@ TEST_P(LlmBrains, PlanWithTheLegalStepsOfAnAnswer) {
       R"({"steps": [{"title": "no such region", "why": "?", "changes": [{"split": "nobody"}]},
                     {"title": "a plain product", "why": "small", "changes": [{"region": "y", "technique": "matmul.plain"}]}]})"));
   server->otherwise(llm::says(R"({"steps": []})"));
-  auto run = this->run({passes(4), passes(3), passes(3)}, {.planner = "llm:test"});
-  ASSERT_TRUE(run) << run.error().text();
-  EXPECT_TRUE(in_words(run->ledger).starts_with("whole plan better, a plain product better"))
-      << in_words(run->ledger);
+  auto run = must(this->run({passes(4), passes(3), passes(3)}, {.planner = "llm:test"}));
+  EXPECT_TRUE(in_words(run.ledger).starts_with("whole plan better, a plain product better"))
+      << in_words(run.ledger);
   EXPECT_NE(server->asked()[0].body->dump().find("matmul.plain"), std::string::npos);
   EXPECT_NE(server->asked()[1].body->dump().find("there is no region 'nobody'"), std::string::npos);
 }
@@ -336,10 +308,8 @@ TEST_P(LlmBrains, PlanWithTheLegalStepsOfAnAnswer) {
 TEST_P(LlmBrains, PlanNonsenseAndTheBuiltInPlanShips) {
   server->otherwise(
       llm::says(R"({"steps": [{"title": "a", "why": "b", "changes": [{"split": "nobody"}]}]})"));
-  auto run = this->run({passes(4), passes(4)}, {.planner = "llm:test"});
-  ASSERT_TRUE(run) << run.error().text();
-  EXPECT_TRUE(in_words(run->ledger).starts_with("whole plan better, plan no answer"))
-      << in_words(run->ledger);
+  auto run = must(this->run({passes(4), passes(4)}, {.planner = "llm:test"}));
+  EXPECT_TRUE(in_words(run.ledger).starts_with("whole plan better, plan no answer")) << in_words(run.ledger);
   EXPECT_NE(server->asked()[1].body->dump().find("there is no region 'nobody'"), std::string::npos);
 }
 
@@ -356,9 +326,9 @@ TEST_P(LlmBrains, PlanNonsenseAndTheCoderWritesAllTheSame) {
       const bool planner = asked.body->dump().find("enqueue_y(const float* x") == std::string::npos;
       return (planner ? answer : llm::says(kernel("written all the same")))(asked);
     });
-    auto run = this->run({passes(4), passes(3), passes(3)}, {.planner = "llm:test", .coder = "llm:test"});
-    ASSERT_TRUE(run) << run.error().text();
-    EXPECT_EQ(in_words(run->ledger), format("whole plan better, plan {}, write y better", outcome));
+    auto run =
+        must(this->run({passes(4), passes(3), passes(3)}, {.planner = "llm:test", .coder = "llm:test"}));
+    EXPECT_EQ(in_words(run.ledger), format("whole plan better, plan {}, write y better", outcome));
     EXPECT_NE(shipped_region().find("// written all the same"), std::string::npos);
   }
 }
@@ -383,28 +353,24 @@ TEST_P(LlmBrains, AreReplayedOffline) {
   server.reset();
   fs::remove_all(options.out);
   llm_options.replay = std::exchange(llm_options.record, {});
-  auto again = run({passes(4), passes(3), passes(3)});
-  ASSERT_TRUE(again) << again.error().text();
+  auto again = must(run({passes(4), passes(3), passes(3)}));
   EXPECT_EQ(shipped_region(), first);
-  auto transcript = read_file(llm_options.replay);
-  ASSERT_TRUE(transcript);
-  EXPECT_EQ(transcript->find("Authorization"), std::string::npos);
+  auto transcript = must(read_file(llm_options.replay));
+  EXPECT_EQ(transcript.find("Authorization"), std::string::npos);
 }
 
 // Steps by models have a budget of their own: what the built-in steps took is not theirs.
 TEST_P(LlmBrains, HaveABudgetOfTheirOwn) {
   options.budget = std::chrono::seconds(0);
   server->push(llm::says(kernel("fast")));
-  auto without = run({passes(4), passes(4)});
-  ASSERT_TRUE(without) << without.error().text();
-  EXPECT_EQ(in_words(without->ledger), "whole plan better, write not tried");
+  auto without = must(run({passes(4), passes(4)}));
+  EXPECT_EQ(in_words(without.ledger), "whole plan better, write not tried");
   EXPECT_TRUE(server->asked().empty());
 
   fs::remove_all(options.out);
   options.llm_budget = std::chrono::seconds(600);
-  auto run = this->run({passes(4), passes(3), passes(3)});
-  ASSERT_TRUE(run) << run.error().text();
-  EXPECT_EQ(in_words(run->ledger), "whole plan better, write y better");
+  auto run = must(this->run({passes(4), passes(3), passes(3)}));
+  EXPECT_EQ(in_words(run.ledger), "whole plan better, write y better");
 
   // A Planner that fails there doesn't keep the Coder from its regions.
   fs::remove_all(options.out);
@@ -412,33 +378,29 @@ TEST_P(LlmBrains, HaveABudgetOfTheirOwn) {
     const bool planner = asked.body->dump().find("enqueue_y(const float* x") == std::string::npos;
     return (planner ? llm::fails_with(401, "no such key") : llm::says(kernel("written all the same")))(asked);
   });
-  auto failed = this->run({passes(4), passes(3), passes(3)}, {.planner = "llm:test", .coder = "llm:test"});
-  ASSERT_TRUE(failed) << failed.error().text();
-  EXPECT_EQ(in_words(failed->ledger), "whole plan better, plan away, write y better");
+  auto failed =
+      must(this->run({passes(4), passes(3), passes(3)}, {.planner = "llm:test", .coder = "llm:test"}));
+  EXPECT_EQ(in_words(failed.ledger), "whole plan better, plan away, write y better");
 
   // It ends, too.
   fs::remove_all(options.out);
   options.budget = std::chrono::seconds(40);
   options.llm_budget = std::chrono::seconds(1);
   server->otherwise(llm::hangs_after("half"));
-  auto late = this->run({passes(4), passes(4)});
-  ASSERT_TRUE(late) << late.error().text();
-  EXPECT_EQ(in_words(late->ledger), "whole plan better, write y not tried");
-  EXPECT_EQ(reason(late->ledger.entries[1]), "the budget of 1 s for language models was spent");
+  auto late = must(this->run({passes(4), passes(4)}));
+  EXPECT_EQ(in_words(late.ledger), "whole plan better, write y not tried");
+  EXPECT_EQ(reason(late.ledger.entries[1]), "the budget of 1 s for language models was spent");
 }
 
 // The Verifier reads the same card of facts as the Coder.
 TEST_P(LlmBrains, ExplainBySayingWhatLimitsTheRegion) {
   server->push(llm::says(
       R"({"bottleneck": "memory", "evidence": "48 % of the bandwidth", "suggestion": "fuse it into y"})"));
-  auto opened = LlmSession::open(llm_options, {});
-  ASSERT_TRUE(opened) << opened.error().text();
-  auto brain = (*opened)->brain("llm:test", llm::Agent::verifier);
-  ASSERT_TRUE(brain) << brain.error().text();
-  auto verifier = llm_verifier(*std::move(brain), std::make_unique<ScriptedVerifier>(std::deque<Answer>{}));
-  auto feedback = verifier->explain(Outcome::not_better, *passes(4)(), "Floor: 1.96 us, set by memory");
-  ASSERT_TRUE(feedback) << feedback.error().text();
-  EXPECT_EQ(feedback->suggestion, "memory: 48 % of the bandwidth fuse it into y");
+  auto opened = must(LlmSession::open(llm_options, {}));
+  auto brain = must(opened->brain("llm:test", llm::Agent::verifier));
+  auto verifier = llm_verifier(std::move(brain), std::make_unique<ScriptedVerifier>(std::deque<Answer>{}));
+  auto feedback = must(verifier->explain(Outcome::not_better, *passes(4)(), "Floor: 1.96 us, set by memory"));
+  EXPECT_EQ(feedback.suggestion, "memory: 48 % of the bandwidth fuse it into y");
   EXPECT_NE(server->asked()[0].body->dump().find("Floor: 1.96 us, set by memory"), std::string::npos);
 }
 
@@ -474,13 +436,12 @@ TEST_P(LlmBrains, GiveManyAnswersAtOnce) {
                                        passes(5),  is_wrong(),  passes(6),  // of the other
                                        passes(5),                           // no better
                                        passes(3)};                          // as shipped
-  auto run = this->run(verdicts);
-  ASSERT_TRUE(run) << run.error().text();
+  auto run = must(this->run(verdicts));
   EXPECT_EQ(most, 6);  // all at once
   EXPECT_EQ(server->asked().size(), 9u);
-  ASSERT_EQ(run->ledger.entries.size(), 3u) << in_words(run->ledger);
-  EXPECT_EQ(run->ledger.entries[1].outcome, Outcome::better);
-  EXPECT_EQ(run->ledger.entries[2].outcome, Outcome::declined);
+  ASSERT_EQ(run.ledger.entries.size(), 3u) << in_words(run.ledger);
+  EXPECT_EQ(run.ledger.entries[1].outcome, Outcome::better);
+  EXPECT_EQ(run.ledger.entries[2].outcome, Outcome::declined);
   const std::string asked = server->asked().back().body->dump();
   for (const char* told :
        {"Of 3 answers at once, fastest first", "- failed (correctness: as the script says)",
@@ -491,9 +452,8 @@ TEST_P(LlmBrains, GiveManyAnswersAtOnce) {
   auto kept = read_file(options.out / "plan.json");
   fs::remove_all(options.out);
   llm_options.replay = std::exchange(llm_options.record, {});
-  auto again = this->run(verdicts);
-  ASSERT_TRUE(again) << again.error().text();
-  EXPECT_EQ(in_words(again->ledger), in_words(run->ledger));
+  auto again = must(this->run(verdicts));
+  EXPECT_EQ(in_words(again.ledger), in_words(run.ledger));
   auto kept_again = read_file(options.out / "plan.json");
   ASSERT_TRUE(kept && kept_again);
   for (size_t at; (at = kept->find("/scripted")) != std::string::npos;) kept->erase(at, 9);  // its author
@@ -503,44 +463,39 @@ TEST_P(LlmBrains, GiveManyAnswersAtOnce) {
 TEST_P(LlmBrains, GiveTheSameAnswerManyTimes) {
   llm_options.samples = 4;
   server->otherwise(llm::says(kernel("the same")));
-  auto run = this->run({passes(4), passes(3), passes(3)});
-  ASSERT_TRUE(run) << run.error().text();
-  EXPECT_EQ(in_words(run->ledger), "whole plan better, write y better");
+  auto run = must(this->run({passes(4), passes(3), passes(3)}));
+  EXPECT_EQ(in_words(run.ledger), "whole plan better, write y better");
   EXPECT_EQ(server->asked().size(), 4u);
   // None that can be used costs the step alone.
   fs::remove_all(options.out);
   options.tries = 1;
   server->otherwise(llm::says("I would use shared memory."));
-  auto prose = this->run({passes(4), passes(4)});
-  ASSERT_TRUE(prose) << prose.error().text();
-  EXPECT_EQ(in_words(prose->ledger), "whole plan better, write y no answer");
+  auto prose = must(this->run({passes(4), passes(4)}));
+  EXPECT_EQ(in_words(prose.ledger), "whole plan better, write y no answer");
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, LlmBrains, testing::Values(Api::openai, Api::responses, Api::anthropic),
                          [](const auto& each) { return std::string(llm::name(each.param)); });
 
 TEST(PlanAnswer, SaysWhichStepCantBeTaken) {
-  auto graph = parse_graph(
+  auto graph = must(parse_graph(
       "graph \"two\"\ninput %x : f32[4]\n%a = relu(%x) : f32[4]\n%b = sigmoid(%a) : f32[4]\noutput "
-      "%b\nend\n");
-  ASSERT_TRUE(graph);
+      "%b\nend\n"));
   const GpuSpec gpu = *find_gpu("H200");
-  const plan::Context context(*graph, gpu, Numerics::standard);
-  auto plan = plan::first_plan(context, code::catalogue());
-  ASSERT_TRUE(plan);
-  ASSERT_EQ(plan->regions.size(), 2u);
-  const std::string a = plan->regions[0].name, b = plan->regions[1].name;
+  const plan::Context context(graph, gpu, Numerics::standard);
+  auto plan = must(plan::first_plan(context, code::catalogue()));
+  ASSERT_EQ(plan.regions.size(), 2u);
+  const std::string a = plan.regions[0].name, b = plan.regions[1].name;
   auto proposals = [&](Json changes) {
-    return proposals_of({{"steps", {{{"title", "t"}, {"why", "w"}, {"changes", changes}}}}}, context, *plan,
+    return proposals_of({{"steps", {{{"title", "t"}, {"why", "w"}, {"changes", changes}}}}}, context, plan,
                         code::catalogue());
   };
-  auto merged = proposals({{{"merge", {a, b}}, {"name", "both"}, {"technique", "loop"}}});
-  ASSERT_TRUE(merged) << merged.error().text();
-  EXPECT_EQ(merged->proposals.front().plan.regions.size(), 1u);
-  auto apart = proposals_of({{"steps", {{{"title", "t"}, {"why", "w"}, {"changes", {{{"split", "both"}}}}}}}},
-                            context, merged->proposals.front().plan, code::catalogue());
-  ASSERT_TRUE(apart) << apart.error().text();
-  EXPECT_EQ(apart->proposals.front().plan.regions.size(), 2u);
+  auto merged = must(proposals({{{"merge", {a, b}}, {"name", "both"}, {"technique", "loop"}}}));
+  EXPECT_EQ(merged.proposals.front().plan.regions.size(), 1u);
+  auto apart =
+      must(proposals_of({{"steps", {{{"title", "t"}, {"why", "w"}, {"changes", {{{"split", "both"}}}}}}}},
+                        context, merged.proposals.front().plan, code::catalogue()));
+  EXPECT_EQ(apart.proposals.front().plan.regions.size(), 2u);
   EXPECT_FALSE(proposals({{{"region", a}, {"technique", "matmul.cublaslt"}}}));
   EXPECT_FALSE(proposals({{{"region", a}, {"choices", {{"no_knob", 3}}}}}));
   EXPECT_FALSE(proposals({{{"merge", {a}}}}));

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agents/optimize.h"
+#include "base/testdata/must.h"
 #include "base/text.h"
 #include "code/catalogue.h"
 #include "graph/text.h"
@@ -57,29 +58,25 @@ std::string region_asked_for(const std::string& prompt) {
 class OnTheEmulatedGpu : public testing::TestWithParam<CoderStyle> {};
 
 TEST_P(OnTheEmulatedGpu, AcceptsRollsBackRepairsAndRefuses) {
-  auto scratch = ScratchFolder::create("stitch-llm-emulated");
-  ASSERT_TRUE(scratch);
-  auto graph = parse_graph(four_nodes);
-  ASSERT_TRUE(graph) << graph.error().text();
+  auto scratch = must(ScratchFolder::create("stitch-llm-emulated"));
+  auto graph = must(parse_graph(four_nodes));
   OptimizeOptions options;
   options.gpu = *find_gpu("H200");
-  options.model = scratch->path() / "graph";
-  options.out = scratch->path() / "out";
+  options.model = scratch.path() / "graph";
+  options.out = scratch.path() / "out";
   options.tries = 2;
   options.budget = std::chrono::seconds(3600);  // whatever this machine is busy with
   options.quick = true;
   fs::create_directories(options.model);
   ASSERT_TRUE(write_file(options.model / "graph.txt", four_nodes));
-  const plan::Context context(*graph, options.gpu, Numerics::standard);
-  auto plain = plan::first_plan(context, code::catalogue());
-  ASSERT_TRUE(plain) << plain.error().text();
-  ASSERT_EQ(plain->regions.size(), 4u);
-  options.plan = std::make_shared<const Json>(plan::to_json(context, *plain));
+  const plan::Context context(graph, options.gpu, Numerics::standard);
+  auto plain = must(plan::first_plan(context, code::catalogue()));
+  ASSERT_EQ(plain.regions.size(), 4u);
+  options.plan = std::make_shared<const Json>(plan::to_json(context, plain));
 
-  auto server = llm::ScriptedServer::start();
-  ASSERT_TRUE(server) << server.error().text();
+  auto server = must(llm::ScriptedServer::start());
   std::map<std::string, int> tries;
-  (*server)->otherwise([&](const llm::Asked& asked) {
+  server->otherwise([&](const llm::Asked& asked) {
     const std::string prompt = asked.body->at("messages").dump();
     const std::string region = region_asked_for(prompt);
     if (GetParam() == CoderStyle::answer) {
@@ -93,18 +90,17 @@ TEST_P(OnTheEmulatedGpu, AcceptsRollsBackRepairsAndRefuses) {
           Json{{"path", "region.cu"}, {"text", written_for(region, tries[region]++)}}.dump())(asked);
     return llm::calls_tool("submit", "{}")(asked);
   });
-  options.llm.config = scratch->path() / "config.toml";
+  options.llm.config = scratch.path() / "config.toml";
   ASSERT_TRUE(write_file(
       options.llm.config,
-      format("[llm.test]\napi = \"openai\"\nurl = \"{}\"\nmodel = \"scripted\"\n", (*server)->url())));
+      format("[llm.test]\napi = \"openai\"\nurl = \"{}\"\nmodel = \"scripted\"\n", server->url())));
   options.llm.style = GetParam();
   options.llm.regions = 4;
   options.brains.coder = "llm:test";
 
-  auto run = optimize(options);
-  ASSERT_TRUE(run) << run.error().text();
+  auto run = must(optimize(options));
   std::map<std::string, const LedgerEntry*> steps;
-  for (const LedgerEntry& entry : run->ledger.entries) steps[entry.step] = &entry;
+  for (const LedgerEntry& entry : run.ledger.entries) steps[entry.step] = &entry;
   for (const char* step : {"plan", "write fast", "write slow", "write wrong", "write cheat"})
     ASSERT_TRUE(steps.contains(step)) << step;
   EXPECT_EQ(steps["write fast"]->outcome, Outcome::better);
@@ -114,7 +110,7 @@ TEST_P(OnTheEmulatedGpu, AcceptsRollsBackRepairsAndRefuses) {
   EXPECT_EQ(steps["write wrong"]->tree[0].outcome, Outcome::wrong);
   EXPECT_EQ(steps["write cheat"]->outcome, Outcome::not_built);
   EXPECT_EQ(steps["write cheat"]->report->gate, "screen");
-  EXPECT_TRUE(run->verdict.passed());
+  EXPECT_TRUE(run.verdict.passed());
   auto shipped = [&](const char* region) {
     auto text = read_file(options.out / "regions" / (std::string(region) + ".cu"));
     return text && text->find("StitchStatus enqueue_") != std::string::npos &&
@@ -138,27 +134,23 @@ struct KillAt final : EventSink {
 
 TEST(AnLlmRun, KilledAndResumedAsksNothingTwiceAndShipsTheSameProgram) {
   if (!store::Database::is_built_in()) GTEST_SKIP() << "built without SQLite";
-  auto scratch = ScratchFolder::create("stitch-llm-resumed");
-  ASSERT_TRUE(scratch);
-  auto server = llm::ScriptedServer::start();
-  ASSERT_TRUE(server) << server.error().text();
+  auto scratch = must(ScratchFolder::create("stitch-llm-resumed"));
+  auto server = must(llm::ScriptedServer::start());
   int asked_for = 0, tries = 0;
-  (*server)->otherwise([&](const llm::Asked& asked) {
+  server->otherwise([&](const llm::Asked& asked) {
     ++asked_for;
     const std::string region = region_asked_for(asked.body->at("messages").dump());
     return llm::says("```cuda\n" + written_for(region, region == "wrong" ? tries++ : 0) + "```\n")(asked);
   });
-  const fs::path config = scratch->path() / "config.toml", model = scratch->path() / "graph";
-  ASSERT_TRUE(write_file(config, format("[llm.test]\napi = \"openai\"\nurl = \"{}\"\nmodel = \"scripted\"\n",
-                                        (*server)->url())));
+  const fs::path config = scratch.path() / "config.toml", model = scratch.path() / "graph";
+  ASSERT_TRUE(write_file(
+      config, format("[llm.test]\napi = \"openai\"\nurl = \"{}\"\nmodel = \"scripted\"\n", server->url())));
   fs::create_directories(model);
   ASSERT_TRUE(write_file(model / "graph.txt", four_nodes));
-  auto graph = parse_graph(four_nodes);
-  ASSERT_TRUE(graph);
+  auto graph = must(parse_graph(four_nodes));
   const GpuSpec gpu = *find_gpu("H200");
-  const plan::Context context(*graph, gpu, Numerics::standard);
-  auto plain = plan::first_plan(context, code::catalogue());
-  ASSERT_TRUE(plain);
+  const plan::Context context(graph, gpu, Numerics::standard);
+  auto plain = must(plan::first_plan(context, code::catalogue()));
   auto run_in = [&](const fs::path& folder, bool resume, int kill_at) -> std::pair<std::string, int> {
     OptimizeOptions options;
     options.gpu = gpu;
@@ -167,7 +159,7 @@ TEST(AnLlmRun, KilledAndResumedAsksNothingTwiceAndShipsTheSameProgram) {
     options.tries = 2;
     options.budget = std::chrono::seconds(3600);  // whatever this machine is busy with
     options.quick = true;
-    options.plan = std::make_shared<const Json>(plan::to_json(context, *plain));
+    options.plan = std::make_shared<const Json>(plan::to_json(context, plain));
     options.llm.config = config;
     options.llm.regions = 4;
     options.brains.coder = "llm:test";
@@ -183,13 +175,13 @@ TEST(AnLlmRun, KilledAndResumedAsksNothingTwiceAndShipsTheSameProgram) {
     if (!run) return {run.error().text(), events.seen};
     return {*read_file(options.out / "regions/wrong.cu"), events.seen};
   };
-  fs::create_directories(scratch->path() / "whole");
-  const auto [whole, events] = run_in(scratch->path() / "whole", false, 0);
+  fs::create_directories(scratch.path() / "whole");
+  const auto [whole, events] = run_in(scratch.path() / "whole", false, 0);
   ASSERT_NE(whole.find("expf(v)"), std::string::npos) << whole;
   const int asked_once = asked_for;
   for (const int share : {4, 6, 8}) {
     SCOPED_TRACE(format("killed at {} of 10 of {} events", share, events));
-    const fs::path folder = scratch->path() / format("killed{}", share);
+    const fs::path folder = scratch.path() / format("killed{}", share);
     fs::create_directories(folder);
     asked_for = tries = 0;
     const pid_t child = ::fork();

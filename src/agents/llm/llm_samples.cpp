@@ -12,7 +12,7 @@
 #include "base/contained.h"
 #include "base/machine/time_account.h"
 #include "base/text.h"
-#include "llm/answers/quoted.h"
+#include "llm/answers/json_answer.h"
 #include "verify/measured.h"
 
 namespace stitch::agents {

@@ -4,7 +4,6 @@
 #include "agents/llm/region_brief.h"
 #include "code/written.h"
 #include "llm/answers/json_answer.h"
-#include "llm/answers/quoted.h"
 
 namespace stitch::agents {
 

@@ -1,17 +1,18 @@
 #include "agents/llm/region_answer.h"
 
 #include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "agents/llm/choices_text.h"
 #include "agents/llm/llm_plan_answer.h"
+#include "agents/llm/region_facts.h"
 #include "base/text.h"
 #include "code/catalogue.h"
 #include "code/sharing.h"
 #include "code/write_program.h"
 #include "llm/answers/code_answer.h"
-#include "llm/answers/repair.h"
+#include "llm/answers/json_answer.h"
 #include "plan/cost/estimate.h"
 #include "plan/steps.h"
 
@@ -181,6 +182,33 @@ Result<Draft> DraftOfAnswers::finish() && {
   if (!changes_.is_null()) out.changes = changes_.dump(1);
   out.refused_changes = std::move(refused_);
   out.predicted_seconds = predicted;
+  return out;
+}
+
+plan::Source source_from(const RegionBrief& brief, std::string text, std::string author) {
+  plan::Source out{.function = brief.function, .text = std::move(text), .author = std::move(author)};
+  constexpr std::string_view mark = "// workspace:";
+  for (const std::string& line : split(out.text, '\n')) {
+    const std::string trimmed = trim(line);
+    if (!trimmed.starts_with(mark)) continue;
+    const std::string number = trim(std::string_view(trimmed).substr(mark.size()));
+    std::from_chars(number.data(), number.data() + number.size(), out.workspace_bytes);
+    break;
+  }
+  return out;
+}
+
+Result<Draft> draft_of(const Situation& now, const Proposal& step, plan::Plan plan, std::string author) {
+  STITCH_TRY(PackageContents contents, code::write_program(now.context, plan));
+  if (!step.settings.empty()) code::set_values(contents, step.settings);
+  return Draft{std::move(plan), std::move(contents), std::move(author)};
+}
+
+llm::AskOptions ask_options(const Situation& now) {
+  llm::AskOptions out;
+  out.should_stop = now.should_stop;
+  out.deadline = llm::Clock::now() + std::chrono::duration_cast<llm::Clock::duration>(
+                                         std::chrono::duration<double>(std::max(now.seconds_left, 0.0)));
   return out;
 }
 

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "agents/llm/choices_text.h"
 #include "agents/llm/region_facts.h"
 #include "base/text.h"
 #include "code/catalogue.h"
@@ -13,7 +12,7 @@
 #include "code/names.h"
 #include "code/written.h"
 #include "graph/text.h"
-#include "llm/answers/quoted.h"
+#include "llm/answers/json_answer.h"
 #include "notes/search.h"
 
 namespace stitch::agents {

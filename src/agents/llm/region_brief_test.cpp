@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "agents/llm/choices_text.h"
 #include "agents/llm/region_facts.h"
 #include "base/machine/process.h"
+#include "base/testdata/must.h"
 #include "code/catalogue.h"
 #include "graph/text.h"
 #include "import/python.h"
@@ -22,21 +22,18 @@ TEST(RegionBrief, NamesFunctionsThatPyTorchHas) {
     const std::string name = pytorch_name(static_cast<Op>(op), 2);
     if (name.find('.') != std::string::npos) script += name + "\n";  // an AttributeError if there is none
   }
-  auto python = find_python();
-  ASSERT_TRUE(python) << python.error().text();
-  auto finished = stitch::run({.words = {python->string(), "-c", script}, .extra_environment = {}});
-  ASSERT_TRUE(finished) << finished.error().text();
-  EXPECT_EQ(finished->exit_code, 0) << finished->error_tail;
+  auto python = must(find_python());
+  auto finished = must(stitch::run({.words = {python.string(), "-c", script}, .extra_environment = {}}));
+  EXPECT_EQ(finished.exit_code, 0) << finished.error_tail;
 }
 
 // What a model reads of a region: every figure, name and value that it may answer with.
 TEST(RegionFacts, SayWhatLimitsARegionAndWhatItMayBecome) {
-  auto graph = parse_graph(
+  auto graph = must(parse_graph(
       "graph \"two\"\nparameter %w : f32[512,256]\ninput %x : f32[2048,256]\n%y = linear(%x, %w) : "
-      "f32[2048,512]\n%z = softmax(%y) dim=1 : f32[2048,512]\noutput %z\nend\n");
-  ASSERT_TRUE(graph) << graph.error().text();
+      "f32[2048,512]\n%z = softmax(%y) dim=1 : f32[2048,512]\noutput %z\nend\n"));
   const GpuSpec gpu = *find_gpu("H200");
-  const plan::Context context(*graph, gpu, Numerics::standard);
+  const plan::Context context(graph, gpu, Numerics::standard);
   auto plan = plan::first_plan(context, code::catalogue());
   ASSERT_TRUE(plan) << plan.error().text();
   const Task task{.source = "two.py"};
@@ -59,21 +56,18 @@ TEST(RegionFacts, SayWhatLimitsARegionAndWhatItMayBecome) {
 
 // Notes come by what a region computes and by what limits it, not only by its operators' names.
 TEST(RegionBrief, FindsNotesOnTheSubject) {
-  auto graph = parse_graph(
+  auto graph = must(parse_graph(
       "graph \"conv\"\nparameter %w : f32[256,128,3,3]\ninput %x : f32[32,128,56,56]\n"
-      "%y = conv(%x, %w) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[32,256,56,56]\noutput %y\nend\n");
-  ASSERT_TRUE(graph) << graph.error().text();
+      "%y = conv(%x, %w) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[32,256,56,56]\noutput %y\nend\n"));
   const GpuSpec gpu = *find_gpu("H200");
-  const plan::Context context(*graph, gpu, Numerics::standard);
-  auto plan = plan::first_plan(context, code::catalogue());
-  ASSERT_TRUE(plan) << plan.error().text();
+  const plan::Context context(graph, gpu, Numerics::standard);
+  auto plan = must(plan::first_plan(context, code::catalogue()));
   const Task task{.source = "conv.py"};
   const Ledger ledger;
   const notes::Collection notes = notes::built_in();
-  auto brief = brief_of({.task = task, .context = context, .ledger = ledger}, *plan, plan->regions[0].name,
-                        Proposal{}, {.notes = &notes});
-  ASSERT_TRUE(brief) << brief.error().text();
-  const std::string& found = brief->values.at("notes");
+  auto brief = must(brief_of({.task = task, .context = context, .ledger = ledger}, plan, plan.regions[0].name,
+                             Proposal{}, {.notes = &notes}));
+  const std::string& found = brief.values.at("notes");
   EXPECT_TRUE(found.find("Implicit GEMM") != std::string::npos || found.find("mma.sync") != std::string::npos)
       << found;
   EXPECT_EQ(found.find("Sorting"), std::string::npos) << found;

@@ -2,7 +2,10 @@
 // measured, its floor and what sets it, how its neighbours store what it reads and writes, what was tried.
 #pragma once
 
+#include <string>
+
 #include "agents/roles.h"
+#include "plan/technique.h"
 
 namespace stitch::agents {
 
@@ -22,5 +25,18 @@ Limit limit_of(const plan::Context& context, const plan::Plan& plan, const plan:
                double seconds);
 std::string limit_text(const plan::Context& context, const plan::Plan& plan, const plan::Region& region,
                        double seconds);
+
+// What a region may become without new code: the techniques that accept it, their offers and knobs, the
+// neighbours it may be joined with. For prompts of the Planner and of the Coder.
+
+// One region: its present implementation, then the others.
+std::string choices_of(const plan::Context& context, const plan::Plan& plan, const plan::Region& region,
+                       const plan::Catalogue& catalogue);
+// All regions, those of one kind together, and the neighbours that may be joined. Above `limit` bytes without
+// the knobs of techniques that aren't chosen.
+std::string choices_of(const plan::Context& context, const plan::Plan& plan, const plan::Catalogue& catalogue,
+                       size_t limit);
+// Regions that write what this one reads, and those that read what it writes, in the plan's order.
+std::vector<const plan::Region*> neighbours(const plan::Plan& plan, const plan::Region& region);
 
 }  // namespace stitch::agents

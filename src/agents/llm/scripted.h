@@ -7,6 +7,8 @@
 
 #include "agents/optimize.h"
 #include "base/error_codes.h"
+#include "base/testdata/must.h"
+#include "base/text.h"
 #include "code/catalogue.h"
 #include "code/write_program.h"
 #include "graph/text.h"
@@ -44,19 +46,9 @@ inline Answer errs(std::string code) {
   return [=]() -> Result<verifier::Verdict> { return work_error(code, "as the script says"); };
 }
 
-class ScriptedVerifier final : public Verifier {
+// What tests rarely ask of a Verifier.
+class JudgeAlone : public Verifier {
  public:
-  explicit ScriptedVerifier(std::deque<Answer> script) : answers(std::move(script)) {}
-  Result<verifier::Verdict> judge(const fs::path& program, Judging judging,
-                                  const std::function<bool()>& should_stop) override {
-    if (should_stop && should_stop()) return work_error(error_code::stopped, "stopped on request");
-    asked.push_back(judging);
-    programs.push_back(program);
-    require(!answers.empty(), "the script has no more verdicts");
-    Answer answer = std::move(answers.front());
-    answers.pop_front();
-    return answer();
-  }
   Result<Feedback> explain(Outcome outcome, const verifier::Verdict& verdict, const std::string&) override {
     Feedback out{.outcome = outcome, .report = {}, .suggestion = "look again"};
     if (verdict.failure()) out.report = *verdict.failure();
@@ -69,11 +61,26 @@ class ScriptedVerifier final : public Verifier {
   Result<std::unique_ptr<verifier::SettingsClock>> settings_clock(const fs::path&) override {
     return work_error("clock", "the script has no clock");
   }
+  int renewed = 0;
+};
+
+class ScriptedVerifier final : public JudgeAlone {
+ public:
+  explicit ScriptedVerifier(std::deque<Answer> script) : answers(std::move(script)) {}
+  Result<verifier::Verdict> judge(const fs::path& program, Judging judging,
+                                  const std::function<bool()>& should_stop) override {
+    if (should_stop && should_stop()) return work_error(error_code::stopped, "stopped on request");
+    asked.push_back(judging);
+    programs.push_back(program);
+    require(!answers.empty(), "the script has no more verdicts");
+    Answer answer = std::move(answers.front());
+    answers.pop_front();
+    return answer();
+  }
 
   std::deque<Answer> answers;
   std::vector<Judging> asked;
   std::vector<fs::path> programs;
-  int renewed = 0;
 };
 
 // The plain plan under other names.
@@ -132,5 +139,26 @@ class ScriptedCoder final : public Coder {
     return Draft{step.plan, std::move(contents), {}};
   }
 };
+
+inline Graph tiny_graph() {
+  return must(parse_graph("graph \"tiny\"\ninput %x : f32[4]\n%y = relu(%x) : f32[4]\noutput %y\nend\n"));
+}
+// The profile gate's report where each of these regions took so many nanoseconds.
+inline verifier::GateReport region_times(const std::vector<std::pair<std::string, double>>& nanoseconds) {
+  Json times = Json::array();
+  for (const auto& [name, spent] : nanoseconds) times.push_back({{"name", name}, {"nanoseconds", spent}});
+  return {.gate = "profile",
+          .id = verifier::GateId::profile,
+          .outcome = verifier::Outcome::passed,
+          .evidence = std::make_shared<const Json>(Json{{"region_times", times}})};
+}
+
+// "plain better, a wrong"
+inline std::string in_words(const Ledger& ledger) {
+  std::vector<std::string> each;
+  for (const LedgerEntry& entry : ledger.entries)
+    each.push_back(format("{} {}", entry.step, name(entry.outcome)));
+  return join(each, ", ");
+}
 
 }  // namespace stitch::agents::scripted

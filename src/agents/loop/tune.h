@@ -2,12 +2,13 @@
 // the whole program, created again with it, against the best so far.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "agents/loop/tuning_cache.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "plan/context.h"
 #include "plan/plan.h"
@@ -15,6 +16,24 @@
 #include "verify/clock/settings_clock.h"
 
 namespace stitch::agents {
+
+// Results of earlier tuning, by GPU, library versions and decision: one small file each. They are hints: the
+// tuner times them again in the current program.
+class TuningCache {
+ public:
+  // `machine`: what the times apply to. Default folder: cache_folder()/tuning.
+  explicit TuningCache(std::string machine, fs::path folder = {});
+
+  std::optional<int64_t> find(const std::string& signature) const;
+  // Atomic; a failed write only costs another trial.
+  void remember(const std::string& signature, int64_t value, double gain) const;
+
+ private:
+  fs::path file_of(const std::string& signature) const;
+
+  std::string machine_;
+  fs::path folder_;
+};
 
 // One decision: a setting, or the same setting of similar regions.
 struct Tunable {

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/testdata/must.h"
 #include "base/text.h"
 #include "code/catalogue.h"
 #include "graph/text.h"
@@ -160,7 +161,7 @@ TEST_F(Tuner, OtherMachinesKnowNothing) {
 }
 
 TEST(Tunables, RegionsThatAreAlikeShareADecision) {
-  auto graph = parse_graph(R"(graph "g"
+  auto graph = must(parse_graph(R"(graph "g"
 parameter %w : f32[64,64]
 parameter %u : f32[64,64]
 parameter %v : f32[32,64]
@@ -170,14 +171,13 @@ input %x : f32[16,64]
 %c = linear(%b, %v) : f32[16,32]
 output %c
 end
-)");
-  ASSERT_TRUE(graph) << graph.error().text();
-  plan::Plan plan = plan::empty_plan(*graph, Numerics::standard);
+)"));
+  plan::Plan plan = plan::empty_plan(graph, Numerics::standard);
   Manifest manifest;
   for (int32_t n : {0, 1, 2}) {
     plan::Region region{
         .name = format("fc{}", n), .technique = code::catalogue().find("matmul.cublaslt"), .nodes = {n}};
-    plan::complete(*graph, region);
+    plan::complete(graph, region);
     plan.regions.push_back(region);
     manifest.regions.push_back({.name = region.name, .file = "program.cu"});
     manifest.settings.push_back({region.name + "_matmul.algorithm", region.name, {0, 1}, 0});
@@ -185,7 +185,7 @@ end
   manifest.settings.push_back({"fc0.only", "fc0", {0}, 0});
   manifest.settings.push_back({"programmatic_launches", "", {0, 1}, 0});
   const GpuSpec gpu = *find_gpu("H200");
-  auto tunables = tunables_of({*graph, gpu, Numerics::standard}, plan, manifest);
+  auto tunables = tunables_of({graph, gpu, Numerics::standard}, plan, manifest);
   ASSERT_EQ(tunables.size(), 3u);
   // The whole program's first: it is about all of a call.
   EXPECT_EQ(tunables[0].names, std::vector<std::string>{"programmatic_launches"});

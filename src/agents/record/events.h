@@ -2,11 +2,15 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "agents/loop/ledger.h"
 #include "base/file.h"
+#include "base/json.h"
+#include "plan/context.h"
 #include "plan/plan.h"
 
 namespace stitch {
@@ -77,5 +81,18 @@ class EventSink {
 
 // The text of the progress line; nothing: unchanged.
 std::optional<std::string> progress_text(const Event& event);
+
+// The stored form of an event.
+struct EventRecord {
+  std::string
+      kind;  // step, attempt, ended, renewed, replanned, refused, tuned, not_tuned, shipped, warning, notice
+  std::string body;                // JSON; texts in it by their hashes
+  std::vector<std::string> blobs;  // the texts
+};
+// Nothing for `Doing`: progress is not recorded.
+std::optional<EventRecord> record_of(const Event& event, const plan::Context& context);
+
+// Identifies an event when a killed run is replayed: without times and durations.
+std::string identity_of(const std::string& kind, const std::string& body);
 
 }  // namespace stitch::agents

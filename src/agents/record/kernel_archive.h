@@ -4,7 +4,7 @@
 #pragma once
 
 #include "agents/record/remembering_planner.h"
-#include "agents/record/run_memory.h"
+#include "agents/record/run_history.h"
 #include "base/digest/ed25519.h"
 
 namespace stitch::agents {

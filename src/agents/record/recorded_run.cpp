@@ -3,10 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "agents/loop/loop.h"
-#include "agents/record/event_record.h"
+#include "agents/record/events.h"
 #include "agents/record/kernel_archive.h"
-#include "agents/record/remembered_verifier.h"
-#include "agents/record/remembering_planner.h"
+#include "agents/record/replay.h"
 #include "base/error_codes.h"
 #include "graph/text.h"
 #include "plan/document/document_names.h"

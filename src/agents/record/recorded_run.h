@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "agents/optimize.h"
-#include "agents/record/event_record.h"
-#include "agents/record/remembered_verifier.h"
-#include "agents/record/run_memory.h"
+#include "agents/record/events.h"
+#include "agents/record/replay.h"
+#include "agents/record/run_history.h"
 #include "store/run_store.h"
 
 namespace stitch::agents {

@@ -11,6 +11,7 @@
 #include <random>
 
 #include "agents/llm/scripted.h"
+#include "base/testdata/must.h"
 #include "base/text.h"
 #include "plan/document/document_names.h"
 #include "store/database.h"
@@ -34,7 +35,7 @@ struct Executioner final : EventSink {
 };
 
 // Answers by who signed the program, and leaves a line of each in a file that outlives the process.
-class SigningVerifier final : public Verifier {
+class SigningVerifier final : public JudgeAlone {
  public:
   SigningVerifier(std::map<std::string, Answer> answers, fs::path log, Executioner& executioner)
       : answers_(std::move(answers)), log_(std::move(log)), executioner_(executioner) {}
@@ -50,15 +51,6 @@ class SigningVerifier final : public Verifier {
     executioner_.tick();
     return answer;
   }
-  Result<Feedback> explain(Outcome outcome, const verifier::Verdict& verdict, const std::string&) override {
-    Feedback out{.outcome = outcome, .report = {}, .suggestion = {}};
-    if (verdict.failure()) out.report = *verdict.failure();
-    return out;
-  }
-  Result<void> renew() override { return {}; }
-  Result<std::unique_ptr<verifier::SettingsClock>> settings_clock(const fs::path&) override {
-    return work_error("clock", "the script has no clock");
-  }
 
  private:
   std::map<std::string, Answer> answers_;
@@ -70,13 +62,9 @@ class ARecordedRun : public testing::Test {
  protected:
   void SetUp() override {
     if (!store::Database::is_built_in()) GTEST_SKIP() << "built without SQLite";
-    auto graph = parse_graph("graph \"tiny\"\ninput %x : f32[4]\n%y = relu(%x) : f32[4]\noutput %y\nend\n");
-    ASSERT_TRUE(graph) << graph.error().text();
-    task.graph = *std::move(graph);
+    task.graph = tiny_graph();
     context.emplace(task.graph, gpu, Numerics::standard);
-    auto made = ScratchFolder::create("stitch-recorded");
-    ASSERT_TRUE(made);
-    scratch.emplace(*std::move(made));
+    scratch.emplace(must(ScratchFolder::create("stitch-recorded")));
   }
 
   struct Ended {
@@ -164,16 +152,15 @@ class ARecordedRun : public testing::Test {
 };
 
 TEST_F(ARecordedRun, KilledAnywhereAndResumedShipsTheSameProgram) {
-  auto whole = run(scratch->path() / "whole", false);
-  ASSERT_TRUE(whole) << whole.error().text();
-  EXPECT_EQ(whole->ledger, "plain better, a better, b not better, c better, e better");
+  auto whole = must(run(scratch->path() / "whole", false));
+  EXPECT_EQ(whole.ledger, "plain better, a better, b not better, c better, e better");
   const auto judged_once = judged(scratch->path() / "whole");
   std::mt19937 random(7);
-  std::uniform_int_distribution<int> when(1, whole->ticks - 1);
+  std::uniform_int_distribution<int> when(1, whole.ticks - 1);
   for (int i = 0; i < 20; ++i) {
     const fs::path folder = scratch->path() / std::to_string(i);
     const int first = when(random), second = when(random);
-    SCOPED_TRACE(format("killed at {} of {}, then at {}", first, whole->ticks, second));
+    SCOPED_TRACE(format("killed at {} of {}, then at {}", first, whole.ticks, second));
     run_and_kill(folder, false, first);
     if (i % 4 == 1) run_and_kill(folder, true, second);
     {
@@ -181,10 +168,9 @@ TEST_F(ARecordedRun, KilledAnywhereAndResumedShipsTheSameProgram) {
       if (store && !store->list()->empty() && store->list()->front().state == store::RunState::shipped)
         continue;  // the second life was long enough
     }
-    auto resumed = run(folder, true);
-    ASSERT_TRUE(resumed) << resumed.error().text();
-    EXPECT_EQ(resumed->program, whole->program);
-    EXPECT_EQ(resumed->ledger, whole->ledger);
+    auto resumed = must(run(folder, true));
+    EXPECT_EQ(resumed.program, whole.program);
+    EXPECT_EQ(resumed.ledger, whole.ledger);
     EXPECT_EQ(store::RunStore::open(folder / "runs.db")->list()->front().summary.kept, 4);
     // Whatever was being judged in the moment is judged again, and nothing else.
     int more = 0;
@@ -205,14 +191,12 @@ TEST_F(ARecordedRun, HasEveryAttemptWithItsSources) {
   EXPECT_EQ(record.state, store::RunState::shipped);
   EXPECT_EQ(record.summary.attempts, 7);
   EXPECT_EQ(record.summary.kept, 4);
-  auto attempts = store->events(record, "attempt");
-  ASSERT_TRUE(attempts) << attempts.error().text();
+  auto attempts = must(store->events(record, "attempt"));
   std::vector<std::string> words;
-  for (const store::StoredEvent& event : *attempts) {
+  for (const store::StoredEvent& event : attempts) {
     const Json body = *parse_json(event.body);
-    auto source = store->blob(body.at("sources").at("program.cu").get<std::string>());
-    ASSERT_TRUE(source) << source.error().text();
-    words.push_back(trim(source->substr(source->rfind("// ") + 3)) + ": " + word(body, "outcome"));
+    auto source = must(store->blob(body.at("sources").at("program.cu").get<std::string>()));
+    words.push_back(trim(source.substr(source.rfind("// ") + 3)) + ": " + word(body, "outcome"));
   }
   EXPECT_EQ(join(words, ", "),
             "plain 1: better, a 1: wrong, a 2: better, b 1: not better, c 1: our trouble, c 1: better, e 1: "
@@ -245,12 +229,10 @@ TEST_F(ARecordedRun, GoesOnWithoutAStoreThatFails) {
     return passes(3)();
   };
   brains.verifier = std::make_unique<ScriptedVerifier>(std::deque<Answer>{passes(4), breaks, passes(3)});
-  auto record = RecordedRun::open({.store = folder / "runs.db"}, {.task = "tiny"}, &heard);
-  ASSERT_TRUE(record) << record.error().text();
-  (*record)->attach(*context, brains, options, Clock::now());
-  auto optimized = optimize(task, *context, brains, options);
-  ASSERT_TRUE(optimized) << optimized.error().text();
-  EXPECT_EQ(optimized->seconds_a_call, 3);
+  auto record = must(RecordedRun::open({.store = folder / "runs.db"}, {.task = "tiny"}, &heard));
+  record->attach(*context, brains, options, Clock::now());
+  auto optimized = must(optimize(task, *context, brains, options));
+  EXPECT_EQ(optimized.seconds_a_call, 3);
   ASSERT_EQ(heard.warnings.size(), 1u);  // once
   EXPECT_TRUE(heard.warnings[0].starts_with("the run is no longer recorded: ")) << heard.warnings[0];
 }
@@ -261,15 +243,13 @@ TEST_F(ARecordedRun, KeepsTheConversation) {
   const store::RunStart start{.task = "tiny", .graph = plan::graph_hash(task.graph)};
   std::string id;
   {
-    auto record = RecordedRun::open({.store = folder / "runs.db"}, start, nullptr);
-    ASSERT_TRUE(record) << record.error().text();
-    (*record)->add_to_conversation("{\"ask\": 1}");
-    (*record)->add_to_conversation("{\"ask\": 1}");
-    id = (*record)->id();
+    auto record = must(RecordedRun::open({.store = folder / "runs.db"}, start, nullptr));
+    record->add_to_conversation("{\"ask\": 1}");
+    record->add_to_conversation("{\"ask\": 1}");
+    id = record->id();
   }
-  auto record = RecordedRun::open({.store = folder / "runs.db", .resume = id}, start, nullptr);
-  ASSERT_TRUE(record) << record.error().text();
-  EXPECT_EQ((*record)->conversation(), (std::vector<std::string>{"{\"ask\": 1}", "{\"ask\": 1}"}));
+  auto record = must(RecordedRun::open({.store = folder / "runs.db", .resume = id}, start, nullptr));
+  EXPECT_EQ(record->conversation(), (std::vector<std::string>{"{\"ask\": 1}", "{\"ask\": 1}"}));
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "agents/loop/measured_gain.h"
-#include "agents/record/run_memory.h"
+#include "agents/record/run_history.h"
 #include "code/catalogue.h"
 #include "plan/cost/estimate.h"
 #include "plan/document/difference.h"

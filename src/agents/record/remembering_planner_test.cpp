@@ -8,6 +8,7 @@
 #include "agents/llm/llm_brains.h"
 #include "agents/llm/scripted.h"
 #include "agents/record/recorded_run.h"
+#include "base/testdata/must.h"
 #include "base/text.h"
 #include "code/written.h"
 #include "plan/document/document_names.h"
@@ -76,7 +77,7 @@ class WritingCoder final : public Coder {
 };
 
 // By the step that is at hand.
-class ByStep final : public Verifier {
+class ByStep final : public JudgeAlone {
  public:
   ByStep(std::map<std::string, Answer> answers, const Heard& heard)
       : answers_(std::move(answers)), heard_(heard) {}
@@ -85,13 +86,6 @@ class ByStep final : public Verifier {
     auto found = answers_.find(step);
     if (found == answers_.end()) found = answers_.find(step.substr(0, step.find(' ')) + " *");
     return found == answers_.end() ? passes(100)() : found->second();
-  }
-  Result<Feedback> explain(Outcome outcome, const verifier::Verdict&, const std::string&) override {
-    return Feedback{.outcome = outcome, .report = {}, .suggestion = {}};
-  }
-  Result<void> renew() override { return {}; }
-  Result<std::unique_ptr<verifier::SettingsClock>> settings_clock(const fs::path&) override {
-    return work_error("clock", "the script has no clock");
   }
 
  private:
@@ -103,9 +97,7 @@ class Remembering : public testing::Test {
  protected:
   void SetUp() override {
     if (!store::Database::is_built_in()) GTEST_SKIP() << "built without SQLite";
-    auto made = ScratchFolder::create("stitch-remembering");
-    ASSERT_TRUE(made);
-    scratch.emplace(*std::move(made));
+    scratch.emplace(must(ScratchFolder::create("stitch-remembering")));
     if (const char* before = std::getenv("STITCHCUDA_STATE")) state_before = before;
     ::setenv("STITCHCUDA_STATE", (scratch->path() / "state").c_str(), 1);
     open(model_of(1024));
@@ -117,9 +109,7 @@ class Remembering : public testing::Test {
       ::setenv("STITCHCUDA_STATE", state_before.c_str(), 1);
   }
   void open(const std::string& model) {
-    auto graph = parse_graph(model);
-    ASSERT_TRUE(graph) << graph.error().text();
-    task.graph = *std::move(graph);
+    task.graph = must(parse_graph(model));
     context.emplace(task.graph, gpu, Numerics::standard);
   }
 
@@ -237,8 +227,7 @@ TEST_F(Remembering, KernelsOfAnotherVersionOrForgedOnesAreIgnoredByName) {
     ASSERT_TRUE(memory.forget());
     for (size_t at = lines.find("// by llm:one"); at != std::string::npos; at = lines.find("// by llm:one"))
       lines.replace(at, 13, "// by llm:two");
-    auto merged = memory.merge(lines);
-    ASSERT_TRUE(merged) << merged.error().text();
+    must(memory.merge(lines));
   }
   const Ran forged = run({{"whole plan", passes(5)}});
   EXPECT_EQ(forged.steps.find("archived "), std::string::npos) << forged.steps;
@@ -308,10 +297,9 @@ TEST_F(Remembering, WhatARegionOfTheKindRefusedIsLeftOutOfAnotherGraph) {
   const Ran first = run({{"whole plan", wrong_there}});
   EXPECT_TRUE(first.steps.starts_with(format("whole plan, without {} in the plan", last))) << first.steps;
   auto store = store::RunStore::open(scratch->path() / "runs.db");
-  auto observations = store::Memory(*store).all();
-  ASSERT_TRUE(observations) << observations.error().text();
+  auto observations = must(store::Memory(*store).all());
   int regions = 0;
-  for (const store::Observation& one : *observations)
+  for (const store::Observation& one : observations)
     regions += one.scope == store::Scope::region && one.outcome == "wrong" && one.among == 1;
   EXPECT_EQ(regions, 1);
   open(model_of(1040));  // of another size, within the power of two

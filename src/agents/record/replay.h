@@ -1,10 +1,12 @@
 // Recorded answers for resuming a killed run.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
 #include "agents/loop/tune.h"
+#include "agents/roles.h"
 #include "verify/verdict.h"
 
 namespace stitch::agents {
@@ -23,5 +25,15 @@ class Replay {
   virtual std::optional<Answer> answer(const std::string& key) = 0;
   virtual void answered(const std::string& key, const Answer& answer) = 0;
 };
+
+// A Verifier that replays verdicts from before the run was killed. The real one is opened on the first new
+// request.
+
+using OpenVerifier = std::function<Result<std::unique_ptr<Verifier>>()>;
+
+std::unique_ptr<Verifier> remembered_verifier(OpenVerifier open, Replay& replay);
+
+// Identifies a request: every file of the program except its weights and record, and how it is judged.
+Result<std::string> judging_key(const fs::path& program, Judging judging);
 
 }  // namespace stitch::agents

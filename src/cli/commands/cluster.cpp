@@ -1,32 +1,22 @@
 #include "cli/commands/cluster.h"
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 
 #include "base/text.h"
 
 namespace stitch {
 
-void add_cluster(CLI::App& command, ClusterFlags& cluster) {
-  command
-      .add_option("--on", cluster.on,
-                  "slurm or ray: run the work on workers started there (docs/many-machines.md)")
-      ->type_name("ENGINE");
-  command.add_option("--workers", cluster.workers, "with --on: number of workers, one per GPU (default: 1)")
-      ->type_name("NUMBER")
-      ->check(CLI::Range(1, 10000));
-  command
-      .add_option("--at", cluster.at,
-                  "with --on: this machine's address as the workers see it (default: its host name)")
-      ->type_name("HOST");
-  command
-      .add_option("--ray", cluster.ray,
-                  "Ray's dashboard (default: $RAY_API_SERVER_ADDRESS, else http://127.0.0.1:8265)")
-      ->type_name("URL");
-  command
-      .add_option("--slurm-flags", cluster.slurm_flags,
-                  "additional flags for sbatch, such as \"--partition=h200\"")
-      ->type_name("FLAGS");
+void add_cluster(Flags& flags, ClusterFlags& cluster) {
+  flags("--on", cluster.on, "ENGINE",
+        "slurm or ray: run the work on workers started there (docs/many-machines.md)");
+  flags("--workers", cluster.workers, "NUMBER", "with --on: number of workers, one per GPU (default: 1)")
+      .between(1, 10000);
+  flags("--at", cluster.at, "HOST",
+        "with --on: this machine's address as the workers see it (default: its host name)");
+  flags("--ray", cluster.ray, "URL",
+        "Ray's dashboard (default: $RAY_API_SERVER_ADDRESS, else http://127.0.0.1:8265)");
+  flags("--slurm-flags", cluster.slurm_flags, "FLAGS",
+        "additional flags for sbatch, such as \"--partition=h200\"");
 }
 
 Result<bool> workers_have_gpu(const std::string& device) {

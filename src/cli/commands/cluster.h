@@ -3,11 +3,8 @@
 
 #include <string>
 
+#include "cli/flags/flags.h"
 #include "serve/fleet/fleet.h"
-
-namespace CLI {
-class App;
-}
 
 namespace stitch {
 
@@ -18,7 +15,7 @@ struct ClusterFlags {
   std::string ray;
   std::string slurm_flags;
 };
-void add_cluster(CLI::App& command, ClusterFlags& cluster);
+void add_cluster(Flags& flags, ClusterFlags& cluster);
 
 // Server address and token are set by the serving command.
 Result<serve::FleetOptions> fleet_options(const ClusterFlags& cluster, bool gpu, const std::string& python,

@@ -1,4 +1,5 @@
 #include "cli/commands/doctor.h"
+#include "cli/commands/commands.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -87,6 +88,15 @@ Result<int> run_doctor(Console& console) {
   else
     console.out << doctor_text(checks, console.out_terminal);
   return doctor_exit_code(checks);
+}
+
+Run add_doctor(CLI::App& app) {
+  Flags flags(app, "doctor", "Show what this machine has and what is missing");
+  flags.json();
+  flags.examples(
+      "stitchcuda doctor\n"
+      "stitchcuda doctor --json");
+  return [](Console& console) { return run_doctor(console); };
 }
 
 }  // namespace stitch

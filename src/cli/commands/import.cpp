@@ -1,5 +1,4 @@
-#include "cli/commands/import.h"
-
+// stitchcuda import: Python tasks become graph folders.
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -9,16 +8,31 @@
 #include "base/terminal/table.h"
 #include "base/terminal/wording.h"
 #include "base/text.h"
-#include "cli/choose_gpu.h"
+#include "cli/choose.h"
+#include "cli/commands/commands.h"
 #include "cli/flags/model_options.h"
 #include "cli/output_place.h"
 #include "code/limits.h"
 #include "graph/cost.h"
+#include "graph/mode.h"
 #include "import/import_all.h"
 
 namespace stitch {
 
 namespace {
+
+struct ImportOptions {
+  std::vector<std::string> paths;  // .py files, or folders of them with `all`
+  std::string out;                 // the graph folder; with several tasks the folder that holds theirs
+  std::string model_class;         // empty: Model
+  Mode mode = Mode::as_written;
+  bool force = false;  // over what is in the way of the output
+  int64_t seed = 42;
+  bool all = false;
+  bool weights = true;  // false: only the graph
+  int jobs = 0;         // 0: one a core
+  std::string python;
+};
 
 // model.py becomes model.graph beside it, unless the user names a folder.
 fs::path default_out(const fs::path& task) { return task.stem().string() + ".graph"; }
@@ -140,8 +154,6 @@ int report(const std::vector<ImportOutcome>& outcomes, double seconds, Console& 
   return failed ? 1 : 0;
 }
 
-}  // namespace
-
 Result<int> run_import(const ImportOptions& options, Console& console) {
   STITCH_TRY(std::vector<ImportRequest> requests, requests_for(options));
   if (requests.size() == 1 && !options.all) return import_one(requests[0], options.python, console);
@@ -157,6 +169,32 @@ Result<int> run_import(const ImportOptions& options, Console& console) {
   if (!outcomes) return std::move(outcomes).error();
   std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   return report(*outcomes, took.count(), console);
+}
+
+}  // namespace
+
+Run add_import(CLI::App& app) {
+  const auto import = std::make_shared<ImportOptions>();
+  Flags flags(app, "import", "Turn Python models into graphs");
+  flags("MODEL", import->paths, "one or more .py files with Model, get_inputs() and get_init_inputs()")
+      .required();
+  flags("-o,--out", import->out, "FOLDER",
+        "the graph folder to write; with several models, the folder that holds theirs");
+  flags.model_class(import->model_class, "the class to import");
+  flags.mode(import->mode);
+  flags("--seed", import->seed, "NUMBER", "seed of weights and inputs (default: 42)");
+  flags("--all", import->all, "treat MODEL as folders: import every .py file below them");
+  flags("!--no-weights", import->weights, "write the graph alone, without weights.safetensors");
+  flags("--jobs", import->jobs, "NUMBER", "how many models to import at once (default: one per core)")
+      .between(0, 1024);
+  flags.python(import->python, "the Python to use (default: the one that stitchcuda doctor shows)");
+  flags.force(import->force);
+  flags.json();
+  flags.examples(
+      "stitchcuda import model.py -o graph/\n"
+      "stitchcuda import model.py --class ResNet --eval -o graph/\n"
+      "stitchcuda import --all KernelBench/level1 -o graphs/ --jobs 8");
+  return [import](Console& console) { return run_import(*import, console); };
 }
 
 }  // namespace stitch

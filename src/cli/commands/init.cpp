@@ -1,9 +1,9 @@
-#include "cli/commands/init.h"
-
+// stitchcuda init: a stitchcuda.toml to start from.
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
 #include "base/json.h"
+#include "cli/commands/commands.h"
 
 namespace stitch {
 
@@ -61,18 +61,27 @@ constexpr std::string_view commented =
 # price = { input = 3.0, output = 15.0 }
 )toml";
 
+Result<int> run_init(const std::string& out, Console& console) {
+  std::error_code ec;
+  if (fs::exists(fs::symlink_status(out, ec)))
+    return at(out, user_error("exists", "already exists", "move it, or name another file with -o"));
+  STITCH_CHECK(write_file(out, commented));
+  if (console.json)
+    console.out << Json{{"file", out}}.dump(2) << '\n';
+  else
+    console.out << out << ": every setting as a comment; uncomment those you want\n";
+  return 0;
+}
+
 }  // namespace
 
-Result<int> run_init(const InitCommand& command, Console& console) {
-  std::error_code ec;
-  if (fs::exists(fs::symlink_status(command.out, ec)))
-    return at(command.out, user_error("exists", "already exists", "move it, or name another file with -o"));
-  STITCH_CHECK(write_file(command.out, commented));
-  if (console.json)
-    console.out << Json{{"file", command.out}}.dump(2) << '\n';
-  else
-    console.out << command.out << ": every setting as a comment; uncomment those you want\n";
-  return 0;
+Run add_init(CLI::App& app) {
+  const auto out = std::make_shared<std::string>("stitchcuda.toml");
+  Flags flags(app, "init", "Write a commented stitchcuda.toml");
+  flags("-o,--out", *out, "FILE", "the file to write (default: stitchcuda.toml)");
+  flags.json();
+  flags.examples("stitchcuda init");
+  return [out](Console& console) { return run_init(*out, console); };
 }
 
 }  // namespace stitch

@@ -1,5 +1,4 @@
-#include "cli/commands/llm.h"
-
+// stitchcuda llm: which LLM servers are known, and whether one of them works.
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
@@ -7,13 +6,25 @@
 #include "base/terminal/progress.h"
 #include "base/terminal/table.h"
 #include "base/text.h"
+#include "cli/commands/commands.h"
 #include "http/client.h"
 #include "llm/connect.h"
-#include "llm/wire/chat_json.h"
+#include "llm/wire/wire.h"
 
 namespace stitch {
 
 namespace {
+
+struct LlmCommand {
+  std::string action;   // list or ask
+  std::string profile;  // of ask: PROFILE[/MODEL]
+  std::string text;     // of ask
+  std::string system;
+  std::string config;      // a file instead of the usual ones
+  std::string transcript;  // a file that gets the exchange as a line
+  bool stream = false;     // show the answer as it comes
+  int64_t max_tokens = 0;  // 0: the profile's
+};
 
 // Lines stay lines; nothing else in them moves the cursor.
 std::string printable_lines(std::string_view text) {
@@ -124,14 +135,37 @@ Result<int> run_ask(const LlmCommand& command, const llm::Config& config, Consol
   return 0;
 }
 
-}  // namespace
-
 Result<int> run_llm(const LlmCommand& command, Console& console) {
   STITCH_TRY(const llm::Config config, llm::load_config(command.config));
   if (command.action == "list") return run_list(config, console);
   if (command.action == "ask") return run_ask(command, config, console);
   return user_error("flags", format("unknown action '{}'", printable(command.action)),
                     "stitchcuda llm list, or stitchcuda llm ask PROFILE TEXT");
+}
+
+}  // namespace
+
+Run add_llm(CLI::App& app) {
+  const auto llm = std::make_shared<LlmCommand>();
+  Flags flags(app, "llm", "List known LLM servers, or send one a prompt");
+  flags("ACTION", llm->action, "list: the profiles; ask: send a prompt, to test a server").required();
+  flags("PROFILE", llm->profile, "ask: PROFILE or PROFILE/MODEL");
+  flags("TEXT", llm->text, "ask: the prompt");
+  flags("--system", llm->system, "TEXT", "the system prompt");
+  flags("--stream", llm->stream, "print the answer while it is generated");
+  flags("--max-tokens", llm->max_tokens, "NUMBER",
+        "maximum number of tokens in the answer (default: the profile's)")
+      .between(1, 10000000);
+  flags("--config", llm->config, "FILE",
+        "the file with [llm.NAME] profiles (default: stitchcuda.toml, then the one in ~/.config)");
+  flags("--transcript", llm->transcript, "FILE",
+        "append the request and the answer to this file as a line of JSON");
+  flags.json();
+  flags.examples(
+      "stitchcuda llm list\n"
+      "stitchcuda llm ask ollama/qwen2.5-coder \"hello\" --stream\n"
+      "OPENAI_API_KEY=… stitchcuda llm ask openai/gpt-5-mini \"hello\" --json");
+  return [llm](Console& console) { return run_llm(*llm, console); };
 }
 
 }  // namespace stitch

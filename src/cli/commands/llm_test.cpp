@@ -1,4 +1,3 @@
-#include "cli/commands/llm.h"
 
 #include <gtest/gtest.h>
 
@@ -6,31 +5,18 @@
 #include <sstream>
 
 #include "base/file.h"
-#include "cli/run_cli.h"
-#include "llm/profiles/config_file.h"
+#include "base/testdata/must.h"
+#include "cli/testdata/ran.h"
+#include "llm/profiles/profile.h"
 #include "llm/scripted_server.h"
 
 namespace stitch {
 namespace {
 
-struct Ran {
-  int code;
-  std::string out, err;
-};
-
-Ran stitchcuda(std::vector<const char*> words) {
-  words.insert(words.begin(), "stitchcuda");
-  std::ostringstream out, err;
-  const int code = run_cli(static_cast<int>(words.size()), words.data(), out, err);
-  return {code, out.str(), err.str()};
-}
-
 class LlmCommandTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto made = ScratchFolder::create("llm_command");
-    ASSERT_TRUE(made);
-    folder.emplace(std::move(*made));
+    folder.emplace(must(ScratchFolder::create("llm_command")));
     config = (folder->path() / "c.toml").string();
     if (!llm::can_read_config()) GTEST_SKIP() << "built without toml++";
     ASSERT_TRUE(write_file(
@@ -56,7 +42,7 @@ TEST_F(LlmCommandTest, ListShowsWhetherKeysAreThere) {
 }
 
 TEST_F(LlmCommandTest, MistakesGetOneMessage) {
-  auto said = [&](std::vector<const char*> words) {
+  auto said = [&](std::vector<std::string> words) {
     words.insert(words.begin(), "llm");
     words.insert(words.end(), {"--config", config.c_str()});
     Ran ran = stitchcuda(words);
@@ -88,16 +74,15 @@ TEST_F(LlmCommandTest, AServerThatIsNotThere) {
 }
 
 TEST_F(LlmCommandTest, AsksAndShowsTheAnswerEscaped) {
-  auto server = llm::ScriptedServer::start();
-  ASSERT_TRUE(server) << server.error().text();
-  (*server)->otherwise(llm::says("two\nlines\x1b[2J", 4));
-  ASSERT_TRUE(write_file(config, "[llm.near]\nurl = \"" + (*server)->url() +
+  auto server = must(llm::ScriptedServer::start());
+  server->otherwise(llm::says("two\nlines\x1b[2J", 4));
+  ASSERT_TRUE(write_file(config, "[llm.near]\nurl = \"" + server->url() +
                                      "\"\nmodel = \"m\"\nprice = {input = 10, output = 50}\n"));
   const std::string record = (folder->path() / "chat.jsonl").string();
   for (bool stream : {false, true}) {
-    std::vector<const char*> words = {"llm",      "ask",          "near",     "hello",
+    std::vector<std::string> words = {"llm",      "ask",          "near",     "hello",
                                       "--config", config.c_str(), "--system", "Be brief."};
-    if (stream) words.push_back("--stream");
+    if (stream) words.emplace_back("--stream");
     Ran ran = stitchcuda(words);
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_EQ(ran.out, "two\nlines?[2J\n");
@@ -110,8 +95,8 @@ TEST_F(LlmCommandTest, AsksAndShowsTheAnswerEscaped) {
   const Json document = Json::parse(ran.out);
   EXPECT_EQ(document["usage"]["input"], 100);
   EXPECT_TRUE(document["dollars"].is_null());  // the price was the other model's
-  EXPECT_EQ((*server)->asked()[0].body->at("messages").size(), 2u);
-  EXPECT_EQ((*server)->asked()[2].body->at("model"), "other");
+  EXPECT_EQ(server->asked()[0].body->at("messages").size(), 2u);
+  EXPECT_EQ(server->asked()[2].body->at("model"), "other");
   EXPECT_NE(read_file(record)->find("\"hello\""), std::string::npos);
 }
 

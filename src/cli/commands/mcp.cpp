@@ -1,16 +1,17 @@
 #include "cli/commands/mcp.h"
 
+#include "cli/commands/commands.h"
+
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
 #include "base/machine/descriptor.h"
-#include "cli/commands/mcp_tools.h"
-#include "cli/commands/optimize/optimize_record.h"
+#include "cli/commands/optimize/optimize.h"
 #include "cli/commands/runs.h"
 #include "code/catalogue.h"
-#include "serve/tools/tools.h"
+#include "serve/tools/workshop.h"
 
 namespace stitch {
 
@@ -30,6 +31,17 @@ Result<Channel> take_stdio() {
     return work_error("stdio", "stdin and stdout can't be used for the protocol",
                       "start it from an MCP client");
   return channel;
+}
+
+Result<int> run_mcp(const McpCommand& command, Console& console) {
+  STITCH_TRY(const serve::McpOptions options, mcp_options(command));
+  if (::isatty(STDIN_FILENO))
+    console.err << "stitchcuda speaks the Model Context Protocol here: one JSON message per line. A coding "
+                   "agent should start it (docs/mcp.md). Ctrl-D ends it.\n";
+  console.out.flush();
+  STITCH_TRY(const Channel channel, take_stdio());
+  serve::serve_mcp(options, channel.in.get(), channel.out.get());
+  return 0;
 }
 
 }  // namespace
@@ -76,15 +88,19 @@ Result<serve::McpOptions> mcp_options(const McpCommand& command) {
                            .prompts = std::move(prompts)};
 }
 
-Result<int> run_mcp(const McpCommand& command, Console& console) {
-  STITCH_TRY(const serve::McpOptions options, mcp_options(command));
-  if (::isatty(STDIN_FILENO))
-    console.err << "stitchcuda speaks the Model Context Protocol here: one JSON message per line. A coding "
-                   "agent should start it (docs/mcp.md). Ctrl-D ends it.\n";
-  console.out.flush();
-  STITCH_TRY(const Channel channel, take_stdio());
-  serve::serve_mcp(options, channel.in.get(), channel.out.get());
-  return 0;
+Run add_mcp(CLI::App& app) {
+  const auto mcp = std::make_shared<McpCommand>();
+  Flags flags(app, "mcp", "Serve StitchCUDA's tools to coding agents: the Model Context Protocol on stdio");
+  flags("--root", mcp->roots, "FOLDER",
+        "a folder that tools may read and write, besides the working directory; can be repeated");
+  flags.python(mcp->python, "the Python to use for tasks");
+  flags("--notes", mcp->notes, "FOLDER", "a folder of additional notes");
+  flags("--prompts", mcp->prompts, "FOLDER", "a folder of prompts that replace the built-in ones");
+  flags.examples(
+      "stitchcuda mcp\n"
+      "stitchcuda mcp --root ~/kernels\n"
+      "(docs/mcp.md: how to configure a coding agent)");
+  return [mcp](Console& console) { return run_mcp(*mcp, console); };
 }
 
 }  // namespace stitch

@@ -1,11 +1,10 @@
-#include "cli/commands/mcp_tools.h"
+#include "cli/commands/mcp.h"
 
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "cli/commands/doctor.h"
 #include "cli/commands/profile.h"
-#include "cli/commands/profile_document.h"
 #include "cli/commands/runs.h"
 #include "cli/pages/report.h"
 #include "graph/text.h"
@@ -133,12 +132,10 @@ serve::Tool profile_tool(serve::Shared workshop) {
           "region's share, and the one bottleneck with a suggestion. On the emulated GPU: counted accesses "
           "and estimates.",
       .schema = serve::schema_of(
-          {{.name = "program",
-            .description = "a program folder or a .cu file (default: only PyTorch's model)"},
-           {.name = "model",
-            .description =
-                "a .py file, graph folder or graph.txt; beside 'program': its model, for PyTorch's side "
-                "and the regions' work"},
+          {{"program", serve::Kind::text, "a program folder or a .cu file (default: only PyTorch's model)"},
+           {"model", serve::Kind::text,
+            "a .py file, graph folder or graph.txt; beside 'program': its model, for PyTorch's side "
+            "and the regions' work"},
            {.name = "baseline",
             .description = "PyTorch's side (default: eager)",
             .values = {"none", "eager", "eager-graph", "compile", "compile-graph"}},

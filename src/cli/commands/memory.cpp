@@ -1,5 +1,4 @@
-#include "cli/commands/memory.h"
-
+// stitchcuda memory: what earlier runs leave for later ones.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -7,6 +6,7 @@
 #include "base/terminal/table.h"
 #include "base/terminal/wording.h"
 #include "base/text.h"
+#include "cli/commands/commands.h"
 #include "cli/commands/runs.h"
 #include "cli/output_place.h"
 #include "store/memory.h"
@@ -14,6 +14,13 @@
 namespace stitch {
 
 namespace {
+
+struct MemoryCommand {
+  std::string action;  // show, export, merge, forget
+  std::string what;    // merge: a file; show, forget: the beginning of a graph's hash or a kind of region
+  std::string store, out;
+  bool force = false;
+};
 
 // What was observed of one way to do one thing, together.
 struct Kind {
@@ -129,8 +136,6 @@ Result<int> forget(const MemoryCommand& command, store::Memory& memory, Console&
   return 0;
 }
 
-}  // namespace
-
 Result<int> run_memory(const MemoryCommand& command, Console& console) {
   const std::vector<std::string> actions = {"show", "export", "merge", "forget"};
   if (std::ranges::find(actions, command.action) == actions.end()) {
@@ -151,6 +156,27 @@ Result<int> run_memory(const MemoryCommand& command, Console& console) {
   if (command.action == "export") return export_lines(command, memory, console);
   if (command.action == "merge") return merge(command, memory, console);
   return forget(command, memory, console);
+}
+
+}  // namespace
+
+Run add_memory(CLI::App& app) {
+  const auto memory = std::make_shared<MemoryCommand>();
+  Flags flags(app, "memory", "Show, export, merge or forget what earlier runs found");
+  flags("ACTION", memory->action, "show, export, merge or forget").required();
+  flags(
+      "WHAT", memory->what,
+      "merge: a file that export wrote; show and forget: a prefix of a graph's hash or of a kind of region");
+  flags("-o,--out", memory->out, "FILE", "export: the file to write (default: standard output)");
+  flags.store(memory->store);
+  flags("--force", memory->force, "forget: everything; export: overwrite the file");
+  flags.json();
+  flags.examples(
+      "stitchcuda memory show\n"
+      "stitchcuda memory export -o memory.jsonl\n"
+      "stitchcuda memory merge memory.jsonl\n"
+      "stitchcuda memory forget \"conv relu\"");
+  return [memory](Console& console) { return run_memory(*memory, console); };
 }
 
 }  // namespace stitch

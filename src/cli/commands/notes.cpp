@@ -1,17 +1,26 @@
-#include "cli/commands/notes.h"
-
+// stitchcuda notes: what is known about making kernels fast.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
 #include "base/terminal/table.h"
 #include "base/text.h"
+#include "cli/commands/commands.h"
 #include "gpu/gpu_spec.h"
 #include "notes/search.h"
 
 namespace stitch {
 
 namespace {
+
+struct NotesCommand {
+  std::vector<std::string> question;
+  std::string gpu;     // a GPU or an architecture; empty: notes for all
+  std::string folder;  // of more notes
+  std::string show;    // one note, by its name
+  bool list = false;
+  int most = 5;
+};
 
 // "H200", "sm_90a" or "hopper".
 Result<std::string> architecture_of(const std::string& gpu) {
@@ -68,8 +77,6 @@ int show_note(const notes::Note& note, Console& console) {
   return 0;
 }
 
-}  // namespace
-
 Result<int> run_notes(const NotesCommand& command, Console& console) {
   notes::Collection all = notes::built_in();
   if (!command.folder.empty()) {
@@ -115,6 +122,25 @@ Result<int> run_notes(const NotesCommand& command, Console& console) {
     console.out << '\n' << note_lines(note.body);
   }
   return 0;
+}
+
+}  // namespace
+
+Run add_notes(CLI::App& app) {
+  const auto notes = std::make_shared<NotesCommand>();
+  Flags flags(app, "notes", "Search notes on making CUDA kernels fast");
+  flags("QUESTION", notes->question, "words to look for: bank conflicts, wgmma, slow LSTM");
+  flags("--gpu", notes->gpu, "NAME", "only notes for this GPU or architecture: H200, sm_90, ampere");
+  flags("-n", notes->most, "NUMBER", "how many notes to print (default: 5)").between(1, 1000);
+  flags("--list", notes->list, "list all notes");
+  flags("--show", notes->show, "NAME", "print one note");
+  flags("--notes", notes->folder, "FOLDER", "a folder of additional notes in the same format");
+  flags.json();
+  flags.examples(
+      "stitchcuda notes bank conflicts\n"
+      "stitchcuda notes pipelined loads --gpu A100 -n 2\n"
+      "stitchcuda notes --show cp-async");
+  return [notes](Console& console) { return run_notes(*notes, console); };
 }
 
 }  // namespace stitch

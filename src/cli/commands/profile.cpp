@@ -1,16 +1,14 @@
 #include "cli/commands/profile.h"
 
+#include "cli/commands/commands.h"
+
 #include <nlohmann/json.hpp>
 
 #include "base/terminal/progress.h"
 #include "base/text.h"
-#include "cli/choose_device.h"
-#include "cli/choose_gpu.h"
-#include "cli/commands/judge/baselines.h"
-#include "cli/commands/optimize/plan_file.h"
-#include "cli/commands/profile_document.h"
-#include "cli/commands/profile_estimate.h"
+#include "cli/choose.h"
 #include "cli/flags/model_options.h"
+#include "cli/load_model.h"
 #include "cli/output_place.h"
 #include "cli/pages/page.h"
 #include "code/limits.h"
@@ -186,6 +184,37 @@ Result<int> run_profile(const ProfileCommand& command, Console& console) {
     console.out << format("{}: open it in chrome://tracing or ui.perfetto.dev\n", command.trace);
   if (!command.html.empty()) console.out << format("{}: open it in any browser\n", command.html);
   return 0;
+}
+
+Run add_profile(CLI::App& app) {
+  const auto profile = std::make_shared<ProfileCommand>();
+  Flags flags(app, "profile", "Profile a forward pass of PyTorch and of a program, and name the bottleneck");
+  flags("TARGET", profile->target, "a program folder, a .cu file, or a model's .py file").required();
+  flags("--task", profile->task, "MODEL", "the program's model: a .py file or a graph folder");
+  flags("--program", profile->program, "PROGRAM", "the model's program: a folder or a .cu file");
+  flags("--html", profile->html, "FILE", "write an HTML page with both timelines");
+  flags("--trace", profile->trace, "FILE", "write a trace for chrome://tracing or Perfetto");
+  flags("--counters", profile->counters,
+        "read hardware counters of the hottest kernels; on the emulated GPU, its own counters");
+  flags("--counters-by", profile->counters_by, "TOOL",
+        "the tool that reads them: ncu (Nsight Compute), cupti (CUPTI's range profiler), or any: ncu, else "
+        "cupti (default: any)");
+  flags("--nsys", profile->nsys, "FILE", "also write an Nsight Systems report, if nsys is installed");
+  flags("--baseline", profile->baseline, "NAME",
+        "the PyTorch baseline: eager, eager-graph, compile, compile-graph or none (default: eager)");
+  flags.numerics(profile->numerics);
+  flags.device(profile->device);
+  flags.gpu(profile->gpu, "the GPU to estimate for");
+  flags.model_class(profile->model_class, "the model's class");
+  flags.python(profile->python, "the Python to use for the model");
+  flags.mode(profile->mode);
+  flags.force(profile->force);
+  flags.json();
+  flags.examples(
+      "stitchcuda profile program/ --task model.py --html profile.html\n"
+      "stitchcuda profile program/ --counters --trace profile.json\n"
+      "stitchcuda profile model.py --baseline compile-graph");
+  return [profile](Console& console) { return run_profile(*profile, console); };
 }
 
 }  // namespace stitch

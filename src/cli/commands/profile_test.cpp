@@ -1,15 +1,14 @@
 #include <sstream>
 
+#include "base/testdata/must.h"
 #include "cli/commands/profile.h"
+#include "cli/testdata/ran.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "cli/commands/profile_document.h"
-#include "cli/commands/profile_estimate.h"
-#include "cli/run_cli.h"
 #include "cli/testdata/sample_profile.h"
 #include "code/catalogue.h"
 #include "code/write_program.h"
@@ -19,11 +18,6 @@
 
 namespace stitch {
 namespace {
-
-struct Ran {
-  int code = 0;
-  std::string out, err;
-};
 
 Ran profile_of(const ProfileCommand& command, bool json = false) {
   std::ostringstream out, err;
@@ -35,21 +29,18 @@ Ran profile_of(const ProfileCommand& command, bool json = false) {
 const std::string known = std::string(STITCH_SOURCE_DIR) + "/src/profile/testdata/known_bottlenecks/";
 
 TEST(Profile, OfAProgramAlone) {
-  auto scratch = ScratchFolder::create("stitch_profile");
-  ASSERT_TRUE(scratch);
-  const std::string page = scratch->path() / "page.html", trace = scratch->path() / "trace.json";
+  auto scratch = must(ScratchFolder::create("stitch_profile"));
+  const std::string page = scratch.path() / "page.html", trace = scratch.path() / "trace.json";
   const ProfileCommand command{
       .target = known + "tiny_kernels.cu", .device = "emulated", .html = page, .trace = trace};
   const Ran ran = profile_of(command);
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("20 kernels"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("add_one"), std::string::npos) << ran.out;
-  auto text = read_file(page);
-  ASSERT_TRUE(text);
-  EXPECT_NE(text->find("<body class=\"profile\">"), std::string::npos);
-  auto events = parse_json(*read_file(trace));
-  ASSERT_TRUE(events);
-  EXPECT_GE(events->at("traceEvents").size(), 20u);
+  auto text = must(read_file(page));
+  EXPECT_NE(text.find("<body class=\"profile\">"), std::string::npos);
+  auto events = must(parse_json(*read_file(trace)));
+  EXPECT_GE(events.at("traceEvents").size(), 20u);
   const Ran again = profile_of(command);
   EXPECT_EQ(again.code, 0) << again.err;  // our own files may be written over
   const Ran document = profile_of({.target = known + "tiny_kernels.cu", .device = "emulated"}, true);
@@ -77,28 +68,24 @@ end
   const plan::Context context(graph, gpu, Numerics::standard);
   const auto plan = plan::make_plan(context, code::catalogue());
   ASSERT_TRUE(plan) << plan.error().text();
-  const auto contents = code::write_program(context, *plan);
-  ASSERT_TRUE(contents) << contents.error().text();
-  auto scratch = ScratchFolder::create("stitch_regions_test");
-  ASSERT_TRUE(scratch);
-  ASSERT_TRUE(write_package(scratch->path() / "program", *contents));
-  auto found = profile::collect({.program = scratch->path() / "program", .gpu = gpu, .counters = false});
-  ASSERT_TRUE(found) << found.error().text();
+  const auto contents = must(code::write_program(context, *plan));
+  auto scratch = must(ScratchFolder::create("stitch_regions_test"));
+  ASSERT_TRUE(write_package(scratch.path() / "program", contents));
+  auto found = must(profile::collect({.program = scratch.path() / "program", .gpu = gpu, .counters = false}));
   std::map<std::string, int> launches;
-  for (const profile::Activity& activity : found->timeline.activities) {
+  for (const profile::Activity& activity : found.timeline.activities) {
     ASSERT_GE(activity.region, 0) << activity.name;
-    ++launches[found->manifest.regions[static_cast<size_t>(activity.region)].name];
+    ++launches[found.manifest.regions[static_cast<size_t>(activity.region)].name];
   }
-  for (const ManifestRegion& region : found->manifest.regions)
+  for (const ManifestRegion& region : found.manifest.regions)
     EXPECT_EQ(launches[region.name], 1) << region.name;
 
   // The plan's own times, and no others.
   const auto planned =
-      plan::read_planned_call(*parse_json(*read_file(scratch->path() / "program" / plan_file)));
-  ASSERT_TRUE(planned) << planned.error().text();
-  EXPECT_DOUBLE_EQ(planned->seconds, plan::estimate(context, *plan));
-  estimate_times(found->timeline, *planned);
-  EXPECT_NEAR(static_cast<double>(found->timeline.activities.back().end_ns) * 1e-9, planned->seconds, 2e-9);
+      must(plan::read_planned_call(*parse_json(*read_file(scratch.path() / "program" / plan_file))));
+  EXPECT_DOUBLE_EQ(planned.seconds, plan::estimate(context, *plan));
+  estimate_times(found.timeline, planned);
+  EXPECT_NEAR(static_cast<double>(found.timeline.activities.back().end_ns) * 1e-9, planned.seconds, 2e-9);
 }
 
 TEST(Profile, MistakesAreTheUsers) {

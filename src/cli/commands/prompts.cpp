@@ -1,16 +1,22 @@
-#include "cli/commands/prompts.h"
-
+// stitchcuda prompts: shows the prompts of LLM brains, and checks a folder of others.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
 #include "base/terminal/table.h"
 #include "base/text.h"
+#include "cli/commands/commands.h"
 #include "prompts/templates.h"
 
 namespace stitch {
 
 namespace {
+
+struct PromptsCommand {
+  std::string action;  // list, show, check
+  std::string name;    // of a prompt; check: a folder
+  std::string folder;  // whose prompts replace the built-in ones
+};
 
 Json prompt_json(const prompts::Prompt& prompt) {
   Json json = {{"name", prompt.name}, {"purpose", prompt.purpose}, {"values", prompt.values}};
@@ -63,8 +69,6 @@ void report_check(const std::vector<prompts::Prompt>& all, const std::string& fo
     console.out << format("{}: {} of {} prompts, all fine\n", printable(folder), rows.size(), all.size());
 }
 
-}  // namespace
-
 Result<int> run_prompts(const PromptsCommand& command, Console& console) {
   if (command.action == "check") {
     if (command.name.empty())
@@ -92,6 +96,22 @@ Result<int> run_prompts(const PromptsCommand& command, Console& console) {
     return 0;
   }
   return user_error("prompts", format("unknown action '{}'", command.action), "list, show or check");
+}
+
+}  // namespace
+
+Run add_prompts(CLI::App& app) {
+  const auto prompts = std::make_shared<PromptsCommand>();
+  Flags flags(app, "prompts", "Show or check the prompts of LLM brains");
+  flags("ACTION", prompts->action, "list, show or check").required();
+  flags("NAME", prompts->name, "show: a prompt; check: a folder of prompts");
+  flags("--prompts", prompts->folder, "FOLDER", "a folder of prompts that replace the built-in ones");
+  flags.json();
+  flags.examples(
+      "stitchcuda prompts list\n"
+      "stitchcuda prompts show coder_answer\n"
+      "stitchcuda prompts check my_prompts/");
+  return [prompts](Console& console) { return run_prompts(*prompts, console); };
 }
 
 }  // namespace stitch

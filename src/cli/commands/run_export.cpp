@@ -1,10 +1,9 @@
-#include "cli/commands/run_export.h"
+#include "cli/commands/runs.h"
 
 #include <nlohmann/json.hpp>
 
 #include "agents/record/run_history.h"
 #include "base/terminal/wording.h"
-#include "cli/commands/run_show.h"
 #include "cli/output_place.h"
 #include "cli/pages/run_conversation.h"
 

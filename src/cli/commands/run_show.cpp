@@ -1,4 +1,4 @@
-#include "cli/commands/run_show.h"
+#include "cli/commands/runs.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,14 +1,13 @@
 #include "cli/commands/runs.h"
 
+#include "cli/commands/commands.h"
+
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
 #include "base/terminal/table.h"
 #include "base/text.h"
 #include "cli/commands/optimize/optimize.h"
-#include "cli/commands/optimize/optimize_record.h"
-#include "cli/commands/run_export.h"
-#include "cli/commands/run_show.h"
 #include "cli/output_place.h"
 #include "cli/pages/page.h"
 #include "cli/pages/run_diff.h"
@@ -143,6 +142,27 @@ Result<int> run_runs(const RunsCommand& command, Console& console) {
   if (command.action == "export") return export_run(command, store, runs[0], console);
   if (command.action == "page") return draw(command, store, runs[0], console);
   return remove(store, runs[0], console);
+}
+
+Run add_runs(CLI::App& app) {
+  const auto runs = std::make_shared<RunsCommand>();
+  Flags flags(app, "runs", "List, show, compare, resume and export runs of optimize");
+  flags("ACTION", runs->action, "list, show, diff, resume, export, page or remove").required();
+  flags("RUN", runs->runs, "a run's id, or a unique prefix of it");
+  flags("-o,--out", runs->out, "PATH",
+        "export: the folder to write (default: run-ID); page: the file to write");
+  flags("--most", runs->most, "NUMBER", "how many runs to list; 0: all of them (default: 30)")
+      .between(0, 1000000);
+  flags.store(runs->store);
+  flags.force(runs->force);
+  flags.json();
+  flags.examples(
+      "stitchcuda runs list\n"
+      "stitchcuda runs show 1116-kmtz\n"
+      "stitchcuda runs resume 1116-kmtz\n"
+      "stitchcuda runs diff 1116-k 1115-w\n"
+      "stitchcuda runs page 1116-kmtz -o run.html");
+  return [runs](Console& console) { return run_runs(*runs, console); };
 }
 
 }  // namespace stitch

@@ -6,9 +6,10 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "base/testdata/must.h"
 #include "base/text.h"
-#include "cli/commands/optimize/optimize_record.h"
-#include "cli/run_cli.h"
+#include "cli/commands/optimize/optimize.h"
+#include "cli/testdata/ran.h"
 #include "cli/testdata/sample_store.h"
 #include "store/database.h"
 #include "store/memory.h"
@@ -19,23 +20,15 @@ namespace {
 // No test keeps its runs in the user's home.
 const int set_store = ::setenv("STITCHCUDA_STORE", "none", 0);
 
-struct Ran {
-  int code;
-  std::string out, err;
-};
-
 class Runs : public testing::Test {
  protected:
   void SetUp() override {
     if (!store::Database::is_built_in()) GTEST_SKIP() << "built without SQLite";
-    auto made = ScratchFolder::create("stitch-runs");
-    ASSERT_TRUE(made);
-    scratch.emplace(*std::move(made));
+    scratch.emplace(must(ScratchFolder::create("stitch-runs")));
     file = scratch->path() / "runs.db";
-    auto opened = store::RunStore::open(file);
-    ASSERT_TRUE(opened) << opened.error().text();
-    id = add_sample_run(*opened);
-    SampleRun other(*opened, "lenet5");
+    auto opened = must(store::RunStore::open(file));
+    id = add_sample_run(opened);
+    SampleRun other(opened, "lenet5");
     other.step("plain", "one simple kernel per node: the correct starting point");
     other.attempt("plain", 1, "better", "// plain\n");
     other.end("plain", true, 0, 3e-3);
@@ -43,13 +36,8 @@ class Runs : public testing::Test {
     second = other.run().id;
   }
   Ran run(std::vector<std::string> words) {
-    words.insert(words.begin(), "stitchcuda");
     words.insert(words.end(), {"--store", file.string()});
-    std::vector<const char*> argv;
-    for (const std::string& word : words) argv.push_back(word.c_str());
-    std::ostringstream out, err;
-    int code = run_cli(static_cast<int>(argv.size()), argv.data(), out, err);
-    return {code, out.str(), err.str()};
+    return stitchcuda(std::move(words));
   }
 
   std::optional<ScratchFolder> scratch;
@@ -162,11 +150,10 @@ TEST_F(Runs, WhatWasStartedCanBeStartedAgain) {
       .model = "net.py", .out = "program", .numerics = "tf32", .budget = 77, .quick = true};
   command.mode = Mode::eval;
   command.no_recall = true;
-  auto again = read_command(record_of(command));
-  ASSERT_TRUE(again) << again.error().text();
-  EXPECT_EQ(again->model, fs::absolute("net.py").string());
-  EXPECT_EQ(again->mode, Mode::eval);
-  EXPECT_EQ(record_of(*again), record_of(command));
+  auto again = must(read_command(record_of(command)));
+  EXPECT_EQ(again.model, fs::absolute("net.py").string());
+  EXPECT_EQ(again.mode, Mode::eval);
+  EXPECT_EQ(record_of(again), record_of(command));
   EXPECT_FALSE(read_command("{}"));
   EXPECT_FALSE(read_command("{\"model\": 7}"));
 }

@@ -1,5 +1,3 @@
-#include "cli/commands/serve.h"
-
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -10,23 +8,50 @@
 #include "base/terminal/progress.h"
 #include "base/terminal/wording.h"
 #include "base/text.h"
-#include "cli/choose_device.h"
-#include "cli/choose_gpu.h"
-#include "cli/commands/judge/baselines.h"
+#include "cli/choose.h"
+#include "cli/commands/cluster.h"
+#include "cli/commands/commands.h"
 #include "cli/flags/model_options.h"
 #include "cli/pages/page.h"
-#include "http/url.h"
+#include "graph/mode.h"
+#include "http/message.h"
 #include "reference/torch_lender.h"
 #include "serve/fleet/fan_out.h"
 #include "serve/fleet/worker.h"
 #include "serve/reward/service.h"
-#include "serve/reward/task_shelf.h"
+#include "serve/reward/tasks.h"
 #include "serve/token.h"
 #include "store/run_store.h"
 
 namespace stitch {
 
 namespace {
+
+struct ServeCommand {
+  std::string tasks;
+  std::string host = "127.0.0.1";
+  int port = 8130;  // 0: any that is free
+  std::string token_env;
+  std::string state;  // a folder; empty: beside the store
+  std::string device = "auto";
+  std::string numerics = "default";
+  std::string baselines = "auto";
+  std::string reward = "combined";
+  std::string compatible;
+  bool quick = false;
+  bool timing = true;
+  bool shared_processes = false;
+  int jobs = 0;  // 0: one per core
+  int time_limit = 60;
+  int queue = 4096;
+  int answer_within = 100;
+  int most_body = 8;  // MB
+  int lease = 60;     // seconds
+  bool judge_here = true;
+  Mode mode = Mode::as_written;
+  std::string python;
+  ClusterFlags cluster;
+};
 
 // Beside the store of runs: NAME-HASH of the folder of tasks.
 fs::path state_folder(const ServeCommand& command) {
@@ -159,8 +184,6 @@ void serve_until_stopped(const serve::RewardService& service, serve::Fleet* flee
   notices.above(nullptr);
 }
 
-}  // namespace
-
 Result<int> run_serve(const ServeCommand& command, Console& console) {
   STITCH_TRY(serve::ServiceOptions options, service_options(command));
   if (auto shelf = serve::TaskShelf::open(options.tasks); !shelf)
@@ -222,6 +245,62 @@ Result<int> run_serve(const ServeCommand& command, Console& console) {
   notices.say("Finishing the candidates being judged; press Ctrl-C again to stop at once.");
   service.reset();
   return 0;
+}
+
+}  // namespace
+
+Run add_serve(CLI::App& app) {
+  const auto serve = std::make_shared<ServeCommand>();
+  Flags flags(app, "serve", "Serve rewards to RL engines over HTTP: candidates in, verdicts and rewards out");
+  flags("--tasks", serve->tasks, "DIR", "the folder of the tasks' .py files").required();
+  flags("--host", serve->host, "HOST",
+        "the address to listen on; non-local addresses need a token (default: 127.0.0.1)");
+  flags("--port", serve->port, "PORT", "the port to listen on; 0: any free port (default: 8130)")
+      .between(0, 65535);
+  flags("--token-env", serve->token_env, "NAME", "the environment variable that holds the token");
+  flags("--state", serve->state, "DIR",
+        "the folder of stored answers (default: serve/ beside the database of runs)");
+  flags("--reward", serve->reward, "NAME",
+        "combined, paper, milestones, rule or rubric (default: combined; see docs/rubric.md)");
+  flags.device(serve->device);
+  flags.numerics(serve->numerics);
+  flags("--baselines", serve->baselines, "LIST",
+        "PyTorch baselines to time: eager,eager-graph,compile,compile-graph; all; none (default: "
+        "eager,compile-graph on a GPU)");
+  flags("--quick", serve->quick, "verify with one seed and one set of weights");
+  flags("!--no-timing", serve->timing, "verify without timing");
+  flags("--share-processes", serve->shared_processes,
+        "run candidates one after another in the same processes, which initialise CUDA once; needs --quick "
+        "--no-timing");
+  flags.compatible(serve->compatible);
+  flags("--time-limit", serve->time_limit, "SECONDS",
+        "seconds allowed for one call of a candidate (default: 60)")
+      .between(1, 3600);
+  flags("--jobs", serve->jobs, "NUMBER",
+        "candidates judged at once; with timing, compiled at once (default: one per core)")
+      .between(1, 1024);
+  flags("!--no-judge", serve->judge_here, "only queue; workers on other machines judge");
+  flags("--queue", serve->queue, "NUMBER",
+        "candidates in the queue at most; more get status 429 (default: 4096)")
+      .between(1, 1000000);
+  flags("--answer-within", serve->answer_within, "SECONDS",
+        "seconds before a client gets status 202 and must retry (default: 100)")
+      .between(1, 600);
+  flags("--max-body", serve->most_body, "MB",
+        "maximum size of a request in MB; larger ones get status 413 (default: 8)")
+      .between(1, 1024);
+  flags("--lease", serve->lease, "SECONDS", "seconds until a silent worker's lease expires (default: 60)")
+      .between(1, 3600);
+  flags.python(serve->python, "the Python to use for the tasks");
+  add_cluster(flags, serve->cluster);
+  flags.mode(serve->mode);
+  flags.json();
+  flags.examples(
+      "stitchcuda serve --tasks KernelBench/KernelBench/level1\n"
+      "stitchcuda serve --tasks tasks/ --device emulated --port 0 --json\n"
+      "stitchcuda serve --tasks tasks/ --host 0.0.0.0 --token-env STITCHCUDA_TOKEN --no-judge\n"
+      "curl -d '{\"task\": \"1_Square\", \"code\": \"…\"}' http://127.0.0.1:8130/score");
+  return [serve](Console& console) { return run_serve(*serve, console); };
 }
 
 }  // namespace stitch

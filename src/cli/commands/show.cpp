@@ -1,11 +1,13 @@
 #include "cli/commands/show.h"
 
+#include "cli/commands/commands.h"
+
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
 #include "base/terminal/wording.h"
 #include "base/text.h"
-#include "cli/choose_gpu.h"
+#include "cli/choose.h"
 #include "cli/flags/model_options.h"
 #include "cli/load_model.h"
 #include "cli/output_place.h"
@@ -58,6 +60,26 @@ Result<int> show_graph(const Graph& graph, const std::string& source, const Show
     console.out << report_text(report, console.out_terminal, options.ops);
   }
   return 0;
+}
+
+Run add_show(CLI::App& app) {
+  const auto show = std::make_shared<ShowOptions>();
+  Flags flags(app, "show", "Show a model's graph, its costs and its theoretical limit");
+  flags("MODEL", show->model, "a .py file, a graph folder, or a graph.txt").required();
+  flags.gpu(show->gpu, "the GPU to estimate for");
+  flags("--html", show->html, "FILE", "write an HTML page with the graph");
+  flags("--text", show->text, "print the graph itself, in the format of graph.txt");
+  flags("--ops", show->ops, "list every node, not only the heaviest");
+  flags.model_class(show->model_class, "the class to import");
+  flags.mode(show->mode);
+  flags.python(show->python, "the Python to use for a .py file");
+  flags.force(show->force);
+  flags.json();
+  flags.examples(
+      "stitchcuda show model.py\n"
+      "stitchcuda show graph/ --gpu \"RTX 4090\" --ops\n"
+      "stitchcuda show model.py --html model.html");
+  return [show](Console& console) { return run_show(*show, console); };
 }
 
 }  // namespace stitch

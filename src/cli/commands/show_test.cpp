@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/testdata/must.h"
 #include "base/text.h"
 #include "cli/pages/report.h"
 #include "cli/testdata/sample_graphs.h"
@@ -47,9 +48,8 @@ TEST(Show, AGraphThatOnlyTakesALaunchIsCalledLaunchBound) {
   b.graph.outputs = {b.one(Op::relu, {b.input("x", {4})})};
   Shown shown = show(b.graph, {});
   EXPECT_NE(shown.out.find("launch bound: memory"), std::string::npos) << shown.out;
-  auto json = parse_json(show(b.graph, {}, true).out);
-  ASSERT_TRUE(json);
-  EXPECT_EQ((*json)["floor"]["bound"], "launch");
+  auto json = must(parse_json(show(b.graph, {}, true).out));
+  EXPECT_EQ(json["floor"]["bound"], "launch");
 }
 
 TEST(Show, NothingIsWiderThanTheTerminalAndBigGraphsStayShort) {
@@ -78,17 +78,16 @@ TEST(Show, TextIsTheGraphItself) {
 
 TEST(Show, JsonIsOneDocumentWithEverything) {
   Graph graph = samples::resnet18();
-  auto document = parse_json(show(graph, {}, true).out);
-  ASSERT_TRUE(document);
-  EXPECT_EQ((*document)["name"], "ResNet18");
-  EXPECT_EQ((*document)["totals"]["parameters"], 11689512);
-  EXPECT_EQ((*document)["nodes"].size(), graph.nodes.size());
-  EXPECT_EQ((*document)["gpu"]["name"], "H200");
+  auto document = must(parse_json(show(graph, {}, true).out));
+  EXPECT_EQ(document["name"], "ResNet18");
+  EXPECT_EQ(document["totals"]["parameters"], 11689512);
+  EXPECT_EQ(document["nodes"].size(), graph.nodes.size());
+  EXPECT_EQ(document["gpu"]["name"], "H200");
   double shares = 0;
-  for (const Json& kind : (*document)["ops"]) shares += kind["share"].get<double>();
+  for (const Json& kind : document["ops"]) shares += kind["share"].get<double>();
   EXPECT_NEAR(shares, 1, 1e-9);
   // 2 x 1.814 G multiplications and additions, for two images.
-  EXPECT_NEAR((*document)["totals"]["matrix_flops"].get<double>(), 2 * 2 * 1.814e9, 0.01e9);
+  EXPECT_NEAR(document["totals"]["matrix_flops"].get<double>(), 2 * 2 * 1.814e9, 0.01e9);
 }
 
 TEST(Show, AnEmptyGraphIsNoFailure) {

@@ -1,19 +1,33 @@
+// stitchcuda serve: the reward service. stitchcuda worker: judges for one on another machine.
 #include <nlohmann/json.hpp>
 
 #include "base/machine/interrupt.h"
 #include "base/machine/parallel.h"
 #include "base/terminal/progress.h"
 #include "base/terminal/wording.h"
-#include "cli/choose_device.h"
-#include "cli/choose_gpu.h"
-#include "cli/commands/serve.h"
+#include "cli/choose.h"
+#include "cli/commands/cluster.h"
+#include "cli/commands/commands.h"
+#include "graph/mode.h"
 #include "reference/torch_lender.h"
 #include "serve/fleet/optimize_work.h"
 #include "serve/fleet/worker.h"
-#include "serve/reward/remote_scorer.h"
+#include "serve/reward/local_judges.h"
 #include "serve/token.h"
 
 namespace stitch {
+
+namespace {
+
+struct WorkerCommand {
+  std::string server;
+  std::string token_env;
+  std::string device = "auto";
+  int jobs = 0;  // 0: 1 on a GPU, else one per core
+  int idle = 0;  // seconds; 0: never exits
+  int patience = 120;
+  std::string python;
+};
 
 Result<int> run_worker(const WorkerCommand& command, Console& console) {
   serve::WorkerOptions options;
@@ -57,6 +71,30 @@ Result<int> run_worker(const WorkerCommand& command, Console& console) {
     console.out << format("{} results sent, {} accepted.\n", counted(counts->done, "result"),
                           counts->counted);
   return 0;
+}
+
+}  // namespace
+
+Run add_worker(CLI::App& app) {
+  const auto worker = std::make_shared<WorkerCommand>();
+  Flags flags(app, "worker", "Work for a reward service or a bench on another machine");
+  flags("--server", worker->server, "URL", "the server's URL").required();
+  flags("--token-env", worker->token_env, "NAME", "the environment variable that holds the server's token");
+  flags.device(worker->device);
+  flags("--jobs", worker->jobs, "NUMBER", "jobs at once, where nothing is timed (default: one per core)")
+      .between(1, 1024);
+  flags("--idle", worker->idle, "SECONDS", "exit after this many seconds without work (default: never)")
+      .between(0, 1000000);
+  flags("--patience", worker->patience, "SECONDS",
+        "exit when the server is unreachable for this many seconds (default: 120)")
+      .between(1, 1000000);
+  flags.python(worker->python, "the Python to use for the tasks");
+  flags.json();
+  flags.examples(
+      "stitchcuda worker --server http://head:8130 --token-env STITCHCUDA_TOKEN\n"
+      "srun --gres=gpu:1 stitchcuda worker --server http://head:8130 --token-env STITCHCUDA_TOKEN --idle "
+      "600");
+  return [worker](Console& console) { return run_worker(*worker, console); };
 }
 
 }  // namespace stitch

@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 
 #include "base/text.h"
-#include "cli/commands/commands.h"
 
 namespace stitch {
 
@@ -36,24 +35,18 @@ const std::vector<Choice>& all_choices() {
   return all;
 }
 
-// Flags that mean the same everywhere are described once.
-void add_what_all_have(CLI::App& command, Options& options) {
-  if (CLI::Option* numerics = command.get_option_no_throw("--numerics"))
-    numerics->description(
-        "how much rounding error is allowed: strict, default, tf32 or half (default: default)");
-  command.add_option("--log", options.log, "append a log with times to this file; keys are left out")
-      ->type_name("FILE");
-}
-
 }  // namespace
 
-void add_command_line(CLI::App& app, Options& options) {
+void add_command_line(CLI::App& app, CommandLine& line) {
   app.description("StitchCUDA turns PyTorch models into verified, faster CUDA programs.");
   app.set_help_flag("-h,--help", "show this help");
-  app.add_flag("--version", options.version, "show the version");
-  add_json(app, options);
-  for (const CommandRow& command : all_commands()) command.add_flags(app, options);
-  for (CLI::App* command : app.get_subcommands({})) add_what_all_have(*command, options);
+  app.add_flag("--version", line.version, "show the version");
+  app.add_flag_callback(
+      "--json", [] {}, "print one JSON document, errors included");
+  for (const CommandRow& command : all_commands()) line.commands[command.name] = command.add(app);
+  for (CLI::App* command : app.get_subcommands({}))
+    command->add_option("--log", line.log, "append a log with times to this file; keys are left out")
+        ->type_name("FILE");
   app.require_subcommand(0, 1);
   app.footer(
       "stitchcuda doctor\n"

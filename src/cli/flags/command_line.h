@@ -2,17 +2,22 @@
 // and the shells' completions.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
-#include "cli/flags/flags.h"
+#include "cli/commands/commands.h"
 
 namespace stitch {
 
-// `app` and `options` must outlive parsing.
-void add_command_line(CLI::App& app, Options& options);
+struct CommandLine {
+  std::map<std::string, Run> commands;
+  std::string log;  // a file; empty: none
+  bool version = false;
+};
+// `app` and `line` must outlive parsing.
+void add_command_line(CLI::App& app, CommandLine& line);
 
 std::vector<std::string> command_names(const CLI::App& app);
 // With the nearest command as a suggestion.

@@ -15,37 +15,21 @@
 #include "base/machine/process.h"
 #include "base/terminal/log.h"
 #include "base/terminal/progress.h"
+#include "base/testdata/must.h"
 #include "base/text.h"
-#include "cli/flags/completion.h"
 #include "cli/flags/help.h"
 #include "cli/flags/settings.h"
 #include "cli/log_file.h"
-#include "cli/run_cli.h"
+#include "cli/testdata/ran.h"
 
 namespace stitch {
 namespace {
-
-struct CommandRan {
-  int code;
-  std::string out, err;
-};
-
-CommandRan run_words(std::vector<std::string> words) {
-  words.insert(words.begin(), "stitchcuda");
-  std::vector<const char*> arguments;
-  for (const std::string& word : words) arguments.push_back(word.c_str());
-  std::ostringstream out, err;
-  const int code = run_cli(static_cast<int>(arguments.size()), arguments.data(), out, err);
-  return {code, out.str(), err.str()};
-}
 
 // In a folder of its own, without the user's files.
 class CommandLine : public testing::Test {
  protected:
   void SetUp() override {
-    auto made = ScratchFolder::create("stitch-cli");
-    ASSERT_TRUE(made);
-    scratch.emplace(*std::move(made));
+    scratch.emplace(must(ScratchFolder::create("stitch-cli")));
     before = fs::current_path();
     fs::current_path(scratch->path());
     set("XDG_CONFIG_HOME", (scratch->path() / "home").string());
@@ -67,7 +51,7 @@ class CommandLine : public testing::Test {
   }
   // What a flag of a command is, and where from.
   std::string found(const std::string& command, const std::string& flag) {
-    const CommandRan ran = run_words({"config", command, "--json"});
+    const Ran ran = stitchcuda({"config", command, "--json"});
     auto json = parse_json(ran.out);
     if (!json || !json->contains("settings")) return ran.out;
     for (const Json& one : (*json)["settings"])
@@ -81,8 +65,8 @@ class CommandLine : public testing::Test {
 
 TEST(Help, IsWrappedAndNeverCut) {
   CLI::App app;
-  Options options;
-  add_command_line(app, options);
+  stitch::CommandLine line;
+  add_command_line(app, line);
   for (const int width : {60, 80, 200})
     for (const CLI::App* command : app.get_subcommands({})) {
       const std::string help = help_text(*command, {.width = width});
@@ -106,19 +90,19 @@ TEST(Help, IsWrappedAndNeverCut) {
 
 TEST(Help, ExplainsTheNumericsClassesWhereTheyAreChosen) {
   for (const char* command : {"plan", "code", "optimize", "bench", "verify", "baselines", "profile"}) {
-    const std::string help = run_words({command, "--help"}).out;
+    const std::string help = stitchcuda({command, "--help"}).out;
     for (const char* expected : {"Numerics classes", "strict ", "twice PyTorch's error without TF32",
                                  "with TF32 everywhere", "under autocast (fp16 or bf16)"})
       EXPECT_NE(help.find(expected), std::string::npos) << command << ": " << expected << "\n" << help;
   }
-  EXPECT_NE(run_words({"optimize", "--help"}).out.find("\nLanguage models\n"), std::string::npos);
+  EXPECT_NE(stitchcuda({"optimize", "--help"}).out.find("\nLanguage models\n"), std::string::npos);
 }
 
 // Flags that are offered exist, and their values are taken.
 TEST(Completion, OffersWhatThereIs) {
   CLI::App app;
-  Options options;
-  add_command_line(app, options);
+  stitch::CommandLine line;
+  add_command_line(app, line);
   int offered = 0;
   for (const CLI::App* command : app.get_subcommands({}))
     for (const CLI::Option* option : command->get_options()) {
@@ -128,7 +112,7 @@ TEST(Completion, OffersWhatThereIs) {
       offered += !choices_of(command->get_name(), name).empty();
     }
   EXPECT_GE(offered, 25);
-  EXPECT_EQ(run_words({"completion", "tcsh"}).err,
+  EXPECT_EQ(stitchcuda({"completion", "tcsh"}).err,
             "error: no completion for the shell 'tcsh'\nfix: one of: bash, zsh, fish\n");
 }
 
@@ -146,7 +130,7 @@ std::string completed_by_bash(const fs::path& script, const std::string& line) {
 TEST_F(CommandLine, CompletesInBash) {
   if (!find_program("bash")) GTEST_SKIP() << "there is no bash";
   const fs::path script = scratch->path() / "completion.bash";
-  ASSERT_TRUE(write_file(script, run_words({"completion", "bash"}).out));
+  ASSERT_TRUE(write_file(script, stitchcuda({"completion", "bash"}).out));
   ASSERT_TRUE(write_file("model.py", ""));
   fs::create_directory("graphs");
   EXPECT_EQ(completed_by_bash(script, "stitchcuda opt"), "optimize");
@@ -173,7 +157,7 @@ TEST_F(CommandLine, CompletionsOfOtherShellsAreTheirLanguage) {
       continue;
     }
     const fs::path script = scratch->path() / shell;
-    ASSERT_TRUE(write_file(script, run_words({"completion", shell}).out));
+    ASSERT_TRUE(write_file(script, stitchcuda({"completion", shell}).out));
     auto parsed = run({{shell, "-n", script.string()}, {}, {}});
     ASSERT_TRUE(parsed);
     EXPECT_EQ(parsed->exit_code, 0) << parsed->error_tail;
@@ -189,7 +173,7 @@ TEST_F(CommandLine, CompletionsOfOtherShellsAreTheirLanguage) {
 
 TEST_F(CommandLine, TheManualPageIsTroff) {
   for (std::vector<std::string> words : std::vector<std::vector<std::string>>{{"man"}, {"man", "optimize"}}) {
-    const CommandRan ran = run_words(words);
+    const Ran ran = stitchcuda(words);
     ASSERT_EQ(ran.code, 0);
     for (unsigned char c : ran.out) ASSERT_LT(c, 0x80);
     if (!find_program("groff")) GTEST_SKIP() << "there is no groff";
@@ -204,7 +188,7 @@ TEST_F(CommandLine, TheManualPageIsTroff) {
          {"NAME", "EXIT STATUS", "--exit-slower", "NUMERICS CLASSES", "stitchcuda optimize MODEL"})
       EXPECT_NE(text.find(expected), std::string::npos) << expected;
   }
-  const CommandRan unknown = run_words({"man", "optimise"});
+  const Ran unknown = stitchcuda({"man", "optimise"});
   EXPECT_EQ(unknown.code, 2);
   EXPECT_EQ(unknown.err, "error: unknown command 'optimise'\nfix: did you mean optimize?\n");
 }
@@ -224,7 +208,7 @@ TEST_F(CommandLine, DefaultsComeFromTheEnvironmentTheProjectAndTheUser) {
   set("STITCHCUDA_OPTIMIZE_BUDGET", "50");
   EXPECT_EQ(found("optimize", "budget"), "50 from $STITCHCUDA_OPTIMIZE_BUDGET");
   EXPECT_EQ(found("bench", "budget"), "40 from $STITCHCUDA_BUDGET");
-  EXPECT_NE(run_words({"config"}).out.find("$STITCHCUDA_OPTIMIZE_BUDGET"), std::string::npos);
+  EXPECT_NE(stitchcuda({"config"}).out.find("$STITCHCUDA_OPTIMIZE_BUDGET"), std::string::npos);
 }
 
 TEST_F(CommandLine, SettingsBecomeFlags) {
@@ -253,7 +237,7 @@ TEST_F(CommandLine, SettingsThatAreWrongNameTheirLine) {
   if (!can_read_settings()) GTEST_SKIP() << "built without toml++";
   auto said = [&](const std::string& text) {
     project(text);
-    const CommandRan ran = run_words({"show", "/no/such/model"});
+    const Ran ran = stitchcuda({"show", "/no/such/model"});
     EXPECT_EQ(ran.code, 2);
     return ran.err;
   };
@@ -268,20 +252,19 @@ TEST_F(CommandLine, SettingsThatAreWrongNameTheirLine) {
   EXPECT_TRUE(said("[show]\ngpu = {a = 1}\n")
                   .starts_with("error: stitchcuda.toml:2: show.gpu must be a string, a number, "));
   EXPECT_TRUE(said("[show\n").starts_with("error: stitchcuda.toml:1: not valid TOML: "));
-  EXPECT_EQ(run_words({"--version"}).code, 0) << "help and the like work all the same";
-  EXPECT_EQ(run_words({"man"}).code, 0);
-  EXPECT_EQ(run_words({"config"}).code, 2);
+  EXPECT_EQ(stitchcuda({"--version"}).code, 0) << "help and the like work all the same";
+  EXPECT_EQ(stitchcuda({"man"}).code, 0);
+  EXPECT_EQ(stitchcuda({"config"}).code, 2);
   EXPECT_TRUE(said("[llm.a]\nurl = \"http://x\"\n").starts_with("error: /no/such/model"))
       << "profiles are not ours to read";
 }
 
 TEST_F(CommandLine, InitWritesAFileThatIsRead) {
   if (!can_read_settings()) GTEST_SKIP() << "built without toml++";
-  ASSERT_EQ(run_words({"init"}).code, 0);
-  auto text = read_file("stitchcuda.toml");
-  ASSERT_TRUE(text);
+  ASSERT_EQ(stitchcuda({"init"}).code, 0);
+  auto text = must(read_file("stitchcuda.toml"));
   std::string on;
-  for (const std::string& line : split(*text, '\n'))
+  for (const std::string& line : split(text, '\n'))
     // Settings, not sentences.
     on += (line.starts_with("# [") || line.find(" = ") != std::string::npos ? line.substr(2) : line) + "\n";
   project(on);
@@ -294,21 +277,20 @@ TEST_F(CommandLine, InitWritesAFileThatIsRead) {
 
 TEST_F(CommandLine, TheLogHasEverythingButKeys) {
   set("SOME_API_KEY", "sk-very-secret-1234");
-  const CommandRan ran = run_words({"show", "/no/such/sk-very-secret-1234", "--log", "run.log"});
+  const Ran ran = stitchcuda({"show", "/no/such/sk-very-secret-1234", "--log", "run.log"});
   EXPECT_EQ(ran.code, 2);
   EXPECT_NE(ran.err.find("sk-very-secret-1234"), std::string::npos) << "the terminal is the user's";
-  auto text = read_file("run.log");
-  ASSERT_TRUE(text);
-  EXPECT_EQ(text->find("sk-very"), std::string::npos) << *text;
-  const std::vector<std::string> lines = split(trim(*text), '\n');
-  ASSERT_GE(lines.size(), 3u) << *text;
+  auto text = must(read_file("run.log"));
+  EXPECT_EQ(text.find("sk-very"), std::string::npos) << text;
+  const std::vector<std::string> lines = split(trim(text), '\n');
+  ASSERT_GE(lines.size(), 3u) << text;
   EXPECT_NE(lines[0].find("Z  stitchcuda 0."), std::string::npos) << lines[0];
   EXPECT_NE(lines[0].find(" show /no/such/[hidden] --log run.log"), std::string::npos) << lines[0];
   EXPECT_NE(lines[1].find("Z  error: /no/such/[hidden]: no such file or folder"), std::string::npos)
       << lines[1];
   EXPECT_EQ(lines[0][4], '-');
   EXPECT_EQ(lines[0][10], 'T');
-  EXPECT_EQ(run_words({"doctor", "--log", "/no/such/folder/log"}).code, 2);
+  EXPECT_EQ(stitchcuda({"doctor", "--log", "/no/such/folder/log"}).code, 2);
 }
 
 TEST_F(CommandLine, TheLogHasProgressAndProcessesButNoPictures) {
@@ -324,11 +306,10 @@ TEST_F(CommandLine, TheLogHasProgressAndProcessesButNoPictures) {
     for (int i = 0; i < 6000 && !is_logged(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     ASSERT_TRUE(run({{"true"}, {}, {}}));
   }
-  auto text = read_file("run.log");
-  ASSERT_TRUE(text);
+  auto text = must(read_file("run.log"));
   for (const char* expected : {"working: on this", "a line that stays", ": true\n", ": exit code 0\n"})
-    EXPECT_NE(text->find(expected), std::string::npos) << expected << "\n" << *text;
-  EXPECT_EQ(text->find('\x1b'), std::string::npos) << *text;
+    EXPECT_NE(text.find(expected), std::string::npos) << expected << "\n" << text;
+  EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-#include "cli/flags/completion.h"
+#include "cli/commands/commands.h"
+#include "cli/flags/help.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -241,20 +242,35 @@ std::string fish_completion(const CLI::App& app) {
   return out;
 }
 
-Result<int> run_completion(const CompletionCommand& command, Console& console) {
+namespace {
+
+Result<int> run_completion(const std::string& shell, Console& console) {
   CLI::App app;
-  Options options;
-  add_command_line(app, options);
-  if (command.shell == "bash")
+  CommandLine line;
+  add_command_line(app, line);
+  if (shell == "bash")
     console.out << bash_completion(app);
-  else if (command.shell == "zsh")
+  else if (shell == "zsh")
     console.out << zsh_completion(app);
-  else if (command.shell == "fish")
+  else if (shell == "fish")
     console.out << fish_completion(app);
   else
-    return user_error("shell", format("no completion for the shell '{}'", printable(command.shell)),
+    return user_error("shell", format("no completion for the shell '{}'", printable(shell)),
                       "one of: bash, zsh, fish");
   return 0;
+}
+
+}  // namespace
+
+Run add_completion(CLI::App& app) {
+  const auto shell = std::make_shared<std::string>();
+  Flags flags(app, "completion", "Print a shell completion script");
+  flags("SHELL", *shell, "bash, zsh or fish").required();
+  flags.examples(
+      "eval \"$(stitchcuda completion bash)\"\n"
+      "stitchcuda completion bash > ~/.local/share/bash-completion/completions/stitchcuda\n"
+      "stitchcuda completion fish > ~/.config/fish/completions/stitchcuda.fish");
+  return [shell](Console& console) { return run_completion(*shell, console); };
 }
 
 }  // namespace stitch

@@ -1,5 +1,4 @@
-#include "cli/flags/config.h"
-
+// stitchcuda config: which defaults are set, and where.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -7,6 +6,7 @@
 #include "base/json.h"
 #include "base/terminal/table.h"
 #include "base/text.h"
+#include "cli/commands/commands.h"
 #include "cli/flags/command_line.h"
 #include "cli/flags/settings.h"
 
@@ -55,8 +55,8 @@ Json to_json(const std::vector<ConfigRow>& rows, const Settings& settings) {
   return out;
 }
 
-std::string to_text(const std::vector<ConfigRow>& rows, const Settings& settings,
-                    const ConfigCommand& command, const Terminal& terminal) {
+std::string to_text(const std::vector<ConfigRow>& rows, const Settings& settings, const std::string& command,
+                    const Terminal& terminal) {
   std::string out;
   for (const SettingsFile& file : settings.files)
     out += format("{} file: {}{}\n", file.scope, printable(file.path), file.found ? "" : " (not there)");
@@ -75,22 +75,19 @@ std::string to_text(const std::vector<ConfigRow>& rows, const Settings& settings
            "stitchcuda "
            "config COMMAND lists a command's defaults.\n";
   out += '\n' + table.render(terminal);
-  if (command.command.empty())
-    out += "\nEverything else has its default: stitchcuda config COMMAND lists them.\n";
+  if (command.empty()) out += "\nEverything else has its default: stitchcuda config COMMAND lists them.\n";
   return out;
 }
 
-}  // namespace
-
-Result<int> run_config(const ConfigCommand& command, Console& console) {
+Result<int> run_config(const std::string& command, Console& console) {
   CLI::App app;
-  Options options;
-  add_command_line(app, options);
+  CommandLine line;
+  add_command_line(app, line);
   const std::vector<std::string> names = command_names(app);
-  if (!command.command.empty() && std::ranges::find(names, command.command) == names.end())
-    return unknown_command(app, command.command);
+  if (!command.empty() && std::ranges::find(names, command) == names.end())
+    return unknown_command(app, command);
   STITCH_TRY(const Settings settings, load_settings(app, llm::process_environment()));
-  const std::vector<ConfigRow> rows = rows_of(app, settings, command.command);
+  const std::vector<ConfigRow> rows = rows_of(app, settings, command);
   if (console.json) {
     console.out << document_text(to_json(rows, settings));
     return 0;
@@ -99,6 +96,20 @@ Result<int> run_config(const ConfigCommand& command, Console& console) {
     console.err << "warning: " << printable(warning) << '\n';
   console.out << to_text(rows, settings, command, console.out_terminal);
   return 0;
+}
+
+}  // namespace
+
+Run add_config(CLI::App& app) {
+  const auto command = std::make_shared<std::string>();
+  Flags flags(app, "config", "Show which defaults are set, and where: environment, project file, user file");
+  flags("COMMAND", *command, "a command, to list all of its flags");
+  flags.json();
+  flags.examples(
+      "stitchcuda config\n"
+      "stitchcuda config optimize\n"
+      "STITCHCUDA_NUMERICS=tf32 stitchcuda config --json");
+  return [command](Console& console) { return run_config(*command, console); };
 }
 
 }  // namespace stitch

@@ -1,125 +1,66 @@
-// The flags of every command, and what they fill in: one struct a command.
+// A command's flags: one call each, in the order of the help. CLI11 stays behind it.
 #pragma once
 
-#include "cli/commands/doctor.h"
-#include "cli/commands/import.h"
-#include "cli/commands/init.h"
-#include "cli/commands/judge/baselines.h"
-#include "cli/commands/judge/rubric.h"
-#include "cli/commands/judge/verify.h"
-#include "cli/commands/learn/calibrate.h"
-#include "cli/commands/learn/skills.h"
-#include "cli/commands/learn/synth.h"
-#include "cli/commands/learn/train.h"
-#include "cli/commands/llm.h"
-#include "cli/commands/mcp.h"
-#include "cli/commands/memory.h"
-#include "cli/commands/notes.h"
-#include "cli/commands/optimize/bench.h"
-#include "cli/commands/optimize/code.h"
-#include "cli/commands/optimize/optimize.h"
-#include "cli/commands/optimize/package.h"
-#include "cli/commands/optimize/plan.h"
-#include "cli/commands/optimize/write.h"
-#include "cli/commands/profile.h"
-#include "cli/commands/prompts.h"
-#include "cli/commands/runs.h"
-#include "cli/commands/serve.h"
-#include "cli/commands/show.h"
-#include "cli/flags/completion.h"
-#include "cli/flags/config.h"
-#include "cli/flags/man.h"
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "graph/mode.h"
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace stitch {
 
-struct Options {
-  ImportOptions import;
-  ShowOptions show;
-  VerifyCommand verify;
-  ReceiptCommand receipt;
-  PackageCommand package;
-  BaselinesCommand baselines;
-  CodeCommand code;
-  PlanCommand plan;
-  OptimizeCommand optimize;
-  BenchCommand bench;
-  CalibrateCommand calibrate;
-  NotesCommand notes;
-  PromptsCommand prompts;
-  McpCommand mcp;
-  LlmCommand llm;
-  WriteCommand write;
-  RubricCommand rubric;
-  ServeCommand serve;
-  WorkerCommand worker;
-  ProfileCommand profile;
-  SynthCommand synth;
-  SkillsCommand skills;
-  TrainCommand train;
-  RunsCommand runs;
-  MemoryCommand memory;
-  InitCommand init;
-  ConfigCommand config;
-  CompletionCommand completion;
-  ManCommand man;
-  std::string log;  // a file; empty: none
-  bool version = false;
-  bool json = false;  // read before the parse, so that its errors are JSON too
+class Flag {
+ public:
+  explicit Flag(CLI::Option& option) : option_(&option) {}
+  Flag& required(bool yes = true);
+  template <class T>
+  Flag& between(T least, T most);  // both are allowed; int, int64_t, double
+  Flag& positive();
+  Flag& not_negative();
+  Flag& one_of(const std::vector<std::string>& values);
+  Flag& excludes(const Flag& other);
+  // Where it is given, `other` is neither required nor allowed.
+  Flag& replaces(Flag other);
+
+ private:
+  CLI::Option* option_;
 };
 
-// What many commands have.
-void add_json(CLI::App& command, Options& options);
-void add_force(CLI::App& command, bool& force);
-void add_store(CLI::App& command, std::string& store);
+class Flags {
+ public:
+  Flags(CLI::App& app, const std::string& command, const std::string& about);
 
-// flags_models.cpp
-void add_import(CLI::App& app, Options& options);
-void add_show(CLI::App& app, Options& options);
-void add_plan(CLI::App& app, Options& options);
-void add_code(CLI::App& app, Options& options);
-void add_package(CLI::App& app, Options& options);
+  // "-o,--out" with `type`, the name of what follows it; "MODEL": an argument by its place; for a bool a
+  // switch, of which "!--no-weights" makes false. What it may be set to: command_line.cpp.
+  template <class T>
+  Flag operator()(const char* name, T& value, const char* type, const char* about);
+  template <class T>
+  Flag operator()(const char* name, T& value, const char* about);
+  void group(const char* title) { group_ = title; }  // of the flags from here on; empty: the first one
+  void examples(const std::string& lines);
 
-// flags_optimize.cpp
-void add_optimize(CLI::App& app, Options& options);
-void add_bench(CLI::App& app, Options& options);
-void add_calibrate(CLI::App& app, Options& options);
-void add_runs(CLI::App& app, Options& options);
-void add_memory(CLI::App& app, Options& options);
-void add_init(CLI::App& app, Options& options);
+  // Flags that many commands have.
+  void numerics(std::string& value);
+  void device(std::string& value);
+  void gpu(std::string& value, const std::string& what);  // "the GPU to plan for"
+  void model_class(std::string& value, const std::string& what = "the class to import");
+  void python(std::string& value, const char* about);
+  void mode(Mode& value);               // --eval, --train
+  void compatible(std::string& value);  // another evaluator that must accept the program; empty: none
+  void store(std::string& value);
+  void force(bool& value);
+  void json();
 
-// flags_verify.cpp
-void add_verify(CLI::App& app, Options& options);
-void add_receipt(CLI::App& app, Options& options);
-void add_baselines(CLI::App& app, Options& options);
-void add_profile(CLI::App& app, Options& options);
+ private:
+  Flag added(CLI::Option* option, const char* type);
 
-// flags_write.cpp
-void add_write(CLI::App& app, Options& options);
-
-// flags_rubric.cpp
-void add_rubric(CLI::App& app, Options& options);
-
-// flags_learn.cpp
-void add_skills(CLI::App& app, Options& options);
-void add_synth(CLI::App& app, Options& options);
-void add_train(CLI::App& app, Options& options);
-
-// flags_serve.cpp
-void add_serve(CLI::App& app, Options& options);
-void add_worker(CLI::App& app, Options& options);
-
-// flags_texts.cpp
-void add_notes(CLI::App& app, Options& options);
-void add_prompts(CLI::App& app, Options& options);
-void add_mcp(CLI::App& app, Options& options);
-void add_llm(CLI::App& app, Options& options);
-void add_doctor(CLI::App& app, Options& options);
-void add_config(CLI::App& app, Options& options);
-void add_completion(CLI::App& app, Options& options);
-void add_man(CLI::App& app, Options& options);
+  CLI::App& command_;
+  std::string group_;
+};
 
 }  // namespace stitch

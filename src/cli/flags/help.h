@@ -12,6 +12,10 @@ class App;
 class Option;
 }  // namespace CLI
 
+namespace CLI {
+class App;
+}
+
 namespace stitch {
 
 // "stitchcuda optimize MODEL -o FOLDER [flags]"
@@ -26,5 +30,12 @@ struct FlagGroup {
 std::vector<FlagGroup> flags_by_group(const CLI::App& app);
 
 std::string help_text(const CLI::App& app, const Terminal& terminal);
+
+// stitchcuda completion SHELL: a script that completes commands, flags and their values.
+
+// Made from the commands and flags of `app`.
+std::string bash_completion(const CLI::App& app);
+std::string zsh_completion(const CLI::App& app);
+std::string fish_completion(const CLI::App& app);
 
 }  // namespace stitch

@@ -1,10 +1,10 @@
-#include "cli/flags/man.h"
-
+// stitchcuda man: the help as a manual page.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
 
 #include "base/text.h"
+#include "cli/commands/commands.h"
 #include "cli/flags/command_line.h"
 #include "cli/flags/help.h"
 
@@ -127,22 +127,32 @@ std::string page_of(const CLI::App& command) {
          ".BR stitchcuda (1)\n";
 }
 
-}  // namespace
-
-Result<int> run_man(const ManCommand& command, Console& console) {
+Result<int> run_man(const std::string& command, Console& console) {
   CLI::App app;
-  Options options;
-  add_command_line(app, options);
-  if (command.command.empty()) {
+  CommandLine line;
+  add_command_line(app, line);
+  if (command.empty()) {
     console.out << page_of_all(app);
     return 0;
   }
   for (const CLI::App* one : app.get_subcommands({}))
-    if (one->get_name() == command.command) {
+    if (one->get_name() == command) {
       console.out << page_of(*one);
       return 0;
     }
-  return unknown_command(app, command.command);
+  return unknown_command(app, command);
+}
+
+}  // namespace
+
+Run add_man(CLI::App& app) {
+  const auto command = std::make_shared<std::string>();
+  Flags flags(app, "man", "Print the manual page");
+  flags("COMMAND", *command, "the command to describe (default: stitchcuda itself)");
+  flags.examples(
+      "stitchcuda man | man -l -\n"
+      "stitchcuda man optimize > ~/.local/share/man/man1/stitchcuda-optimize.1");
+  return [command](Console& console) { return run_man(*command, console); };
 }
 
 }  // namespace stitch

@@ -1,19 +1,11 @@
 #include "cli/flags/model_options.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/terminal/progress.h"
 
 namespace stitch {
-
-void add_compatible(CLI::App& command, std::string& with) {
-  command
-      .add_option("--compat", with,
-                  "kernelbench: also pass its own evaluator, which needs TF32 exactly where PyTorch uses it")
-      ->type_name("NAME");
-}
 
 Result<void> check_compatible(const std::string& with) {
   if (with.empty() || with == "kernelbench") return {};
@@ -26,16 +18,6 @@ Result<plan::ReferenceFacts> facts_for(const std::string& compatible, Numerics n
     return user_error("compat", "KernelBench's evaluator compares with PyTorch's defaults",
                       "leave --numerics out, or use --numerics default");
   return plan::ReferenceFacts{.as_pytorch = !compatible.empty()};
-}
-
-void add_mode(CLI::App& command, Mode& mode) {
-  auto* eval = command.add_flag_callback(
-      "--eval", [&mode] { mode = Mode::eval; },
-      "use eval mode: no dropout, batch norm with running statistics (default: as the file leaves the model, "
-      "usually in training mode)");
-  auto* train = command.add_flag_callback(
-      "--train", [&mode] { mode = Mode::train; }, "use training mode, even if the file calls eval()");
-  eval->excludes(train);
 }
 
 void Warnings::say_mode(const TaskFacts& facts) {

@@ -1,4 +1,4 @@
-// What every command that takes a model has in common: --eval and --train, and warnings about the model.
+// What every command that takes a model has in common: what --compat means, and warnings about the model.
 #pragma once
 
 #include <functional>
@@ -12,17 +12,11 @@
 #include "graph/mode.h"
 #include "plan/precision/rounding.h"
 
-namespace CLI {
-class App;
-}
-
 namespace stitch {
 
 class Progress;
 
-void add_mode(CLI::App& command, Mode& mode);
 // --compat: another evaluator that must accept the program. Empty: none.
-void add_compatible(CLI::App& command, std::string& with);
 Result<void> check_compatible(const std::string& with);
 // What a plan then assumes about PyTorch, without running it.
 Result<plan::ReferenceFacts> facts_for(const std::string& compatible, Numerics numerics);

@@ -172,8 +172,8 @@ Result<Settings> load_settings(const CLI::App& app, const llm::Environment& envi
 
 Result<std::vector<std::string>> with_settings(std::vector<std::string> words, const Settings& settings) {
   CLI::App app;
-  Options options;
-  add_command_line(app, options);
+  CommandLine line;
+  add_command_line(app, line);
   auto place = std::ranges::find_if(words, [](const std::string& word) { return !word.starts_with('-'); });
   try {
     std::vector<std::string> backwards(words.rbegin(), words.rend());

@@ -8,9 +8,10 @@
 #include <sstream>
 
 #include "base/machine/process.h"
+#include "base/testdata/must.h"
 #include "base/text.h"
 #include "cli/commands/optimize/plan.h"
-#include "cli/commands/run_show.h"
+#include "cli/commands/runs.h"
 #include "cli/pages/page.h"
 #include "cli/pages/report.h"
 #include "cli/testdata/sample_graphs.h"
@@ -29,9 +30,7 @@ const fs::path source = STITCH_SOURCE_DIR;
 class PagesInABrowser : public testing::Test {
  protected:
   void SetUp() override {
-    auto made = ScratchFolder::create("stitch_pages");
-    ASSERT_TRUE(made);
-    scratch.emplace(std::move(*made));
+    scratch.emplace(must(ScratchFolder::create("stitch_pages")));
     if (const char* told = std::getenv("STITCH_PAGE_OUT")) kept = told;
   }
   void write(const std::string& name, const std::string& text) {
@@ -66,9 +65,8 @@ class PagesInABrowser : public testing::Test {
     if (!store) return;
     auto found = store->find(add_sample_run(*store));
     ASSERT_TRUE(found);
-    auto document = run_document(*store, *found);
-    ASSERT_TRUE(document) << document.error().text();
-    write(name, page(View::run, *document));
+    auto document = must(run_document(*store, *found));
+    write(name, page(View::run, document));
   }
   // What is found on them, a line each: "PAGE, …". One browser for all: it takes a second to start.
   std::pair<int, std::string> look() {

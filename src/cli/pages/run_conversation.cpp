@@ -7,7 +7,7 @@
 #include "base/terminal/table.h"
 #include "base/terminal/wording.h"
 #include "base/text.h"
-#include "llm/answers/fences.h"
+#include "llm/answers/code_answer.h"
 
 namespace stitch {
 

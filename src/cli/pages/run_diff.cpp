@@ -6,7 +6,7 @@
 #include "agents/record/run_history.h"
 #include "base/terminal/table.h"
 #include "base/text.h"
-#include "cli/commands/run_show.h"
+#include "cli/commands/runs.h"
 
 namespace stitch {
 

@@ -2,7 +2,7 @@
 
 #include "base/terminal/table.h"
 #include "base/text.h"
-#include "cli/commands/judge/verify_all.h"
+#include "cli/commands/judge/verify.h"
 
 namespace stitch {
 

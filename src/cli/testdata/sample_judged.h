@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
-#include "cli/commands/judge/verify_all.h"
+#include "cli/commands/judge/verify.h"
 #include "verify/many/score.h"
 
 namespace stitch::samples {

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/commands/profile_document.h"
+#include "cli/commands/profile.h"
 
 namespace stitch::samples {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-#include "learn/coder/planned_task.h"
+#include "learn/coder/choices.h"
 #include "program/package.h"
 
 namespace stitch::learn {

@@ -4,20 +4,22 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "agents/llm/scripted.h"
 #include "base/json.h"
+#include "base/testdata/must.h"
 #include "code/catalogue.h"
 #include "code/write_program.h"
 #include "graph/safetensors.h"
-#include "learn/coder/alone.h"
-#include "learn/coder/candidates.h"
+#include "learn/coder/choices.h"
 #include "learn/coder/collect.h"
+#include "learn/coder/measure.h"
 #include "learn/coder/propose.h"
+#include "learn/coder/region_question.h"
 #include "learn/coder/table.h"
-#include "learn/coder/timings.h"
-#include "learn/coder/train.h"
 #include "learn/synthesis/compose.h"
 
 namespace stitch::learn {
+
 namespace {
 
 // Problems of synthetic tasks, the same for all tests.
@@ -114,21 +116,19 @@ TEST(CompactCoder, VariantsAreMeasuredAndABadOneCostsTheOthersNothing) {
   for (int64_t number = 0; number < 12; ++number) {
     auto composed = compose(3, number, Scale::miniature);
     if (!composed) continue;
-    auto task =
-        plan_task(composed->name, std::move(composed->graph), *find_gpu("H200"), Numerics::standard, "a set");
-    ASSERT_TRUE(task) << task.error().text();
-    for (const RegionProblem& problem : problems_of(*task)) {
+    auto task = must(plan_task(composed->name, std::move(composed->graph), *find_gpu("H200"),
+                               Numerics::standard, "a set"));
+    for (const RegionProblem& problem : problems_of(task)) {
       if (plan::kind_of(problem.context().graph, problem.now()) != plan::Kind::loop) continue;
       std::vector<plan::Region> variants = candidate_choices(problem, 3, 1);
       ASSERT_GE(variants.size(), 2U);
       variants.insert(variants.begin() + 1, variants[0]);
       variants[1].choices["threads"] = 7777;
-      auto measured = measure(problem, variants, {.device = runner::Device::emulated, .repeats = 2});
-      ASSERT_TRUE(measured) << measured.error().text();
-      EXPECT_FALSE(measured->trouble.empty());
+      auto measured = must(measure(problem, variants, {.device = runner::Device::emulated, .repeats = 2}));
+      EXPECT_FALSE(measured.trouble.empty());
       for (size_t i = 0; i < variants.size(); ++i)
-        EXPECT_EQ(measured->timed[i].kind, i == 1 ? Timed::Kind::failed : Timed::Kind::timed)
-            << choice_text(variants[i]) << measured->trouble;
+        EXPECT_EQ(measured.timed[i].kind, i == 1 ? Timed::Kind::failed : Timed::Kind::timed)
+            << choice_text(variants[i]) << measured.trouble;
       return;
     }
   }
@@ -189,19 +189,17 @@ TEST(CompactCoder, TimingsAreReadBackAndDamageIsNamed) {
 // PyTorch's forward pass over the same rows: python/stitchcuda_torch/train_coder_test.py computes the file's
 // scores again.
 TEST(CompactCoder, TheShippedWeightsScoreAsInPyTorch) {
-  const auto committee = load_coder(shipped_coder);
-  ASSERT_TRUE(committee) << committee.error().text();
-  const auto text = read_file(STITCH_SOURCE_DIR "/src/learn/coder/testdata/scores_of_sm_90.json");
-  ASSERT_TRUE(text);
-  const Json wanted = *parse_json(*text);
-  ASSERT_EQ(wanted.size(), committee->members.size());
+  const auto committee = must(load_coder(shipped_coder));
+  const auto text = must(read_file(STITCH_SOURCE_DIR "/src/learn/coder/testdata/scores_of_sm_90.json"));
+  const Json wanted = *parse_json(text);
+  ASSERT_EQ(wanted.size(), committee.members.size());
   const size_t count = wanted[0].size();
   std::vector<float> rows;
   for (int r = 0; r < static_cast<int>(count); ++r)
     for (int i = 0; i < feature_count(); ++i)
       rows.push_back(static_cast<float>((37 * i + 101 * r) % 17 - 8) / 8.0F);
-  for (size_t m = 0; m < committee->members.size(); ++m) {
-    const std::vector<double> scores = committee->members[m].score(rows);
+  for (size_t m = 0; m < committee.members.size(); ++m) {
+    const std::vector<double> scores = committee.members[m].score(rows);
     for (size_t r = 0; r < count; ++r)
       EXPECT_NEAR(scores[r], wanted[m][r].get<double>(), 1e-9 * (1 + std::abs(scores[r]))) << m << " " << r;
   }
@@ -243,23 +241,20 @@ TEST(CompactCoder, TheTableHasARowForEachChoice) {
   const std::vector<RegionProblem> some(problems().begin(), problems().begin() + 3);
   const Calibration fitted = fit_calibration(some, times);
   const auto written =
-      write_table(file, {{"train", some}, {"mine", {problems()[3]}}}, times, {{"fitted", fitted}});
-  ASSERT_TRUE(written) << written.error().text();
-  EXPECT_EQ(*written, 3U);
-  const auto table = Safetensors::open(file);
-  ASSERT_TRUE(table) << table.error().text();
+      must(write_table(file, {{"train", some}, {"mine", {problems()[3]}}}, times, {{"fitted", fitted}}));
+  EXPECT_EQ(written, 3U);
+  const auto table = must(Safetensors::open(file));
   size_t rows = 0;
   for (size_t i = 0; i < 4; ++i) rows += RegionQuestion(problems()[i], times).choices().size();
   const auto count = static_cast<int64_t>(rows);
-  EXPECT_EQ(table->find("features")->type.shape, (Shape{count, feature_count()}));
-  EXPECT_EQ(table->find("estimates")->type.shape, (Shape{2, count}));
-  EXPECT_EQ(table->find("first")->type.shape, Shape{5});
-  const auto bytes = table->find("about")->bytes;
-  const auto about = parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  ASSERT_TRUE(about);
-  EXPECT_EQ((*about)["choices"].size(), rows);
-  EXPECT_EQ((*about)["questions"][3]["set"], "mine");
-  EXPECT_EQ((*about)["questions"][0]["key"], problems()[0].key);
+  EXPECT_EQ(table.find("features")->type.shape, (Shape{count, feature_count()}));
+  EXPECT_EQ(table.find("estimates")->type.shape, (Shape{2, count}));
+  EXPECT_EQ(table.find("first")->type.shape, Shape{5});
+  const auto bytes = table.find("about")->bytes;
+  const auto about = must(parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+  EXPECT_EQ(about["choices"].size(), rows);
+  EXPECT_EQ(about["questions"][3]["set"], "mine");
+  EXPECT_EQ(about["questions"][0]["key"], problems()[0].key);
 }
 
 // The Python process is ended like any child; its checkpoint is of the last whole epoch.
@@ -283,10 +278,75 @@ TEST(CompactCoder, TrainingThatIsStoppedContinuesWithTheSameCurve) {
   EXPECT_LT(curve[5]["loss"], curve[0]["loss"]);
   train(stopped->path(), 2);
   EXPECT_EQ(train(stopped->path(), -1), curve);
-  const auto committee = load_coder(stopped->path() / "coder.safetensors");
-  ASSERT_TRUE(committee) << committee.error().text();
-  EXPECT_EQ(committee->members.size(), 3U);
+  const auto committee = must(load_coder(stopped->path() / "coder.safetensors"));
+  EXPECT_EQ(committee.members.size(), 3U);
 }
 
 }  // namespace
+
+// The compact Coder in the loop: its choices are the last step, and the Verifier decides.
+
+namespace {
+
+namespace scripted = agents::scripted;
+using scripted::is_wrong, scripted::passes, scripted::ScriptedCoder, scripted::ScriptedPlanner,
+    scripted::ScriptedVerifier;
+
+struct LearnedLoop {
+  Result<agents::Optimized> run(std::deque<scripted::Answer> answers) {
+    task.graph = *parse_graph(R"(graph "learned"
+parameter %w : f32[1024,1024]
+parameter %v : f32[1024,1024]
+input %x : f32[512,1024]
+%first = linear(%x, %w) : f32[512,1024]
+%active = relu(%first) : f32[512,1024]
+%second = linear(%active, %v) : f32[512,1024]
+%rows = softmax(%second) dim=1 : f32[512,1024]
+output %rows
+end
+)");
+    scratch.emplace(*ScratchFolder::create("stitch-learned"));
+    agents::OptimizeOptions options;
+    options.out = scratch->path() / "out";
+    const plan::Context context(task.graph, gpu, Numerics::standard);
+    agents::Brains brains;
+    std::vector<double> weights;  // large and different: sure of something
+    for (int i = 0; i <= feature_count(); ++i) weights.push_back(i * 37 % 17 - 8.0);
+    brains.planner = learned_planner(std::make_unique<ScriptedPlanner>(std::vector<std::string>{"plain"}),
+                                     {.members = {Scorer({{feature_count()}}, weights)}, .caution = 0});
+    brains.coder = std::make_unique<ScriptedCoder>();
+    brains.verifier = std::make_unique<ScriptedVerifier>(std::move(answers));
+    return agents::optimize(task, context, brains, options);
+  }
+  std::string shipped() const {
+    auto text = read_file(scratch->path() / "out" / "program.cu");
+    return text ? *text : text.error().text();
+  }
+
+  Task task{.source = "learned.py"};
+  const GpuSpec gpu = *find_gpu("H200");
+  std::optional<ScratchFolder> scratch;
+};
+
+TEST(LearnedChoices, StayWhereTheVerifierFindsThemBetter) {
+  LearnedLoop loop;
+  auto out = must(loop.run({passes(4), passes(3), passes(3)}));
+  ASSERT_EQ(out.ledger.entries.size(), 2U);
+  EXPECT_EQ(out.ledger.entries[1].step, learned_step);
+  EXPECT_EQ(out.ledger.entries[1].outcome, agents::Outcome::better);
+  EXPECT_NE(loop.shipped().find("// learned choices 1"), std::string::npos);
+}
+
+TEST(LearnedChoices, AreRolledBackWhereTheyAreSlowerOrWrong) {
+  for (const scripted::Answer& answer : {passes(5), is_wrong()}) {
+    LearnedLoop loop;
+    auto out = must(loop.run({passes(4), answer, passes(4)}));
+    ASSERT_EQ(out.ledger.entries.size(), 2U);
+    EXPECT_NE(out.ledger.entries[1].outcome, agents::Outcome::better);
+    EXPECT_NE(loop.shipped().find("// plain 1"), std::string::npos);
+  }
+}
+
+}  // namespace
+
 }  // namespace stitch::learn

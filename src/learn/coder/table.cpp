@@ -6,9 +6,14 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "base/error_codes.h"
 #include "base/json.h"
+#include "base/machine/interrupt.h"
+#include "base/machine/process.h"
+#include "base/text.h"
 #include "graph/safetensors.h"
-#include "learn/coder/decide.h"
+#include "import/python.h"
+#include "learn/coder/propose.h"
 #include "plan/cost/cost_fit.h"
 
 namespace stitch::learn {
@@ -97,6 +102,45 @@ Calibration fit_calibration(const std::vector<RegionProblem>& problems, Times& t
   }
   const std::string gpu = problems.empty() ? "" : problems[0].context().gpu.name;
   return plan::fit(samples, gpu, format("{} choices of {} regions", samples.size(), problems.size()));
+}
+
+Json to_json(const TrainOptions& options) {
+  return {{"members", options.members},
+          {"epochs", options.epochs},
+          {"rate", options.rate},
+          {"seed", options.seed},
+          {"cautions", options.cautions}};
+}
+
+Result<std::optional<Json>> train_coder(const fs::path& folder, const TrainOptions& options,
+                                        const TrainHooks& hooks) {
+  STITCH_TRY(const fs::path python, find_python(options.python));
+  STITCH_TRY(const Command command, python_command(python, "stitchcuda_torch.train_coder",
+                                                   {folder.string(), line_text(to_json(options))}));
+  const EndChildrenWhen stop([&] { return hooks.should_stop && hooks.should_stop(); });
+  STITCH_TRY(Child child, Child::start(command));
+  for (;;) {
+    auto line = child.read_line();
+    if (!line) {
+      if (line.error().code == error_code::stopped) return std::optional<Json>();
+      const Finished finished = child.wait();
+      return work_error("training",
+                        format("{} stopped with exit code {} while training: {}", python.string(),
+                               finished.exit_code, split(trim(finished.error_tail), '\n').back()),
+                        "check it with: stitchcuda doctor");
+    }
+    auto json = parse_json(*line);
+    if (!json || !json->is_object()) continue;  // what a library prints
+    if (json->contains("done")) return std::optional((*json)["done"]);
+    if (json->contains("error")) {
+      Error error = user_error(word((*json)["error"], "kind"), word((*json)["error"], "message"),
+                               word((*json)["error"], "fix"));
+      error.where = word((*json)["error"], "where");
+      if (error.code == error_code::disk) error.blame = Error::Blame::work;
+      return error;
+    }
+    if (hooks.on_epoch && json->contains("epoch")) hooks.on_epoch(*json);
+  }
 }
 
 }  // namespace stitch::learn

@@ -10,7 +10,7 @@
 #include "base/format.h"
 #include "gpu/gpu_detect.h"
 #include "graph/text.h"
-#include "learn/coder/candidates.h"
+#include "learn/coder/choices.h"
 #include "learn/coder/measure.h"
 #include "plan/cost/estimate.h"
 

@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "graph/text.h"
-#include "learn/split.h"
+#include "learn/draw.h"
 #include "learn/synthesis/canonical.h"
 #include "prompts/templates.h"
 #include "rubric/reward.h"
@@ -251,6 +251,18 @@ Result<std::vector<Json>> read_rows(const fs::path& file) {
     if (!row) return at(format("{}:{}", file.string(), number), std::move(row).error());
     out.push_back(*std::move(row));
   }
+  return out;
+}
+
+std::vector<Leak> leaks(const std::vector<KnownGraph>& training, const std::vector<KnownGraph>& benchmark,
+                        double most_similar) {
+  std::vector<Leak> out;
+  for (const KnownGraph& one : training)
+    for (const KnownGraph& other : benchmark) {
+      const bool same = !one.hash.empty() && one.hash == other.hash;
+      const double near = same ? 1 : one.sketch.empty() ? 0 : similarity(one.sketch, other.sketch);
+      if (near > most_similar) out.push_back({one.name, other.name, near});
+    }
   return out;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "gpu/gpu_spec.h"
+#include "learn/synthesis/canonical.h"
 #include "rubric/evidence.h"
 #include "store/run_store.h"
 
@@ -42,5 +43,18 @@ Result<std::vector<SkillRow>> rows_of_runs(const store::RunStore& store);
 
 // Rows of a file; a line that is no row is named.
 Result<std::vector<Json>> read_rows(const fs::path& file);
+
+// Is a training set clean of a benchmark? By graph: the same one, or one that has too much in common.
+struct KnownGraph {
+  std::string name, hash;
+  Sketch sketch;
+};
+struct Leak {
+  std::string training, benchmark;
+  double similarity = 0;  // 1: the same graph
+};
+// Benchmarks that are known by their sketches alone have no hash.
+std::vector<Leak> leaks(const std::vector<KnownGraph>& training, const std::vector<KnownGraph>& benchmark,
+                        double most_similar);
 
 }  // namespace stitch::learn

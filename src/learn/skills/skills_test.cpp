@@ -5,8 +5,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/machine/process.h"
+#include "base/testdata/must.h"
 #include "base/text.h"
-#include "learn/skills/leakage.h"
 #include "learn/skills/rows.h"
 #include "learn/synthesis/synthesize.h"
 
@@ -40,17 +40,16 @@ Made make() {
 
 TEST(Skills, RowsHaveWhatEnginesRead) {
   const Made made = make();
-  auto rows = read_rows(made.file);
-  ASSERT_TRUE(rows) << rows.error().text();
-  ASSERT_EQ(rows->size(), 7U);
-  const Json& first = rows->front();
+  auto rows = must(read_rows(made.file));
+  ASSERT_EQ(rows.size(), 7U);
+  const Json& first = rows.front();
   EXPECT_EQ(first["data_source"], "stitchcuda/from_scratch");
   EXPECT_NE(first["prompt"][0]["content"].get<std::string>().find("class Model(nn.Module)"),
             std::string::npos);
   EXPECT_EQ(first["reward_model"]["ground_truth"], first["label"]);
-  EXPECT_EQ(rows->back()["data_source"], "stitchcuda/from_feedback");
+  EXPECT_EQ(rows.back()["data_source"], "stitchcuda/from_feedback");
   // One schema: the same keys in every row.
-  for (const Json& row : *rows)
+  for (const Json& row : rows)
     for (const auto& [key, value] : first.items()) {
       ASSERT_TRUE(row.contains(key));
       EXPECT_EQ(row[key].type(), value.type()) << key;

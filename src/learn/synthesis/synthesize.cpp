@@ -8,7 +8,7 @@
 #include "graph/cost.h"
 #include "graph/folder.h"
 #include "graph/text.h"
-#include "learn/split.h"
+#include "learn/draw.h"
 
 namespace stitch::learn {
 

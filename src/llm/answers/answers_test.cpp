@@ -1,11 +1,15 @@
 #include <gtest/gtest.h>
 
+#include <random>
+
+#include "base/testdata/must.h"
 #include "llm/answers/code_answer.h"
 #include "llm/answers/json_answer.h"
-#include "llm/answers/quoted.h"
+#include "llm/scripted_bodies.h"
 #include "llm/testing.h"
 
 namespace stitch::llm {
+
 namespace {
 
 using namespace testing;
@@ -55,10 +59,9 @@ TEST(JsonAnswer, TenMegabytesTakeNoTime) {
 
 TEST(AskJson, RepairsOnce) {
   FakeChat chat({replies("no idea"), replies("{\"n\": 1}")});
-  auto answer = ask_json(chat, request("n?"), schema());
-  ASSERT_TRUE(answer) << answer.error().text();
-  EXPECT_TRUE(answer->repaired);
-  EXPECT_EQ(*answer->value, (Json{{"n", 1}}));
+  auto answer = must(ask_json(chat, request("n?"), schema()));
+  EXPECT_TRUE(answer.repaired);
+  EXPECT_EQ(*answer.value, (Json{{"n", 1}}));
   ASSERT_EQ(chat.asked.size(), 2u);
   EXPECT_EQ(*chat.asked[0].answer_schema, schema());
   const auto& again = chat.asked[1].messages;
@@ -66,7 +69,7 @@ TEST(AskJson, RepairsOnce) {
   EXPECT_EQ(again[1].role, Role::assistant);
   EXPECT_EQ(again[1].text, "no idea");
   EXPECT_NE(again[2].text.find("it holds no JSON"), std::string::npos);
-  EXPECT_EQ(answer->conversation.size(), 4u);
+  EXPECT_EQ(answer.conversation.size(), 4u);
 
   FakeChat stubborn({replies(""), replies("{\"n\": true}")});
   const Error error = ask_json(stubborn, request("n?"), schema()).error();
@@ -139,10 +142,9 @@ TEST(CodeAnswer, WhatIsWrongIsSaid) {
 TEST(AskCode, RepairsOnceAndIgnoresReasoning) {
   FakeChat chat({replies(Reply{.text = "Done.", .reasoning = "```cuda\nvoid launch() { wrong(); }\n```"}),
                  replies("```cuda\nvoid launch() {}\n```")});
-  auto answer = ask_code(chat, request("code?"), "launch");
-  ASSERT_TRUE(answer) << answer.error().text();
-  EXPECT_TRUE(answer->repaired);
-  EXPECT_EQ(answer->source, "void launch() {}\n");
+  auto answer = must(ask_code(chat, request("code?"), "launch"));
+  EXPECT_TRUE(answer.repaired);
+  EXPECT_EQ(answer.source, "void launch() {}\n");
   FakeChat other({replies("```cuda\nvoid other() {}\n```"), replies("```cuda\nvoid other() {}\n```")});
   EXPECT_EQ(ask_code(other, request("code?"), "launch").error().message,
             "the model's answer can't be used, even after a repair request: the code has no function launch");
@@ -175,4 +177,79 @@ TEST(Quoted, LongMaterialLosesItsMiddle) {
 }
 
 }  // namespace
+
+// Answers damaged at random: whatever comes, it is a Reply or an Error, and what is made of its text is, too.
+
+namespace {
+
+using namespace testing;
+
+std::string damaged(std::string text, std::minstd_rand& random) {
+  constexpr std::string_view spices[] = {"\"",       "{",    "}",          "[",     "null", "-1",
+                                         "1e999",    "\n\n", "data: ",     "```",   "\xFF", "<think>",
+                                         "</think>", "\\",   "\"error\":", "[DONE]"};
+  const int edits = 1 + random() % 3;  // more leave little that still is an answer
+  for (int i = 0; i < edits && !text.empty(); ++i) {
+    const size_t at = random() % text.size(), length = random() % 20;
+    switch (random() % 5) {
+      case 0: text[at] = static_cast<char>(random()); break;
+      case 1: text.erase(at, length); break;
+      case 2: text.insert(at, spices[random() % std::size(spices)]); break;
+      case 3: text.insert(at, text.substr(random() % text.size(), length * 10)); break;
+      default: text.resize(at + 1);
+    }
+  }
+  return text;
+}
+
+Reply sample() {
+  Reply reply{.text = "<think>hm</think>Take ```json\n{\"n\": 1}\n``` or\n```cuda\nvoid f() {}\n```\n",
+              .reasoning = "think",
+              .finish = Finish::tool_calls,
+              .model = "m"};
+  reply.tool_calls = {{"c1", "read", R"({"path":"a"})"}};
+  reply.usage = {.input = 9, .output = 5, .cached = 2};
+  return reply;
+}
+
+TEST(MutatedAnswers, AreRepliesOrErrors) {
+  const Json schema =
+      Json::parse(R"({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]})");
+  std::minstd_rand random(20);
+  int replies = 0, errors = 0;
+  for (const Wire* wire : {&openai_wire(), &anthropic_wire()}) {
+    const bool openai = wire == &openai_wire();
+    std::string stream;
+    for (const std::string& event : openai ? openai_events(sample(), 3) : anthropic_events(sample(), 3))
+      stream += event;
+    const std::string document = openai ? openai_document(sample()) : anthropic_document(sample());
+    for (int i = 0; i < 1500; ++i) {
+      const Result<Reply> reply = [&]() -> Result<Reply> {
+        if (i % 2) return read_stream(*wire, damaged(stream, random));
+        auto body = parse_json(damaged(document, random));
+        if (!body || !body->is_object()) return work_error("llm_format", "");
+        const AskOptions options;
+        auto reader = wire->reader(options, 1 << 20);
+        STITCH_CHECK(reader->whole(*body));
+        return reader->end();
+      }();
+      if (!reply) {
+        ++errors;
+        EXPECT_TRUE(reply.error().code.starts_with("llm_"));
+        continue;
+      }
+      ++replies;
+      const std::string text = damaged(reply->text + " ", random);
+      (void)json_from_answer(text, schema);
+      (void)code_from_answer(text, "f");
+      const std::string shown = quoted("answer", text);
+      EXPECT_TRUE(shown.ends_with("```\n"));
+    }
+  }
+  EXPECT_GT(replies, 300);
+  EXPECT_GT(errors, 300);
+}
+
+}  // namespace
+
 }  // namespace stitch::llm

@@ -1,6 +1,10 @@
 // A source out of what a model said.
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "llm/chat.h"
 
 namespace stitch::llm {
@@ -26,5 +30,20 @@ using CodeCheck = std::function<Result<void>(const std::string& source)>;
 Result<CodeAnswer> ask_code(Chat& chat, Request request, std::string_view function,
                             const AskOptions& options = {}, const CodeCheck& check = {},
                             Language language = Language::cuda);
+
+// A Markdown text as prose and fenced blocks.
+struct Fence {
+  std::string language;  // the first word behind the opening fence, in lower case
+  std::string text;
+  bool closed = true;  // the answer may have been cut off
+};
+
+struct Passage {
+  bool code = false;  // a fenced block; else prose, its fence is empty but for the text
+  Fence fence;
+};
+
+std::vector<Passage> passages_in(std::string_view markdown);
+std::vector<Fence> fences_in(std::string_view markdown);
 
 }  // namespace stitch::llm

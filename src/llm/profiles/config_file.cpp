@@ -1,4 +1,4 @@
-#include "llm/profiles/config_file.h"
+#include "llm/profiles/profile.h"
 
 #ifdef STITCH_HAVE_TOML
 

@@ -2,7 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "llm/profiles/config_file.h"
+#include "base/testdata/must.h"
+#include "llm/profiles/profile.h"
 
 namespace stitch::llm {
 namespace {
@@ -21,16 +22,15 @@ std::string complaint(const std::string& text) {
 }
 
 TEST(Profiles, BuiltIn) {
-  const auto config = load_config({}, environment({}));
-  ASSERT_TRUE(config);
+  const auto config = must(load_config({}, environment({})));
   for (const char* name : {"openai", "anthropic", "openrouter", "ollama", "vllm", "llamacpp", "sglang"}) {
-    auto profile = choose_profile(*config, std::string("llm:") + name + "/some/model");
+    auto profile = choose_profile(config, std::string("llm:") + name + "/some/model");
     ASSERT_TRUE(profile) << name;
     EXPECT_EQ(profile->model, "some/model");
-    EXPECT_EQ(choose_profile(*config, name).error().text(),
+    EXPECT_EQ(choose_profile(config, name).error().text(),
               std::string("the profile ") + name + " needs a model\nfix: llm:" + name + "/MODEL");
   }
-  EXPECT_EQ(choose_profile(*config, "olama/x").error().text(),
+  EXPECT_EQ(choose_profile(config, "olama/x").error().text(),
             "unknown LLM profile 'olama'\nfix: did you mean ollama?");
 }
 
@@ -71,7 +71,7 @@ class ConfigFile : public ::testing::Test {
 };
 
 TEST_F(ConfigFile, EverySetting) {
-  auto read = read_config("c.toml", R"(
+  auto read = must(read_config("c.toml", R"(
 [llm.mine]
 api = "anthropic"
 url = "https://example.com/v1"
@@ -89,10 +89,9 @@ stream = false
 extra = {seed = 7, thinking = {type = "enabled"}, stop = ["a", 1.5, true]}
 [llm.ollama]
 url = "http://gpu-box:11434/v1"
-)");
-  ASSERT_TRUE(read) << read.error().text();
-  ASSERT_EQ(read->size(), 2u);
-  const Profile& mine = (*read)[0];
+)"));
+  ASSERT_EQ(read.size(), 2u);
+  const Profile& mine = read[0];
   EXPECT_EQ(mine.name, "mine");
   EXPECT_EQ(mine.api, Api::anthropic);
   EXPECT_EQ(mine.model, "big");
@@ -107,7 +106,7 @@ url = "http://gpu-box:11434/v1"
   EXPECT_EQ(*mine.extra,
             Json::parse(R"({"seed": 7, "stop": ["a", 1.5, true], "thinking": {"type": "enabled"}})"));
   EXPECT_EQ(mine.origin, "c.toml:2");
-  const Profile& ollama = (*read)[1];  // the rest is as built in
+  const Profile& ollama = read[1];  // the rest is as built in
   EXPECT_EQ(ollama.url, "http://gpu-box:11434/v1");
   EXPECT_EQ(ollama.price->input, 0);
 }
@@ -162,19 +161,17 @@ TEST_F(ConfigFile, KeysInTheFileAreRefusedAndNotRepeated) {
 }
 
 TEST_F(ConfigFile, TheNearerFileGoesFirst) {
-  auto folder = ScratchFolder::create("llm_config");
-  ASSERT_TRUE(folder);
-  fs::create_directories(folder->path() / "stitchcuda");
+  auto folder = must(ScratchFolder::create("llm_config"));
+  fs::create_directories(folder.path() / "stitchcuda");
   ASSERT_TRUE(
-      write_file(folder->path() / "stitchcuda" / "config.toml",
+      write_file(folder.path() / "stitchcuda" / "config.toml",
                  "[llm.home]\nurl = \"http://h/v1\"\nmodel = \"m\"\nprice = {input = 1, output = 1}\n"));
-  auto config = load_config({}, environment({{"XDG_CONFIG_HOME", folder->path().string()}}));
-  ASSERT_TRUE(config) << config.error().text();
-  auto home = choose_profile(*config, "llm:home");
+  auto config = must(load_config({}, environment({{"XDG_CONFIG_HOME", folder.path().string()}})));
+  auto home = choose_profile(config, "llm:home");
   ASSERT_TRUE(home);
   EXPECT_EQ(home->model, "m");
   EXPECT_TRUE(home->price);
-  EXPECT_FALSE(choose_profile(*config, "home/other")->price);  // that was m's
+  EXPECT_FALSE(choose_profile(config, "home/other")->price);  // that was m's
   EXPECT_EQ(load_config("/no/such.toml", environment({})).error().exit_code(), 2);
 }
 

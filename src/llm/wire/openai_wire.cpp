@@ -2,7 +2,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/terminal/terminal.h"
-#include "llm/wire/reply_draft.h"
 #include "llm/wire/wire.h"
 
 namespace stitch::llm {

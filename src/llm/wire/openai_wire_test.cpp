@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "base/testdata/must.h"
 #include "llm/account.h"
 #include "llm/scripted_bodies.h"
 #include "llm/testing.h"
@@ -73,7 +74,7 @@ TEST(OpenAiWire, StreamsAndDocumentsGiveTheSame) {
 }
 
 TEST(OpenAiWire, OtherServersForms) {
-  auto reply = read_stream(
+  auto reply = must(read_stream(
       openai_wire(),
       // no index, arguments as an object, "reasoning" (Ollama, OpenRouter)
       R"(data: {"choices":[{"delta":{"reasoning":"hm","tool_calls":[{"id":"x","function":{"name":"f","arguments":{"a":1}}}]}}]}
@@ -82,19 +83,17 @@ data: {"choices":[{"delta":{"tool_calls":[{"id":"y","function":{"name":"g","argu
 
 data: {"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"}"}}]},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":2,"prompt_cache_hit_tokens":4}}
 
-)");
-  ASSERT_TRUE(reply) << reply.error().text();
-  ASSERT_EQ(reply->tool_calls.size(), 2u);
-  EXPECT_EQ(reply->tool_calls[0].arguments, R"({"a":1})");
-  EXPECT_EQ(reply->tool_calls[1].arguments, "{}");
-  EXPECT_EQ(reply->finish, Finish::tool_calls);
-  EXPECT_EQ(reply->reasoning, "hm");
-  EXPECT_EQ(reply->usage.cached, 4);
-  auto parts = read_whole(
+)"));
+  ASSERT_EQ(reply.tool_calls.size(), 2u);
+  EXPECT_EQ(reply.tool_calls[0].arguments, R"({"a":1})");
+  EXPECT_EQ(reply.tool_calls[1].arguments, "{}");
+  EXPECT_EQ(reply.finish, Finish::tool_calls);
+  EXPECT_EQ(reply.reasoning, "hm");
+  EXPECT_EQ(reply.usage.cached, 4);
+  auto parts = must(read_whole(
       openai_wire(),
-      R"({"choices":[{"message":{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}}]})");
-  ASSERT_TRUE(parts);
-  EXPECT_EQ(parts->text, "ab");
+      R"({"choices":[{"message":{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}}]})"));
+  EXPECT_EQ(parts.text, "ab");
   auto refused = read_whole(
       openai_wire(), R"({"choices":[{"message":{"content":null,"refusal":"no"},"finish_reason":"stop"}]})");
   ASSERT_TRUE(refused);

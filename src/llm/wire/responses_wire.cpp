@@ -3,7 +3,6 @@
 #include <set>
 
 #include "base/terminal/terminal.h"
-#include "llm/wire/reply_draft.h"
 #include "llm/wire/wire.h"
 
 namespace stitch::llm {

@@ -4,6 +4,9 @@
 //   POST /fleet/done {"lease", "key", "result"}    → 200 {"counted"}
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "http/server.h"
 #include "serve/fleet/queue.h"
 
@@ -38,5 +41,9 @@ class WorkDesk {
 
 http::Response json_response(const Json& json, int status = 200);
 http::Response error_response(const Error& error, int status);
+
+// Base64: bytes inside JSON, and passwords of HTTP.
+std::string to_base64(std::string_view bytes);
+std::string from_base64(std::string_view text);  // up to the first character that is none of it
 
 }  // namespace stitch::serve

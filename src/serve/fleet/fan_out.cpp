@@ -8,7 +8,7 @@
 
 #include "base/error_codes.h"
 #include "http/client.h"
-#include "serve/reward/door.h"
+#include "serve/reward/forms.h"
 
 namespace stitch::serve {
 

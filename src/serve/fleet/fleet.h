@@ -26,10 +26,6 @@ struct FleetOptions {
 struct FleetState {
   int running = 0, waiting = 0, ended = 0;
 };
-// "1 of 2 workers of Slurm job 17 has ended; its log: …". Empty: none ended since.
-class Fleet;
-std::string said_of_ended(const Fleet& fleet, const FleetState& before, const FleetState& now);
-
 class Fleet {
  public:
   // An Error: the scheduler isn't available, or refuses.
@@ -40,13 +36,7 @@ class Fleet {
   virtual std::string logs() const = 0;  // where its workers' logs are
 };
 
-Result<std::unique_ptr<Fleet>> start_slurm(const FleetOptions& options);
-Result<std::unique_ptr<Fleet>> start_ray(const FleetOptions& options);
-
-// The words of a worker's command line; the token's variable is token_variable.
-inline constexpr const char* token_variable = "STITCHCUDA_TOKEN";
-std::vector<std::string> worker_words(const FleetOptions& options);
-// For a shell.
-std::string shell_text(const std::vector<std::string>& words);
+// "1 of 2 workers of Slurm job 17 has ended; its log: …". Empty: none ended since.
+std::string said_of_ended(const Fleet& fleet, const FleetState& before, const FleetState& now);
 
 }  // namespace stitch::serve

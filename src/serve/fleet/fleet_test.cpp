@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/testdata/must.h"
 #include "base/text.h"
 #include "http/client.h"
 #include "serve/fleet/worker.h"
@@ -21,9 +22,7 @@ using namespace std::chrono_literals;
 class Slurm : public testing::Test {
  protected:
   void SetUp() override {
-    auto made = ScratchFolder::create("stitch-slurm");
-    ASSERT_TRUE(made);
-    scratch.emplace(*std::move(made));
+    scratch.emplace(must(ScratchFolder::create("stitch-slurm")));
     path = std::getenv("PATH");
     ::setenv("PATH", (scratch->path().string() + ":" + path).c_str(), 1);
     command("scancel", "exit 0");
@@ -73,15 +72,14 @@ TEST_F(Slurm, SaysWhichWorkersEndedAndWhereTheirLogsAre) {
   ASSERT_TRUE(write_file(states, "RUNNING\nRUNNING\n"));
   command("sbatch", "echo 17");
   command("squeue", "cat " + states.string());
-  auto fleet = FanOut::start(options);
-  ASSERT_TRUE(fleet) << fleet.error().text();
+  auto fleet = must(FanOut::start(options));
   ASSERT_TRUE(write_file(states, "RUNNING\n"));
   EXPECT_TRUE(soon([&] { return !notices().empty(); }));
   EXPECT_NE(notices().find("1 of 2 workers of Slurm job 17 has ended; logs: "), std::string::npos)
       << notices();
   ASSERT_TRUE(write_file(states, ""));
-  ASSERT_TRUE(soon([&] { return (*fleet)->over().has_value(); }));
-  const std::string fix = (*fleet)->over()->fix;
+  ASSERT_TRUE(soon([&] { return fleet->over().has_value(); }));
+  const std::string fix = fleet->over()->fix;
   EXPECT_NE(fix.find((options.fleet.logs / "worker-17_*.log").string()), std::string::npos) << fix;
   EXPECT_NE(fix.find("the same command resumes"), std::string::npos) << fix;
 }
@@ -97,17 +95,16 @@ TEST_F(Slurm, SaysWhichWorkersWereLost) {
     running += now ? 1 : -1;
     most = std::max(most.load(), running.load());
   };
-  auto fleet = FanOut::start(options);
-  ASSERT_TRUE(fleet) << fleet.error().text();
+  auto fleet = must(FanOut::start(options));
   const std::string words = *read_file(scratch->path() / "words");
   const size_t server = words.find("--server ") + 9;
   const std::string url = words.substr(server, words.find(' ', server) - server);
   const std::string token =
-      trim(read_file(scratch->path() / "token")->substr(std::string(token_variable).size() + 1));
+      trim(read_file(scratch->path() / "token")->substr(std::string("STITCHCUDA_TOKEN=").size()));
 
   std::vector<std::thread> waiting;
   for (const char* key : {"first", "second", "third"})
-    waiting.emplace_back([&, key] { (void)(*fleet)->run({key, std::make_shared<const Json>(1)}); });
+    waiting.emplace_back([&, key] { (void)fleet->run({key, std::make_shared<const Json>(1)}); });
   // One that takes work and is never heard of again.
   http::Call call{.method = "POST",
                   .url = *http::parse_address(url),

@@ -4,9 +4,9 @@
 
 #include "base/contained.h"
 #include "base/text.h"
-#include "serve/fleet/base64.h"
+#include "serve/fleet/desk.h"
 #include "serve/fleet/worker.h"
-#include "serve/reward/task_shelf.h"
+#include "serve/reward/tasks.h"
 
 namespace stitch::serve {
 

@@ -5,8 +5,8 @@
 #include <atomic>
 #include <nlohmann/json.hpp>
 
+#include "base/testdata/must.h"
 #include "http/client.h"
-#include "serve/fleet/base64.h"
 #include "serve/fleet/desk.h"
 #include "serve/fleet/worker.h"
 
@@ -129,14 +129,13 @@ TEST(Workers, AllIsDoneOnceAlthoughOneDies) {
 
   WorkerOptions options{
       .server = url, .name = "w", .device = "emulated", .patience = 5, .idle = 2, .jobs = 2};
-  auto counts = work_for(options, [](const std::string&, const Json& payload) {
+  auto counts = must(work_for(options, [](const std::string&, const Json& payload) {
     std::this_thread::sleep_for(5ms);
     return Json(2 * payload.get<int>());
-  });
-  ASSERT_TRUE(counts) << counts.error().text();
+  }));
   EXPECT_EQ(told, 40);
-  EXPECT_EQ(counts->done, 40);
-  EXPECT_EQ(counts->counted, 40);
+  EXPECT_EQ(counts.done, 40);
+  EXPECT_EQ(counts.counted, 40);
   EXPECT_EQ(queue.counts().lost, 1u);
 }
 

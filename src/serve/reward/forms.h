@@ -4,6 +4,7 @@
 #include <span>
 
 #include "http/message.h"
+#include "http/server.h"
 #include "serve/fleet/queue.h"
 
 namespace stitch::serve {
@@ -18,5 +19,11 @@ struct Form {
 };
 std::span<const Form> all_forms();
 const Form* find_form(std::string_view path);
+
+// Access control: a token if one is set; without one, only local requests that don't come from a web page.
+
+// The token is taken from "Authorization: Bearer …", from a password ("http://:TOKEN@host", for engines that
+// know only an address) or from "?token=". /healthz needs none.
+http::Doorkeeper door(std::string token);
 
 }  // namespace stitch::serve

@@ -9,9 +9,9 @@
 #include "gpu/gpu_spec.h"
 #include "import/task.h"
 #include "rubric/reward.h"
-#include "serve/reward/open_tasks.h"
 #include "serve/reward/side_by_side.h"
 #include "serve/reward/submission.h"
+#include "serve/reward/tasks.h"
 #include "verify/verify.h"
 
 namespace stitch::serve {

@@ -8,12 +8,11 @@
 #include "base/machine/time_account.h"
 #include "base/text.h"
 #include "serve/fleet/desk.h"
-#include "serve/reward/door.h"
 #include "serve/reward/forms.h"
 #include "serve/reward/journal.h"
 #include "serve/reward/local_judges.h"
 #include "serve/reward/statistics.h"
-#include "serve/reward/task_shelf.h"
+#include "serve/reward/tasks.h"
 #include "verify/not_judged.h"
 
 namespace stitch::serve {

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/testdata/must.h"
 #include "base/text.h"
 #include "http/client.h"
 #include "serve/reward/forms.h"
@@ -52,9 +53,7 @@ class LengthScorer final : public Scorer {
 class Service : public testing::Test {
  protected:
   void SetUp() override {
-    auto made = ScratchFolder::create("stitch_service");
-    ASSERT_TRUE(made);
-    scratch.emplace(*std::move(made));
+    scratch.emplace(must(ScratchFolder::create("stitch_service")));
     fs::create_directories(scratch->path() / "tasks/level1");
     const char* task =
         "import shared\nclass Model: pass\ndef get_init_inputs(): return []\ndef get_inputs(): return []\n";
@@ -68,9 +67,7 @@ class Service : public testing::Test {
   }
   void start() {
     service.reset();
-    auto started = RewardService::start(options);
-    ASSERT_TRUE(started) << started.error().text();
-    service = *std::move(started);
+    service = must(RewardService::start(options));
   }
   http::Response ask(std::string method, std::string path, std::string body = {},
                      http::Headers headers = {}) const {

@@ -4,7 +4,7 @@
 
 #include "base/digest/sha256.h"
 #include "base/text.h"
-#include "llm/answers/fences.h"
+#include "llm/answers/code_answer.h"
 
 namespace stitch::serve {
 

@@ -12,7 +12,7 @@
 
 #include "base/json.h"
 #include "base/machine/descriptor.h"
-#include "serve/lines.h"
+#include "serve/json_rpc.h"
 #include "serve/mcp.h"
 
 namespace stitch::serve {

@@ -6,7 +6,7 @@
 #include "graph/cost.h"
 #include "graph/text.h"
 #include "program/manifest.h"
-#include "serve/tools/tools.h"
+#include "serve/tools/workshop.h"
 
 namespace stitch::serve {
 
@@ -82,7 +82,7 @@ Tool import_tool(Shared workshop) {
               "graph with exact meaning. Returns its inputs, outputs, nodes and costs; with 'out' it also "
               "writes a graph folder that the other tools take instead of the .py file.",
           .schema = schema_of({model_argument(),
-                               {.name = "out", .description = "a graph folder to write (default: none)"},
+                               {"out", Kind::text, "a graph folder to write (default: none)"},
                                mode_argument(),
                                class_argument(),
                                overwrite_argument()}),

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "serve/tools/tools.h"
+#include "serve/tools/workshop.h"
 
 namespace stitch::serve {
 
@@ -105,7 +105,7 @@ Tool optimize_tool(Shared workshop) {
           " Cancelled, the best so far may still be written.",
       .schema = schema_of(
           {model_argument(),
-           {.name = "out", .description = "the program's folder", .required = true},
+           {"out", Kind::text, "the program's folder", true},
            numerics_argument(),
            device_argument(),
            gpu_argument(),
@@ -121,14 +121,10 @@ Tool optimize_tool(Shared workshop) {
             .least = 1,
             .most = 86400},
            plan_argument(),
-           {.name = "plan_file", .description = "a file with a plan document"},
-           {.name = "quick",
-            .kind = Kind::flag,
-            .description = "fewer checks of the result (default: false)"},
-           {.name = "timing", .kind = Kind::flag, .description = "time on a GPU (default: true)"},
-           {.name = "tune",
-            .kind = Kind::flag,
-            .description = "tune settings on a GPU at the end (default: true)"},
+           {"plan_file", Kind::text, "a file with a plan document"},
+           {"quick", Kind::flag, "fewer checks of the result (default: false)"},
+           {"timing", Kind::flag, "time on a GPU (default: true)"},
+           {"tune", Kind::flag, "tune settings on a GPU at the end (default: true)"},
            brain_argument("planner", "who plans"),
            brain_argument("coder", "who writes"),
            brain_argument("verifier", "who explains failed gates"),

@@ -1,4 +1,6 @@
 // region: the contract of one region of a plan, and the CUDA that the built-in Coder writes for it.
+#include "serve/tools/region.h"
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -8,8 +10,7 @@
 #include "code/write_program.h"
 #include "code/written.h"
 #include "graph/text.h"
-#include "serve/tools/regions.h"
-#include "serve/tools/tools.h"
+#include "serve/tools/workshop.h"
 
 namespace stitch::serve {
 
@@ -82,11 +83,11 @@ Tool region_tool(Shared workshop) {
           "layout of its arguments, what it computes, and the current CUDA code. Read it before "
           "write_region.",
       .schema = schema_of({model_argument(),
-                           {.name = "region", .description = "a region's name in the plan", .required = true},
+                           {"region", Kind::text, "a region's name in the plan", true},
                            numerics_argument(),
                            gpu_argument(),
                            plan_argument(),
-                           {.name = "plan_file", .description = "a file with a plan document"},
+                           {"plan_file", Kind::text, "a file with a plan document"},
                            mode_argument(),
                            class_argument()}),
       .runs_code = true,
@@ -104,6 +105,61 @@ Tool region_tool(Shared workshop) {
       .run = [workshop](const Json& arguments, Call& call) {
         return run_region(*workshop, arguments, call);
       }};
+}
+
+namespace {
+
+constexpr uintmax_t most_program_bytes = 64 << 20;
+
+// Files and folders, no links: what a link points to may lie anywhere.
+Result<void> copy_program(const fs::path& from, const fs::path& to) {
+  std::error_code ec;
+  uintmax_t bytes = 0;
+  fs::create_directories(to, ec);
+  fs::recursive_directory_iterator walk(from, ec);
+  if (ec) return at(from.string(), work_error("read", ec.message()));
+  for (const auto& entry : walk) {
+    const fs::path target = to / entry.path().lexically_relative(from);
+    if (entry.is_symlink(ec)) continue;
+    if (entry.is_directory(ec)) {
+      if (entry.path().filename() == "build") walk.disable_recursion_pending();
+      fs::create_directories(target, ec);
+    } else if (entry.is_regular_file(ec) && entry.path().filename() != ".stitchcuda") {
+      bytes += entry.file_size(ec);
+      if (bytes > most_program_bytes)
+        return at(from.string(), user_error("program", "too large for a generated program"));
+      fs::copy_file(entry.path(), target, fs::copy_options::overwrite_existing, ec);
+    }
+    if (ec) return at(entry.path().string(), work_error("copy", ec.message()));
+  }
+  return {};
+}
+
+Result<const ManifestRegion*> find_region(const Manifest& manifest, const std::string& name) {
+  std::vector<std::string> names;
+  for (const ManifestRegion& region : manifest.regions) {
+    if (region.name == name) return &region;
+    names.push_back(region.name);
+  }
+  auto near = nearest(name, names);
+  return user_error("region", format("the program has no region '{}'", printable(shorten(name, 60))),
+                    near ? format("did you mean '{}'?", *near) : "one of: " + join(names, ", "));
+}
+
+}  // namespace
+
+Result<ReplacedRegion> put_into_copy(const Package& package, const std::string& name,
+                                     const std::string& source, const fs::path& copy) {
+  STITCH_TRY(const ManifestRegion* region, find_region(package.manifest, name));
+  ReplacedRegion place{copy, region->file, {}};
+  if (!region->file.starts_with("regions/") || region->file.find("..") != std::string::npos)
+    return user_error(
+        "region", format("the region '{}' has no file of its own: it is in {}", region->name, region->file));
+  for (const ManifestRegion& other : package.manifest.regions)
+    if (other.file == region->file && other.name != region->name) place.also.push_back(other.name);
+  STITCH_CHECK(copy_program(package.folder, copy));
+  STITCH_CHECK(write_file(copy / region->file, source + "\n"));
+  return place;
 }
 
 }  // namespace stitch::serve

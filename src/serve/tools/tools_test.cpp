@@ -1,11 +1,12 @@
 // Every tool, on the smallest graph there is and the emulated GPU. No Python is needed.
-#include "serve/tools/tools.h"
+#include "serve/tools/workshop.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "base/json_schema.h"
+#include "base/testdata/must.h"
 #include "base/text.h"
 #include "serve/testdata/client.h"
 
@@ -36,14 +37,11 @@ void expect_as_described(const std::vector<Tool>& tools, const std::string& name
 class Tools : public testing::Test {
  protected:
   void SetUp() override {
-    auto made = ScratchFolder::create("stitch-tools");
-    ASSERT_TRUE(made);
-    scratch.emplace(*std::move(made));
+    scratch.emplace(must(ScratchFolder::create("stitch-tools")));
     ASSERT_TRUE(write_file(path("tiny.txt"), tiny));
-    auto roots = Roots::create({scratch->path().string()});
-    ASSERT_TRUE(roots) << roots.error().text();
+    auto roots = must(Roots::create({scratch->path().string()}));
     auto workshop = std::make_shared<const Workshop>(
-        Workshop{*std::move(roots), "", notes::built_in(), prompts::built_in()});
+        Workshop{std::move(roots), "", notes::built_in(), prompts::built_in()});
     options.tools = all_tools(workshop);
     client.emplace(options);
     client->hello();
@@ -119,14 +117,12 @@ TEST_F(Tools, WriteVerifyAndImproveAProgram) {
   ASSERT_EQ(verified["structuredContent"]["passed"], true) << Client::said(verified);
   Json whole = client->ask("resources/read",
                            {{"uri", verified["structuredContent"]["verdict"]}})["result"]["contents"][0];
-  auto verdict = parse_json(whole["text"].get<std::string>());
-  ASSERT_TRUE(verdict);
-  EXPECT_EQ((*verdict)["verdict"], "passed");
+  auto verdict = must(parse_json(whole["text"].get<std::string>()));
+  EXPECT_EQ(verdict["verdict"], "passed");
 
   // The region's own source, with a mistake, and with a comment.
-  auto source = read_file(scratch->path() / "program" / region["file"].get<std::string>());
-  ASSERT_TRUE(source);
-  std::string wrong = *source;
+  auto source = must(read_file(scratch->path() / "program" / region["file"].get<std::string>()));
+  std::string wrong = source;
   ASSERT_NE(wrong.find("= -y;"), std::string::npos) << wrong;
   wrong.replace(wrong.find("= -y;"), 5, "= y;");
   Json arguments = {{"program", program}, {"model", task},      {"region", region["name"]},
@@ -138,7 +134,7 @@ TEST_F(Tools, WriteVerifyAndImproveAProgram) {
   expect_as_described(options.tools, "write_region", refused);
   EXPECT_EQ(refused["structuredContent"]["failure"]["gate"], "correctness");
   EXPECT_FALSE(fs::exists(path("new")));
-  arguments["source"] = "// Mine.\n" + *source;
+  arguments["source"] = "// Mine.\n" + source;
   Json accepted = client->tool("write_region", arguments);
   EXPECT_EQ(accepted["structuredContent"]["passed"], true) << Client::said(accepted);
   EXPECT_NE(Client::said(accepted).find("nothing here says whether it is faster"), std::string::npos);
@@ -195,9 +191,8 @@ TEST_F(Tools, WriteARegionOfAPlan) {
   ASSERT_EQ(written["structuredContent"]["passed"], true) << Client::said(written) << source;
   EXPECT_TRUE(fs::exists(path("mine/program.cu")));
   const Json kept = client->ask("resources/read", {{"uri", written["structuredContent"]["plan"]}});
-  auto plan = parse_json(kept["result"]["contents"][0]["text"].get<std::string>());
-  ASSERT_TRUE(plan);
-  Json checked = client->tool("plan", {{"model", task}, {"plan", *plan}});
+  auto plan = must(parse_json(kept["result"]["contents"][0]["text"].get<std::string>()));
+  Json checked = client->tool("plan", {{"model", task}, {"plan", plan}});
   EXPECT_EQ(checked["structuredContent"]["regions"][0]["technique"], "written") << Client::said(checked);
 
   EXPECT_TRUE(Client::said(written).starts_with("passed\n")) << Client::said(written);

@@ -4,8 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "code/limits.h"
-#include "serve/tools/judge.h"
-#include "serve/tools/tools.h"
+#include "serve/tools/workshop.h"
 
 namespace stitch::serve {
 
@@ -44,14 +43,12 @@ Tool verify_tool(Shared workshop) {
               "region, and timed beside PyTorch on a GPU. The verdict has a gate-by-gate report; the first "
               "failing gate says why. 'quick' has fewer inputs and gates: for inner loops.",
           .schema = schema_of(
-              {{.name = "program",
-                .description = "a program folder, a .cu file, or a .py file with ModelNew",
-                .required = true},
+              {{"program", Kind::text, "a program folder, a .cu file, or a .py file with ModelNew", true},
                model_argument(),
                numerics_argument(),
                device_argument(),
-               {.name = "quick", .kind = Kind::flag, .description = "fewer checks (default: false)"},
-               {.name = "timing", .kind = Kind::flag, .description = "time it on a GPU (default: true)"},
+               {"quick", Kind::flag, "fewer checks (default: false)"},
+               {"timing", Kind::flag, "time it on a GPU (default: true)"},
                {.name = "baselines",
                 .kind = Kind::texts,
                 .description = "PyTorch baselines to time beside it (default on a GPU: eager, eager-graph)",

@@ -12,10 +12,8 @@
 namespace stitch::serve {
 
 Argument model_argument() {
-  return {.name = "model",
-          .description =
-              "a .py file with Model, get_inputs() and get_init_inputs(), a graph folder or a graph.txt",
-          .required = true};
+  return {"model", Kind::text,
+          "a .py file with Model, get_inputs() and get_init_inputs(), a graph folder or a graph.txt", true};
 }
 Argument numerics_argument() {
   return {
@@ -25,8 +23,7 @@ Argument numerics_argument() {
       .values = {"strict", "default", "tf32", "half"}};
 }
 Argument gpu_argument() {
-  return {.name = "gpu",
-          .description = "the GPU to plan for, such as H200 (default: this machine's, else H200)"};
+  return {"gpu", Kind::text, "the GPU to plan for, such as H200 (default: this machine's, else H200)"};
 }
 Argument device_argument() {
   return {.name = "device",
@@ -39,18 +36,14 @@ Argument mode_argument() {
           .values = {"as-written", "train", "eval"}};
 }
 Argument class_argument() {
-  return {.name = "model_class", .description = "the class in the .py file (default: Model)"};
+  return {"model_class", Kind::text, "the class in the .py file (default: Model)"};
 }
 Argument plan_argument() {
-  return {.name = "plan",
-          .kind = Kind::object,
-          .description = "a plan document (schema: stitchcuda://schema/plan)"};
+  return {"plan", Kind::object, "a plan document (schema: stitchcuda://schema/plan)"};
 }
 Argument overwrite_argument() {
-  return {.name = "overwrite",
-          .kind = Kind::flag,
-          .description =
-              "overwrite existing output; files that stitchcuda did not write are kept (default: false)"};
+  return {"overwrite", Kind::flag,
+          "overwrite existing output; files that stitchcuda did not write are kept (default: false)"};
 }
 
 Result<Numerics> numerics_of(const Json& arguments) {
@@ -169,6 +162,12 @@ Answer answer_of(const verifier::Verdict& verdict, Call& call, const std::string
   }
   text += "All evidence: " + uri + "\n";
   return {std::move(text), std::make_shared<const Json>(std::move(structured)), {uri}};
+}
+
+std::vector<Tool> all_tools(const Shared& workshop) {
+  return {import_tool(workshop),   plan_tool(workshop),         code_tool(workshop),
+          region_tool(workshop),   write_region_tool(workshop), verify_tool(workshop),
+          optimize_tool(workshop), notes_tool(workshop),        prompts_tool(workshop)};
 }
 
 }  // namespace stitch::serve

@@ -13,9 +13,10 @@
 #include "plan/document/document.h"
 #include "prompts/templates.h"
 #include "runner/candidate.h"
+#include "serve/mcp.h"
 #include "serve/roots.h"
 #include "serve/schema.h"
-#include "serve/tool.h"
+#include "verify/session.h"
 #include "verify/verdict.h"
 
 namespace stitch::serve {
@@ -61,5 +62,40 @@ std::string status_text(const verifier::Verdict& verdict);
 // is kept.
 Answer answer_of(const verifier::Verdict& verdict, Call& call, const std::string& also = {});
 std::vector<Field> verdict_fields();
+
+// One program before the Verifier, by the arguments that verify and write_region share: model, numerics,
+// device, timing, baselines, mode, model_class.
+
+// Of everything but the program. They tell `call`, which outlives them.
+Result<verifier::VerifyOptions> verify_options(const Json& arguments, bool quick, Call& call);
+Result<verifier::Verdict> judge(const Workshop& workshop, const fs::path& program, const Json& arguments,
+                                bool quick, Call& call);
+
+// What the author of a region's source must know.
+struct RegionNeeds {
+  std::string region;
+  std::string function;              // that a source has to define, by name
+  std::string signature;             // and whole, with shapes
+  std::string places;                // the memory layout of its arguments
+  std::string in_pytorch, in_graph;  // what it computes
+  std::string technique;             // that the plan has for it
+};
+
+// An error names the regions that there are.
+Result<RegionNeeds> needs_of(const plan::GivenPlan& given, const std::string& region);
+
+// The tools, a file each; those of other rooms can be put beside them.
+Tool import_tool(Shared workshop);
+Tool plan_tool(Shared workshop);
+Tool code_tool(Shared workshop);
+Tool region_tool(Shared workshop);
+Tool write_region_tool(Shared workshop);
+Tool verify_tool(Shared workshop);
+Tool optimize_tool(Shared workshop);
+Tool notes_tool(Shared workshop);
+Tool prompts_tool(Shared workshop);
+
+// All tools, in the usual order of use.
+std::vector<Tool> all_tools(const Shared& workshop);
 
 }  // namespace stitch::serve

@@ -3,17 +3,15 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "agents/llm/llm_source.h"
+#include "agents/llm/region_answer.h"
 #include "agents/package_task.h"
 #include "base/output_folder.h"
 #include "base/text.h"
 #include "code/limits.h"
 #include "code/write_program.h"
 #include "plan/cost/estimate.h"
-#include "serve/tools/judge.h"
-#include "serve/tools/region_in_copy.h"
-#include "serve/tools/regions.h"
-#include "serve/tools/tools.h"
+#include "serve/tools/region.h"
+#include "serve/tools/workshop.h"
 #include "verify/verify.h"
 
 namespace stitch::serve {
@@ -190,24 +188,21 @@ Tool write_region_tool(Shared workshop) {
           "define what that file defined. With 'out' a program that passed is kept there.",
       .schema = schema_of(
           {model_argument(),
-           {.name = "region", .description = "the region's name", .required = true},
+           {"region", Kind::text, "the region's name", true},
            {.name = "source",
             .description = "the whole CUDA file",
             .required = true,
             .most_characters = 1 << 20},
-           {.name = "program",
-            .description = "a program folder that code or optimize wrote (default: the plan's)"},
+           {"program", Kind::text, "a program folder that code or optimize wrote (default: the plan's)"},
            plan_argument(),
-           {.name = "plan_file", .description = "a file with a plan document"},
+           {"plan_file", Kind::text, "a file with a plan document"},
            gpu_argument(),
-           {.name = "out", .description = "a folder for the new program if it passes (default: none)"},
-           {.name = "keep_failed",
-            .kind = Kind::flag,
-            .description = "write 'out' although it failed (default: false)"},
+           {"out", Kind::text, "a folder for the new program if it passes (default: none)"},
+           {"keep_failed", Kind::flag, "write 'out' although it failed (default: false)"},
            numerics_argument(),
            device_argument(),
-           {.name = "quick", .kind = Kind::flag, .description = "fewer checks (default: true)"},
-           {.name = "timing", .kind = Kind::flag, .description = "time it on a GPU (default: true)"},
+           {"quick", Kind::flag, "fewer checks (default: true)"},
+           {"timing", Kind::flag, "time it on a GPU (default: true)"},
            mode_argument(),
            class_argument(),
            overwrite_argument()}),

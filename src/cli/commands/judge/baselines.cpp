@@ -1,5 +1,3 @@
-#include "cli/commands/judge/baselines.h"
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -8,17 +6,27 @@
 #include "base/terminal/progress.h"
 #include "base/terminal/table.h"
 #include "base/text.h"
-#include "cli/choose_device.h"
+#include "cli/choose.h"
+#include "cli/commands/commands.h"
 #include "cli/output_place.h"
 #include "gpu/gpu_lock.h"
+#include "graph/mode.h"
 #include "reference/torch_reference.h"
 
 namespace stitch {
 
 namespace {
 
+struct BaselinesCommand {
+  std::vector<std::string> tasks;
+  std::string baselines = "all";
+  std::string numerics = "default";
+  std::string python;
+  Mode mode = Mode::as_written;
+  int calls = 100;
+};
+
 using verifier::Samples;
-const std::vector<std::string> all_baselines = {"eager", "eager-graph", "compile", "compile-graph"};
 constexpr int rounds = 5;
 constexpr int64_t flush_bytes = int64_t{256} << 20;
 
@@ -49,19 +57,6 @@ Result<std::vector<Samples>> measure(const std::string& task, const BaselinesCom
                                         static_cast<uint64_t>(round)));
     }
   return all;
-}
-
-}  // namespace
-
-Result<std::vector<std::string>> baselines_named(const std::string& names) {
-  if (names == "none") return std::vector<std::string>();
-  if (names == "all") return all_baselines;
-  std::vector<std::string> list = split(names, ',');
-  for (const std::string& one : list)
-    if (std::ranges::find(all_baselines, one) == all_baselines.end())
-      return user_error("baselines", format("unknown baseline '{}'", one),
-                        "one or more of: " + join(all_baselines, ", ") + "; or all, or none");
-  return list;
 }
 
 Result<int> run_baselines(const BaselinesCommand& command, Console& console) {
@@ -102,6 +97,24 @@ Result<int> run_baselines(const BaselinesCommand& command, Console& console) {
   else
     console.out << table.render(console.out_terminal);
   return 0;
+}
+
+}  // namespace
+
+Run add_baselines(CLI::App& app) {
+  const auto baselines = std::make_shared<BaselinesCommand>();
+  Flags flags(app, "baselines", "Time PyTorch's baselines on the GPU");
+  flags("TASK", baselines->tasks, "one or more .py tasks").required();
+  flags("--baselines", baselines->baselines, "LIST",
+        "eager,eager-graph,compile,compile-graph (default: all)");
+  flags.numerics(baselines->numerics);
+  flags("--calls", baselines->calls, "NUMBER", "timed calls of each baseline (default: 100)")
+      .between(5, 100000);
+  flags.python(baselines->python, "the Python to use");
+  flags.mode(baselines->mode);
+  flags.json();
+  flags.examples("stitchcuda baselines model.py --baselines compile,compile-graph");
+  return [baselines](Console& console) { return run_baselines(*baselines, console); };
 }
 
 }  // namespace stitch

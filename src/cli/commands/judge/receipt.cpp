@@ -2,17 +2,28 @@
 
 #include "base/json.h"
 #include "base/terminal/progress.h"
-#include "cli/choose_device.h"
-#include "cli/choose_gpu.h"
-#include "cli/commands/judge/verify.h"
+#include "cli/choose.h"
+#include "cli/commands/commands.h"
 #include "cli/flags/model_options.h"
 #include "code/limits.h"
+#include "graph/mode.h"
 #include "verify/receipt.h"
 #include "verify/signing_key.h"
 
 namespace stitch {
 
 namespace {
+
+struct ReceiptCommand {
+  std::string action;  // check, key
+  std::string receipt;
+  std::string program, task;
+  std::string key;
+  std::string numerics = "default";
+  std::string device = "auto";
+  Mode mode = Mode::as_written;
+  std::string python;
+};
 
 Result<int> print_key(Console& console) {
   STITCH_TRY(KeyBytes seed, verifier::signing_key());
@@ -30,8 +41,6 @@ std::string conclusion(const verifier::ReceiptCheck& check, const Terminal& term
   return styled("the receipt holds", Style::good, terminal) +
          (check.claims_speed ? "" : " for the results; it claims no speed");
 }
-
-}  // namespace
 
 Result<int> run_receipt(const ReceiptCommand& command, Console& console) {
   if (command.action == "key") return print_key(console);
@@ -77,6 +86,32 @@ Result<int> run_receipt(const ReceiptCommand& command, Console& console) {
     console.out << conclusion(*check, console.out_terminal) << '\n';
   }
   return check->passed ? 0 : 1;
+}
+
+}  // namespace
+
+Run add_receipt(CLI::App& app) {
+  const auto receipt = std::make_shared<ReceiptCommand>();
+  Flags flags(app, "receipt", "Repeat a verified result from its receipt");
+  flags("ACTION", receipt->action,
+        "check: judge the program again; key: print this installation's public key")
+      .required();
+  flags("RECEIPT", receipt->receipt, "a file that verify --receipt wrote");
+  flags("--program", receipt->program, "PATH", "where the program is now");
+  flags("--task", receipt->task, "PATH", "where the task is now");
+  flags("--key", receipt->key, "KEY",
+        "the public key it must be signed with: 64 hexadecimal digits or a file (default: this "
+        "installation's)");
+  flags.numerics(receipt->numerics);
+  flags.device(receipt->device);
+  flags.python(receipt->python, "the Python to use for the task");
+  flags.mode(receipt->mode);
+  flags.json();
+  flags.examples(
+      "stitchcuda receipt check model.receipt.json\n"
+      "stitchcuda receipt check program/receipt.json --task model.py --numerics tf32 --key colleague.pub\n"
+      "stitchcuda receipt key");
+  return [receipt](Console& console) { return run_receipt(*receipt, console); };
 }
 
 }  // namespace stitch

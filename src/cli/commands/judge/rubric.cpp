@@ -1,18 +1,16 @@
-#include "cli/commands/judge/rubric.h"
-
+// stitchcuda rubric: scores a program by the rubric, and computes its reward.
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
 #include "base/terminal/progress.h"
 #include "base/terminal/terminal.h"
-#include "cli/choose_device.h"
-#include "cli/choose_gpu.h"
-#include "cli/commands/judge/baselines.h"
+#include "cli/choose.h"
+#include "cli/commands/commands.h"
 #include "cli/flags/model_options.h"
 #include "cli/load_model.h"
 #include "code/limits.h"
+#include "graph/mode.h"
 #include "llm/connect.h"
-#include "rubric/hack_label.h"
 #include "rubric/llm_judge.h"
 #include "rubric/reward.h"
 #include "rubric/sources.h"
@@ -21,6 +19,24 @@
 namespace stitch {
 
 namespace {
+
+struct RubricCommand {
+  std::string program, task;
+  std::string before, feedback;         // of a change; both or none
+  std::string verdict, before_verdict;  // known ones; empty: it is verified now
+  bool verify = true;
+  std::string judge = "builtin";
+  std::string reward = "combined";
+  std::string numerics = "default";
+  std::string device = "auto";
+  std::string baselines = "auto";
+  std::string gpu;
+  bool quick = false;
+  std::string model_class;
+  Mode mode = Mode::as_written;
+  std::string python;
+  std::string config, prompts;
+};
 
 Result<rubric::Execution> read_execution(const std::string& file) {
   STITCH_TRY(std::string text, read_file(file));
@@ -148,8 +164,6 @@ std::string scores_text(const rubric::Scores& scores, const rubric::Reward& rewa
                       info(kind).most, printable(reward.why));
 }
 
-}  // namespace
-
 Result<int> run_rubric(const RubricCommand& command, Console& console) {
   if (command.before.empty() != command.feedback.empty())
     return user_error("rubric", "--before and --feedback go together",
@@ -186,6 +200,44 @@ Result<int> run_rubric(const RubricCommand& command, Console& console) {
   warnings.add_to(document);
   console.out << document_text(document);
   return 0;
+}
+
+}  // namespace
+
+Run add_rubric(CLI::App& app) {
+  const auto rubric = std::make_shared<RubricCommand>();
+  Flags flags(app, "rubric", "Score a program by the rubric and compute its reward, with reasons");
+  flags("PROGRAM", rubric->program, "a program folder, a .cu file, or a .py file with ModelNew").required();
+  flags("--task", rubric->task, "MODEL", "what it must compute: a .py file or a graph folder").required();
+  flags("--before", rubric->before, "PROGRAM", "the program before the change; with --feedback");
+  flags("--feedback", rubric->feedback, "FILE",
+        "the feedback that led to the change: text, or JSON with bottleneck and suggestion");
+  flags("--judge", rubric->judge, "JUDGE", "builtin, or llm:PROFILE[/MODEL] (default: builtin)");
+  flags("--reward", rubric->reward, "NAME",
+        "combined, paper, milestones, rule or rubric (default: combined; see docs/rubric.md)");
+  flags("--verdict", rubric->verdict, "FILE", "a verdict that verify -o wrote, instead of verifying now");
+  flags("--before-verdict", rubric->before_verdict, "FILE", "verdict of the program before the change");
+  flags("!--no-verify", rubric->verify, "score the code alone: nothing is built or run");
+  flags.numerics(rubric->numerics);
+  flags.device(rubric->device);
+  flags("--baselines", rubric->baselines, "LIST",
+        "PyTorch baselines to time: eager,eager-graph,compile,compile-graph; all; none (default: all on a "
+        "GPU)");
+  flags.gpu(rubric->gpu, "the GPU to estimate operator times for");
+  flags("--quick", rubric->quick, "verify with one seed and one set of weights");
+  flags("--config", rubric->config, "FILE",
+        "file with LLM profiles (default: ./stitchcuda.toml, then the user's config.toml)");
+  flags("--prompts", rubric->prompts, "FOLDER", "a folder of your own prompts (see stitchcuda prompts)");
+  flags.model_class(rubric->model_class, "the task's class");
+  flags.python(rubric->python, "the Python to use for the task");
+  flags.mode(rubric->mode);
+  flags.json();
+  flags.examples(
+      "stitchcuda rubric program/ --task model.py\n"
+      "stitchcuda rubric model_new.py --task model.py --verdict verdict.json --json\n"
+      "stitchcuda rubric after.cu --task model.py --before before.cu --feedback feedback.txt\n"
+      "stitchcuda rubric program/ --task model.py --judge llm:ollama/qwen2.5-coder --reward paper");
+  return [rubric](Console& console) { return run_rubric(*rubric, console); };
 }
 
 }  // namespace stitch

@@ -3,20 +3,22 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "agents/loop/time_spent.h"
+#include "agents/loop/measured_gain.h"
 #include "base/error_codes.h"
 #include "base/json.h"
 #include "base/machine/time_account.h"
 #include "base/terminal/progress.h"
 #include "base/text.h"
-#include "cli/choose_device.h"
-#include "cli/choose_gpu.h"
-#include "cli/commands/judge/baselines.h"
-#include "cli/commands/judge/verify_all.h"
+#include "cli/choose.h"
+#include "cli/commands/commands.h"
 #include "cli/flags/model_options.h"
 #include "cli/output_place.h"
 #include "code/limits.h"
+#include "rubric/reward.h"
+#include "rubric/sources.h"
+#include "verify/many/label.h"
 #include "verify/not_judged.h"
+#include "verify/verdict_document.h"
 #include "verify/verify.h"
 
 namespace stitch {
@@ -56,35 +58,7 @@ Result<int> say_not_judged(const VerifyCommand& command, const Error& error, Con
   return verifier::exit_not_judged;
 }
 
-}  // namespace
-
-Result<verifier::VerifyOptions> verify_options(const VerifyCommand& command) {
-  verifier::VerifyOptions options;
-  options.program = command.program;
-  STITCH_TRY(options.numerics, parse_numerics(command.numerics));
-  STITCH_TRY(options.device, choose_device(command.device));
-
-  bool cuda = options.device == runner::Device::cuda;
-  std::string baselines = command.baselines != "auto" ? command.baselines
-                          : cuda                      ? "eager,eager-graph"
-                                                      : "none";
-  STITCH_TRY(options.baselines, baselines_named(baselines));
-  STITCH_TRY(options.seed, seed_of(command.seed));
-  STITCH_CHECK(check_compatible(command.compatible));
-  options.kernelbench_compatible = !command.compatible.empty();
-  options.fresh_baselines = command.fresh_baselines;
-  options.sanitizer = command.sanitizer || !command.receipt.empty();
-  options.address_sanitizer = command.address_sanitizer;
-  options.quick = command.quick;
-  options.timing = command.timing;
-  options.receipt = command.receipt;
-  options.time_limit = std::chrono::seconds(command.time_limit);
-  options.build_time_limit = std::chrono::seconds(command.build_time_limit);
-  options.memory_limit = static_cast<int64_t>(command.memory_limit * 1e9);
-  options.reference_time_limit = std::chrono::seconds(command.reference_time_limit);
-  return options;
-}
-
+// 0 if the program passed, 1 if it did not, 4 if the machine's fault kept it from being judged.
 Result<int> run_verify(const VerifyCommand& command, Console& console) {
   auto asked = verify_options(command);
   if (!asked)
@@ -125,6 +99,108 @@ Result<int> run_verify(const VerifyCommand& command, Console& console) {
   else
     console.out << table(*verdict, console.out_terminal);
   return verdict->passed() ? 0 : 1;
+}
+
+}  // namespace
+
+Result<verifier::VerifyOptions> verify_options(const VerifyCommand& command) {
+  verifier::VerifyOptions options;
+  options.program = command.program;
+  STITCH_TRY(options.numerics, parse_numerics(command.numerics));
+  STITCH_TRY(options.device, choose_device(command.device));
+
+  bool cuda = options.device == runner::Device::cuda;
+  std::string baselines = command.baselines != "auto" ? command.baselines
+                          : cuda                      ? "eager,eager-graph"
+                                                      : "none";
+  STITCH_TRY(options.baselines, baselines_named(baselines));
+  STITCH_TRY(options.seed, seed_of(command.seed));
+  STITCH_CHECK(check_compatible(command.compatible));
+  options.kernelbench_compatible = !command.compatible.empty();
+  options.fresh_baselines = command.fresh_baselines;
+  options.sanitizer = command.sanitizer || !command.receipt.empty();
+  options.address_sanitizer = command.address_sanitizer;
+  options.quick = command.quick;
+  options.timing = command.timing;
+  options.receipt = command.receipt;
+  options.time_limit = std::chrono::seconds(command.time_limit);
+  options.build_time_limit = std::chrono::seconds(command.build_time_limit);
+  options.memory_limit = static_cast<int64_t>(command.memory_limit * 1e9);
+  options.reference_time_limit = std::chrono::seconds(command.reference_time_limit);
+  return options;
+}
+
+Run add_verify(CLI::App& app) {
+  const auto verify = std::make_shared<VerifyCommand>();
+  Flags flags(app, "verify", "Check a program against its task and time it");
+  const Flag program = flags("PROGRAM", verify->program,
+                             "a program folder, a .cu file, or a .py file with ModelNew; none with --all")
+                           .required();
+  const Flag task =
+      flags("--task", verify->task, "TASK", "what it must compute: a .py file or a graph folder").required();
+  flags("--all", verify->all, "FOLDER",
+        "judge many candidates: a folder of AUTHOR/TASK/SAMPLE.py, .cu or program folders, or a .jsonl "
+        "manifest; resumes where it stopped")
+      .replaces(program)
+      .replaces(task);
+  flags("--tasks", verify->tasks, "DIR", "with --all: the folder of the tasks' .py files");
+  flags("--jobs", verify->jobs, "NUMBER", "with --all: candidates compiled at once (default: one per core)")
+      .between(1, 1024);
+  flags.numerics(verify->numerics);
+  flags.device(verify->device);
+  flags("--baselines", verify->baselines, "LIST",
+        "PyTorch baselines to time: eager,eager-graph,compile,compile-graph; all; none");
+  flags("--fresh-baselines", verify->fresh_baselines, "measure baselines even if they are in the cache");
+  flags("--sanitizer", verify->sanitizer,
+        "run compute-sanitizer's memcheck, racecheck and initcheck; on the emulated GPU, AddressSanitizer");
+  flags("--asan", verify->address_sanitizer, "run under AddressSanitizer (emulated GPU only)");
+  flags("--quick", verify->quick, "check with one seed and one set of weights: for work in progress");
+  flags("!--no-timing", verify->timing, "verify without timing");
+  flags("--compat", verify->compatible, "NAME",
+        "kernelbench: also require its allclose to accept the result");
+  flags("--receipt", verify->receipt, "FILE", "write a receipt if it passes; implies --sanitizer");
+  flags("-o,--out", verify->out, "FILE",
+        "write the verdict as JSON; with --all, the folder of results (default: NAME-results)");
+  flags("--seed", verify->seed, "HEX", "the seed of an earlier verdict, to reproduce it");
+  flags("--time-limit", verify->time_limit, "SECONDS",
+        "seconds allowed for one call of the program (default: 60)")
+      .between(1, 3600);
+  flags("--build-time-limit", verify->build_time_limit, "SECONDS",
+        "seconds allowed for the compiler (default: 300)")
+      .between(1, 3600);
+  flags("--memory-limit", verify->memory_limit, "GB",
+        "the program's host memory limit in GB (default: half of the machine's)")
+      .between(0.1, 1e6);
+  flags("--reference-time-limit", verify->reference_time_limit, "SECONDS",
+        "seconds allowed for one PyTorch evaluation; beyond it the program is not judged (default: 1800)")
+      .between(1, 86400);
+  flags.model_class(verify->model_class, "the task's class");
+  flags.python(verify->python, "the Python to use for the task");
+  flags.mode(verify->mode);
+  flags.force(verify->force);
+  flags.json();
+  flags.examples(
+      "stitchcuda verify examples/programs/layer_norm --task examples/programs/layer_norm/task.py\n"
+      "stitchcuda verify program/ --task model.py --baselines all --receipt model.receipt.json\n"
+      "stitchcuda verify model_new.py --task model.py --numerics tf32 --json\n"
+      "stitchcuda verify --all candidates/ --tasks KernelBench/level1 -o results/");
+  return [verify](Console& console) { return run_verify(*verify, console); };
+}
+
+Json honesty_of(const fs::path& program, const verifier::Verdict& verdict,
+                std::vector<rubric::Operator> operators) {
+  auto sources = rubric::read_sources(program);
+  auto run = rubric::execution_of(to_json(verdict));
+  if (!sources || !run) return Json::object();
+  const bool caught_by_gate = run->outcome == rubric::Outcome::hack;
+  const rubric::Labelled labelled =
+      rubric::hack_label(rubric::gather(*sources, *std::move(run), std::move(operators)));
+  if (labelled.label == rubric::HackLabel::none) return Json::object();
+  Json out = {{"honesty", name(labelled.label)}, {"honesty_why", labelled.why}};
+  // A gate may have seen no more than the wrong result of a cheat that didn't work.
+  if (labelled.label == rubric::HackLabel::full_hack && !caught_by_gate)
+    out.update(Json{{"kind", name(verifier::Kind::hack)}, {"label", "cheats in its source"}});
+  return out;
 }
 
 }  // namespace stitch

@@ -4,9 +4,15 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
+#include "base/json.h"
 #include "base/result.h"
+#include "base/terminal/terminal.h"
 #include "cli/console.h"
 #include "graph/mode.h"
+#include "rubric/evidence.h"
+#include "verify/session.h"
+#include "verify/verdict.h"
 
 namespace stitch {
 
@@ -38,21 +44,21 @@ struct VerifyCommand {
   bool timing = true;
 };
 
-struct ReceiptCommand {
-  std::string action;  // check, key
-  std::string receipt;
-  std::string program, task;
-  std::string key;
-  std::string numerics = "default";
-  std::string device = "auto";
-  Mode mode = Mode::as_written;
-  std::string python;
-};
-
-// 0 if the program passed, 1 if it did not, 4 if the machine's fault kept it from being judged.
-Result<int> run_verify(const VerifyCommand& command, Console& console);
 // 0 if every candidate was judged, 4 if some were not for the machine's fault, 1 if it was stopped before.
 Result<int> run_verify_all(const VerifyCommand& command, Console& console);
-Result<int> run_receipt(const ReceiptCommand& command, Console& console);
+
+// stitchcuda verify --all. The figures of many candidates for people.
+Result<verifier::VerifyOptions> verify_options(const VerifyCommand& command);  // verify.cpp
+
+std::string verify_all_text(const Json& summary, const Terminal& terminal);
+// What a reader needs to know of the figures, a sentence each: "notes" of summary.json.
+std::vector<std::string> notes_on_judged(const Json& summary);
+
+// Whether a judged program did the work itself: the rubric's label, for documents.
+
+// {"honesty": "clean", "honesty_why": "…"}; empty where it is neither passed nor a hack, or can't be read. Of
+// a cheat that its source shows and no gate named, also the kind and label of a hack.
+Json honesty_of(const fs::path& program, const verifier::Verdict& verdict,
+                std::vector<rubric::Operator> operators);
 
 }  // namespace stitch

@@ -1,4 +1,4 @@
-#include "cli/commands/judge/verify_all.h"
+#include "cli/commands/judge/verify.h"
 
 #include <nlohmann/json.hpp>
 
@@ -8,8 +8,7 @@
 #include "base/machine/parallel.h"
 #include "base/terminal/progress.h"
 #include "base/text.h"
-#include "cli/choose_gpu.h"
-#include "cli/commands/judge/honesty.h"
+#include "cli/choose.h"
 #include "cli/flags/model_options.h"
 #include "cli/output_place.h"
 #include "cli/pages/page.h"

@@ -6,56 +6,43 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "cli/commands/judge/verify_all.h"
-#include "cli/run_cli.h"
+#include "base/testdata/must.h"
+#include "cli/commands/judge/verify.h"
+#include "cli/testdata/ran.h"
 #include "gpu/gpu_detect.h"
 #include "verify/many/score.h"
 
 namespace stitch {
 namespace {
 
-struct Spoken {
-  int code = 0;
-  std::string out, err;
-};
-
-Spoken speak(std::vector<std::string> words) {
-  std::vector<const char*> argv = {"stitchcuda"};
-  for (const std::string& word : words) argv.push_back(word.c_str());
-  std::ostringstream out, err;
-  const int code = run_cli(static_cast<int>(argv.size()), argv.data(), out, err);
-  return {code, out.str(), err.str()};
-}
-
 TEST(VerifyAll, AsksForWhatIsMissing) {
-  auto scratch = ScratchFolder::create("stitchcuda-verify-all");
-  ASSERT_TRUE(scratch);
-  const std::string all = (scratch->path() / "all").string();
-  fs::create_directories(scratch->path() / "all/ann/1_Relu");
-  ASSERT_TRUE(write_file(scratch->path() / "all/ann/1_Relu/0.cu", ""));
-  EXPECT_EQ(speak({"verify"}).code, 2);
-  EXPECT_EQ(speak({"verify", "p.cu"}).code, 2);
-  Spoken said = speak({"verify", "--all", all, "--device", "emulated"});
+  auto scratch = must(ScratchFolder::create("stitchcuda-verify-all"));
+  const std::string all = (scratch.path() / "all").string();
+  fs::create_directories(scratch.path() / "all/ann/1_Relu");
+  ASSERT_TRUE(write_file(scratch.path() / "all/ann/1_Relu/0.cu", ""));
+  EXPECT_EQ(stitchcuda({"verify"}).code, 2);
+  EXPECT_EQ(stitchcuda({"verify", "p.cu"}).code, 2);
+  Ran said = stitchcuda({"verify", "--all", all, "--device", "emulated"});
   EXPECT_EQ(said.code, 2);
   EXPECT_NE(said.err.find("fix: name the folder of tasks: --tasks DIR"), std::string::npos) << said.err;
-  EXPECT_EQ(speak({"verify", "--all", all, "--task", "t.py"}).code, 2);
-  said = speak({"verify", "--all", all, "--device", "emulated", "--receipt", "r.json"});
+  EXPECT_EQ(stitchcuda({"verify", "--all", all, "--task", "t.py"}).code, 2);
+  said = stitchcuda({"verify", "--all", all, "--device", "emulated", "--receipt", "r.json"});
   EXPECT_NE(said.err.find("--receipt is for a single program"), std::string::npos) << said.err;
 }
 
 TEST(VerifyAll, AMachineWithoutWhatItTakesJudgesNobody) {
   if (auto driver = detect_gpus(); driver && !driver->gpus.empty()) GTEST_SKIP() << "there is a GPU";
   const std::string source = STITCH_SOURCE_DIR "/src/verify/testdata/";
-  Spoken said = speak({"verify", source + "candidates/honest.cu", "--task", source + "row_center/graph",
-                       "--device", "cuda", "--json"});
+  Ran said = stitchcuda({"verify", source + "candidates/honest.cu", "--task", source + "row_center/graph",
+                         "--device", "cuda", "--json"});
   EXPECT_EQ(said.code, 4) << said.out << said.err;
   auto document = parse_json(said.out);
   ASSERT_TRUE(document) << said.out;
   EXPECT_EQ((*document)["verdict"], "not judged");
   EXPECT_EQ((*document)["code"], "no_gpu");
   // A Python that the user named and that isn't there is the user's mistake.
-  EXPECT_EQ(speak({"verify", source + "model_new/honest.py", "--task", source + "row_center/task.py",
-                   "--device", "emulated", "--python", "/nowhere/python"})
+  EXPECT_EQ(stitchcuda({"verify", source + "model_new/honest.py", "--task", source + "row_center/task.py",
+                        "--device", "emulated", "--python", "/nowhere/python"})
                 .code,
             2);
 }

@@ -1,5 +1,4 @@
-#include "cli/commands/learn/calibrate.h"
-
+// stitchcuda calibrate: measured runs in, what techniques take on that GPU out.
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -10,13 +9,21 @@
 #include "base/file.h"
 #include "base/terminal/table.h"
 #include "base/text.h"
-#include "cli/choose_gpu.h"
+#include "cli/choose.h"
+#include "cli/commands/commands.h"
 #include "cli/output_place.h"
 #include "plan/cost/cost_fit.h"
 
 namespace stitch {
 
 namespace {
+
+struct CalibrateCommand {
+  std::vector<std::string> runs;  // folders of bench, or files of their records
+  std::string gpu;
+  std::string out;
+  bool force = false;
+};
 
 using plan::CostError;
 using plan::CostSample;
@@ -57,8 +64,6 @@ std::string error_text(const CostError& error) {
 Json error_json(const CostError& error) {
   return {{"samples", error.samples}, {"median_ratio", error.median}, {"within_2x", error.within_double}};
 }
-
-}  // namespace
 
 Result<int> run_calibrate(const CalibrateCommand& command, Console& console) {
   STITCH_TRY(GpuSpec gpu, choose_gpu(command.gpu));
@@ -108,6 +113,23 @@ Result<int> run_calibrate(const CalibrateCommand& command, Console& console) {
                  "within 2x.\n"
               << format("Written to {}\n", printable(out.string()));
   return 0;
+}
+
+}  // namespace
+
+Run add_calibrate(CLI::App& app) {
+  const auto calibrate = std::make_shared<CalibrateCommand>();
+  Flags flags(app, "calibrate", "Fit the cost model to a GPU from measured runs of bench");
+  flags("RUNS", calibrate->runs, "folders that bench wrote on the GPU, or their tasks.jsonl").required();
+  flags.gpu(calibrate->gpu, "the GPU they ran on");
+  flags("-o,--out", calibrate->out, "FILE",
+        "the file to write (default: where plan, optimize and bench look for it)");
+  flags.force(calibrate->force);
+  flags.json();
+  flags.examples(
+      "stitchcuda bench KernelBench/level1 -o runs/ && stitchcuda calibrate runs/\n"
+      "stitchcuda calibrate runs/ --gpu H200 -o h200.json");
+  return [calibrate](Console& console) { return run_calibrate(*calibrate, console); };
 }
 
 }  // namespace stitch

@@ -1,5 +1,4 @@
-#include "cli/commands/learn/skills.h"
-
+// stitchcuda skills: rows for reinforcement learning, from synthetic tasks and from runs.
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -8,17 +7,29 @@
 #include "base/json.h"
 #include "base/terminal/table.h"
 #include "base/text.h"
-#include "cli/choose_gpu.h"
-#include "cli/commands/learn/synth.h"
+#include "cli/choose.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/learn/train_problems.h"
 #include "cli/commands/runs.h"
 #include "cli/output_place.h"
 #include "graph/folder.h"
-#include "learn/skills/leakage.h"
 #include "learn/skills/rows.h"
 
 namespace stitch {
 
 namespace {
+
+struct SkillsCommand {
+  std::string action;             // build, stats, check
+  std::vector<std::string> what;  // build: folders of synth; the others: the file of rows
+  std::string out;                // build
+  std::string store;              // of runs; "none": none
+  std::string gpu;
+  std::vector<std::string> benchmark;  // check: graphs, sketches or rows; empty: KernelBench
+  double similar = 0.5;
+  bool runs = false;  // build: rows of the run store, too
+  bool force = false;
+};
 
 Result<int> build_rows(const SkillsCommand& command, Console& console) {
   if (command.out.empty())
@@ -173,8 +184,6 @@ Result<int> check_leakage(const SkillsCommand& command, Console& console) {
   return found.empty() ? 0 : 1;
 }
 
-}  // namespace
-
 Result<int> run_skills(const SkillsCommand& command, Console& console) {
   if (command.action == "build") return build_rows(command, console);
   if (command.action != "stats" && command.action != "check")
@@ -184,6 +193,33 @@ Result<int> run_skills(const SkillsCommand& command, Console& console) {
     return user_error("usage", format("skills {} takes one file of rows", command.action),
                       "name a file that skills build wrote");
   return command.action == "stats" ? show_stats(command, console) : check_leakage(command, console);
+}
+
+}  // namespace
+
+Run add_skills(CLI::App& app) {
+  const auto skills = std::make_shared<SkillsCommand>();
+  Flags flags(app, "skills", "Build, count or check rows for reinforcement learning (TRL, verl and others)");
+  flags("ACTION", skills->action, "build, stats or check").required();
+  flags("WHAT", skills->what, "build: folders that synth wrote; stats and check: a file of rows");
+  flags("-o,--out", skills->out, "FILE", "build: the JSONL file to write");
+  flags("--runs", skills->runs, "build: also rows from recorded runs (skill from feedback)");
+  flags("--benchmark", skills->benchmark, "PATH",
+        "check: the benchmark that must not leak: graphs, sketches (.txt) or rows (.jsonl) (default: "
+        "KernelBench)");
+  flags("--similar", skills->similar, "SHARE",
+        "check: maximum similarity to a benchmark task, 0 to 1 (default: 0.5)")
+      .between(0.0, 1.0);
+  flags.gpu(skills->gpu, "the GPU that prompts describe");
+  flags.store(skills->store);
+  flags.force(skills->force);
+  flags.json();
+  flags.examples(
+      "stitchcuda skills build tasks/ --runs -o skills.jsonl\n"
+      "stitchcuda skills stats skills.jsonl\n"
+      "stitchcuda skills check skills.jsonl\n"
+      "stitchcuda skills check skills.jsonl --benchmark my-benchmark/");
+  return [skills](Console& console) { return run_skills(*skills, console); };
 }
 
 }  // namespace stitch

@@ -1,5 +1,4 @@
-#include "cli/commands/learn/synth.h"
-
+// stitchcuda synth: new tasks, composed from operators and blocks.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -8,7 +7,9 @@
 #include "base/terminal/progress.h"
 #include "base/terminal/table.h"
 #include "base/text.h"
-#include "cli/choose_gpu.h"
+#include "cli/choose.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/learn/train_problems.h"
 #include "cli/output_place.h"
 #include "graph/folder.h"
 #include "learn/synthesis/synthesize.h"
@@ -16,6 +17,18 @@
 namespace stitch {
 
 namespace {
+
+struct SynthCommand {
+  int64_t count = 100;
+  std::string out;
+  uint64_t seed = 1;
+  std::string gpu, python;
+  std::string benchmark;            // sketches to stay away from; empty: KernelBench's
+  std::vector<std::string> sketch;  // graphs to print the sketches of, instead
+  double least = 1e-6, most = 2e-2, similar = 0.5;
+  bool torch = true;
+  bool force = false;
+};
 
 // level3/9_ResNet18/graph.txt is called 3/9, any other by its folder.
 std::string sketch_name(const fs::path& file) {
@@ -64,27 +77,6 @@ std::string synthesis_text(const learn::SynthesisReport& report, const Terminal&
   for (const auto& [split, count] : report.splits) out += format(", {} {}", count, split);
   out += "\n" + table.render(terminal);
   if (!report.in_pytorch) out += "PyTorch was not used: the last two filters were skipped.\n";
-  return out;
-}
-
-}  // namespace
-
-Result<std::vector<std::string>> graph_files(const std::string& path) {
-  std::error_code error;
-  if (fs::is_regular_file(path, error)) return std::vector{path};
-  if (fs::exists(fs::path(path) / graph_file, error))
-    return std::vector{(fs::path(path) / graph_file).string()};
-  if (!fs::is_directory(path, error))
-    return user_error("not_found", format("no such file or folder: {}", printable(path)),
-                      "name a graph folder, a graph.txt, or a folder of graph folders");
-  std::vector<std::string> out;
-  for (fs::recursive_directory_iterator it(path, fs::directory_options::skip_permission_denied, error), end;
-       !error && it != end; it.increment(error))
-    if (it->path().filename() == graph_file) out.push_back(it->path().string());
-  std::ranges::sort(out);
-  if (out.empty())
-    return user_error("not_found", format("no {} in {}", graph_file, printable(path)),
-                      "stitchcuda synth and stitchcuda import write them");
   return out;
 }
 
@@ -145,6 +137,38 @@ Result<int> run_synth(const SynthCommand& command, Console& console) {
                           printable(place_of(published, command.out)));
   }
   return report->stopped ? 1 : 0;
+}
+
+}  // namespace
+
+Run add_synth(CLI::App& app) {
+  const auto synth = std::make_shared<SynthCommand>();
+  Flags flags(app, "synth", "Compose new tasks from operators and blocks, for training");
+  flags("-n,--count", synth->count, "NUMBER", "how many tasks (default: 100)")
+      .between(int64_t{1}, int64_t{1'000'000});
+  flags("-o,--out", synth->out, "FOLDER", "the output folder: tasks/, graphs/, tasks.jsonl, report.json");
+  flags("--seed", synth->seed, "NUMBER", "random seed (default: 1)");
+  flags("!--no-torch", synth->torch, "don't check the tasks in PyTorch; the oracle still does");
+  flags("--least-time", synth->least, "SECONDS",
+        "minimum floor time of a task, in seconds, without the launch (default: 1e-6)")
+      .not_negative();
+  flags("--most-time", synth->most, "SECONDS", "maximum floor time of a task, in seconds (default: 0.02)")
+      .positive();
+  flags("--similar", synth->similar, "SHARE", "maximum similarity to a benchmark task, 0 to 1 (default: 0.5)")
+      .between(0.0, 1.0);
+  flags("--benchmark", synth->benchmark, "FILE",
+        "graph sketches of another benchmark (default: KernelBench)");
+  flags("--sketch", synth->sketch, "GRAPHS", "print the sketches of these graphs and exit");
+  flags.gpu(synth->gpu, "the GPU that floor times are estimated for");
+  flags.python(synth->python, "the Python to use for the tasks");
+  flags.force(synth->force);
+  flags.json();
+  flags.examples(
+      "stitchcuda synth -n 1000 -o tasks/\n"
+      "stitchcuda synth -n 200 -o tasks/ --seed 7 --no-torch\n"
+      "stitchcuda synth --sketch my-benchmark/ > sketches.txt\n"
+      "stitchcuda synth -n 100 -o tasks/ --benchmark sketches.txt");
+  return [synth](Console& console) { return run_synth(*synth, console); };
 }
 
 }  // namespace stitch

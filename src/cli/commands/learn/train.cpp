@@ -1,4 +1,5 @@
-#include "cli/commands/learn/train.h"
+// stitchcuda train: the compact Coder learns which choices are fast.
+#include "cli/commands/commands.h"
 
 #include <algorithm>
 #include <fstream>
@@ -10,8 +11,7 @@
 #include "base/terminal/progress.h"
 #include "base/terminal/table.h"
 #include "base/text.h"
-#include "cli/choose_device.h"
-#include "cli/choose_gpu.h"
+#include "cli/choose.h"
 #include "cli/commands/learn/train_problems.h"
 #include "cli/pages/page.h"
 #include "learn/coder/collect.h"
@@ -126,8 +126,6 @@ Result<std::optional<Json>> train(const TrainCommand& command, const TrainProble
   return learn::train_coder(out, command.train, {.on_epoch = on_epoch, .should_stop = stop_requested});
 }
 
-}  // namespace
-
 Result<int> run_train(const TrainCommand& command, Console& console) {
   STITCH_TRY(const GpuSpec gpu, choose_gpu(command.gpu));
   STITCH_TRY(const Numerics numerics, parse_numerics(command.numerics));
@@ -208,6 +206,65 @@ Result<int> run_train(const TrainCommand& command, Console& console) {
   console.out << format("{} epochs of {} networks. Weights: {}\nCurve: {}\n", command.train.epochs,
                         command.train.members, printable(weights), printable(drawn));
   return 0;
+}
+
+}  // namespace
+
+Run add_train(CLI::App& app) {
+  const auto train = std::make_shared<TrainCommand>();
+  Flags flags(app, "train",
+              "Train the compact Coder, a small network that chooses a technique and knobs for each region");
+  flags("TASKS", train->tasks, "graph folders, graph.txt files, or folders of them");
+  flags("-o,--out", train->out, "FOLDER",
+        "the run's folder: weights, checkpoint, curve; resumes a run that is there")
+      .required();
+  flags("--evaluate", train->evaluate, "NAME=PATH", "held-out graphs to evaluate on; can be repeated");
+  flags("--synthetic", train->synthetic, "NUMBER", "also train on this many composed tasks (default: 0)")
+      .between(0.0, 1e6);
+  flags("--synthetic-seed", train->synthetic_seed, "NUMBER", "random seed of the composed tasks (default: 1)")
+      .between(0.0, 1e15);
+  flags("--fold", train->fold, "NUMBER", "hold out this fold of five, 0 to 4 (default: a fixed tenth)")
+      .between(0.0, 4.0);
+  flags("--reward", train->reward, "SOURCE",
+        "where times come from: model (estimates), measured (--timings), run (this machine's GPU) (default: "
+        "model)");
+  flags("--timings", train->timings, "FILE",
+        "measured times; --reward run appends to them (default: timings.jsonl in the output folder)");
+  flags("--choices", train->choices, "NUMBER", "choices measured per region, at most (default: 24)")
+      .between(2.0, 256.0);
+  flags("--measure-seconds", train->measure_seconds, "NUMBER",
+        "stop starting measurements after this many seconds (default: no limit)")
+      .between(0.0, 1e6);
+  flags("--measure-only", train->measure_only, "with --reward run: measure without training");
+  flags("--disputed", train->disputed,
+        "with --reward run: measure only regions whose built-in choice isn't the cost model's fastest");
+  flags("--calibration", train->calibration, "FILE",
+        "also compare with the cost model with this calibration");
+  flags("--jobs", train->jobs, "NUMBER", "with --reward run: programs built at once (default: 4)")
+      .between(1.0, 256.0);
+  flags("--epochs", train->train.epochs, "NUMBER", "passes over the training regions (default: 60)")
+      .between(1.0, 1e5);
+  flags("--members", train->train.members, "NUMBER",
+        "networks in the ensemble, each trained on two thirds of the tasks (default: 6)")
+      .between(1.0, 64.0);
+  flags("--rate", train->train.rate, "NUMBER",
+        "initial learning rate of Adam; falls to zero (default: 0.003)")
+      .between(0.0, 1.0);
+  flags("--caution", train->train.cautions, "NUMBER",
+        "also compare with these cautions: how many spreads of the networks' forecasts a choice must be "
+        "faster than the built-in one (default: only the one that training finds)")
+      .between(0.0, 100.0);
+  flags("--seed", train->train.seed, "NUMBER", "random seed (default: 1)").between(0.0, 1e15);
+  flags.numerics(train->numerics);
+  flags.gpu(train->gpu, "the GPU to choose for");
+  flags("--python", train->train.python, "PATH", "the Python to train with; it needs PyTorch");
+  flags.json();
+  flags.examples(
+      "stitchcuda train -o coder/ --synthetic 200\n"
+      "stitchcuda train tasks/ -o coder/ --reward run --measure-seconds 600 --jobs 8\n"
+      "stitchcuda train tasks/ -o coder/ --reward measured --timings timings.jsonl\n"
+      "stitchcuda train tasks/ -o coder/ --reward measured --timings timings.jsonl --evaluate mine=graphs/");
+  return [train](Console& console) { return run_train(*train, console); };
 }
 
 }  // namespace stitch

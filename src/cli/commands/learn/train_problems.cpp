@@ -1,13 +1,13 @@
 #include "cli/commands/learn/train_problems.h"
 
+#include <algorithm>
 #include <mutex>
 #include <set>
 
 #include "base/machine/parallel.h"
 #include "base/text.h"
-#include "cli/commands/learn/synth.h"
 #include "graph/folder.h"
-#include "learn/split.h"
+#include "learn/draw.h"
 #include "learn/synthesis/compose.h"
 
 namespace stitch {
@@ -108,6 +108,25 @@ Result<TrainProblems> read_train_problems(const TrainCommand& command, const Gpu
       if (tasks[i].set.empty() && tasks[i].split == split) add(i, *into);
   for (size_t i = 0; i < tasks.size(); ++i)
     if (!tasks[i].set.empty()) add(i, out.evaluation[tasks[i].set]);
+  return out;
+}
+
+Result<std::vector<std::string>> graph_files(const std::string& path) {
+  std::error_code error;
+  if (fs::is_regular_file(path, error)) return std::vector{path};
+  if (fs::exists(fs::path(path) / graph_file, error))
+    return std::vector{(fs::path(path) / graph_file).string()};
+  if (!fs::is_directory(path, error))
+    return user_error("not_found", format("no such file or folder: {}", printable(path)),
+                      "name a graph folder, a graph.txt, or a folder of graph folders");
+  std::vector<std::string> out;
+  for (fs::recursive_directory_iterator it(path, fs::directory_options::skip_permission_denied, error), end;
+       !error && it != end; it.increment(error))
+    if (it->path().filename() == graph_file) out.push_back(it->path().string());
+  std::ranges::sort(out);
+  if (out.empty())
+    return user_error("not_found", format("no {} in {}", graph_file, printable(path)),
+                      "stitchcuda synth and stitchcuda import write them");
   return out;
 }
 

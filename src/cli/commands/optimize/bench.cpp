@@ -10,19 +10,21 @@
 #include "agents/bench_summary.h"
 #include "base/digest/sha256.h"
 #include "base/error_codes.h"
+#include "base/json.h"
 #include "base/machine/interrupt.h"
 #include "base/machine/machine_memory.h"
 #include "base/machine/parallel.h"
 #include "base/machine/process.h"
 #include "base/terminal/progress.h"
 #include "base/text.h"
-#include "cli/choose_device.h"
-#include "cli/choose_gpu.h"
-#include "cli/commands/judge/baselines.h"
-#include "cli/commands/optimize/optimize_record.h"
+#include "cli/choose.h"
+#include "cli/commands/cluster.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/optimize/optimize.h"
 #include "cli/flags/model_options.h"
 #include "cli/output_place.h"
 #include "cli/pages/page.h"
+#include "graph/mode.h"
 #include "import/import_all.h"
 #include "learn/coder/propose.h"
 #include "reference/numerics.h"
@@ -34,6 +36,30 @@
 namespace stitch {
 
 namespace {
+
+struct BenchCommand {
+  std::vector<std::string> paths;  // .py tasks, or folders of them
+  std::string out;
+  bool force = false;  // over what is in the way of the output
+  std::string numerics = "default";
+  std::string device = "auto";
+  std::string baselines = "auto";
+  std::string known_baselines;  // a JSONL file
+  std::string python;
+  Mode mode = Mode::as_written;
+  int jobs = 0;  // 0: chosen
+  int budget = 40;
+  int time_limit = 3600;  // seconds for one task
+  int deadline = 0;       // seconds of wall time per task; 0: none
+  bool no_timing = false;
+  bool quick = false;
+  std::string compatible;     // kernelbench
+  std::string coder_weights;  // of the compact Coder; empty: none
+  bool no_tune = false;
+  bool recall = false;
+  std::string store;
+  ClusterFlags cluster;
+};
 
 // level1/1_Square: the file below the folder that was named, that folder's own name before it.
 Result<std::vector<agents::BenchTask>> tasks_of(const std::vector<std::string>& paths) {
@@ -222,8 +248,6 @@ Result<void> check_place(const fs::path& out, Overwrite overwrite) {
   return {};
 }
 
-}  // namespace
-
 Result<int> run_bench(const BenchCommand& command, Console& console) {
   agents::BenchOptions options;
   STITCH_TRY(options.tasks, tasks_of(command.paths));
@@ -341,6 +365,55 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
                 << format("{}: index.html, summary.json, tasks.jsonl, programs/\n", command.out);
   if (left_alone) return *left_alone;
   return passed_now == std::ssize(options.tasks) ? 0 : 1;
+}
+
+}  // namespace
+
+Run add_bench(CLI::App& app) {
+  const auto bench = std::make_shared<BenchCommand>();
+  Flags flags(app, "bench", "Optimize many tasks and summarise");
+  flags("TASKS", bench->paths, "folders of .py tasks, or the tasks themselves").required();
+  flags("-o,--out", bench->out, "FOLDER",
+        "the results folder; resumes an interrupted run, keeps other tasks' results")
+      .required();
+  flags.device(bench->device);
+  flags.numerics(bench->numerics);
+  flags("--baselines", bench->baselines, "LIST",
+        "PyTorch baselines to time: eager,eager-graph,compile,compile-graph; all; none");
+  flags("--known-baselines", bench->known_baselines, "FILE",
+        "baselines measured earlier, one JSON line per task; others are timed only with --baselines");
+  flags("--jobs", bench->jobs, "NUMBER",
+        "how many tasks to run at once; only one is timed at a time (default: one per four cores)")
+      .between(1, 256);
+  flags("--budget", bench->budget, "SECONDS",
+        "seconds of planning, building and judging per task, as of optimize (default: 40)")
+      .between(1, 86400);
+  flags("--deadline", bench->deadline, "SECONDS",
+        "wall time per task in seconds after which its best program so far is written (default: none)")
+      .between(1, 86400);
+  flags("--time-limit", bench->time_limit, "SECONDS", "seconds after which a task is stopped (default: 3600)")
+      .between(1, 86400);
+  flags("--no-timing", bench->no_timing, "verify without timing; choose by estimates");
+  flags("--quick", bench->quick, "check the final program with one seed and fewer gates");
+  flags.compatible(bench->compatible);
+  flags("--coder-weights", bench->coder_weights, "FILE",
+        "try the compact Coder's choices as the last step: sm_90, or weights of train");
+  flags("--no-tune", bench->no_tune,
+        "skip tuning settings on the GPU after the steps (tuning takes at most a third of the budget)");
+  flags("--recall", bench->recall,
+        "start each task's plan from what earlier runs found (default: ignore them)");
+  flags.store(bench->store);
+  add_cluster(flags, bench->cluster);
+  flags.python(bench->python, "the Python to use for the tasks");
+  flags.mode(bench->mode);
+  flags.force(bench->force);
+  flags.json();
+  flags.examples(
+      "stitchcuda bench examples -o build/bench\n"
+      "stitchcuda bench KernelBench/level1 KernelBench/level2 -o out/ --jobs 8 --known-baselines "
+      "earlier.jsonl\n"
+      "stitchcuda bench KernelBench/level3 -o out/ --device cuda --on slurm --workers 8");
+  return [bench](Console& console) { return run_bench(*bench, console); };
 }
 
 }  // namespace stitch

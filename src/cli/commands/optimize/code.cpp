@@ -1,5 +1,4 @@
-#include "cli/commands/optimize/code.h"
-
+// stitchcuda code: the program that the built-in Planner and Coder make of a model, without running it.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -7,19 +6,36 @@
 #include "base/json.h"
 #include "base/terminal/wording.h"
 #include "base/text.h"
-#include "cli/choose_gpu.h"
-#include "cli/commands/optimize/plan_file.h"
+#include "cli/choose.h"
+#include "cli/commands/commands.h"
 #include "cli/flags/model_options.h"
 #include "cli/load_model.h"
 #include "cli/output_place.h"
 #include "code/catalogue.h"
 #include "code/limits.h"
 #include "code/write_program.h"
+#include "graph/mode.h"
 #include "plan/steps.h"
 
 namespace stitch {
 
 namespace {
+
+struct CodeCommand {
+  std::string model, out;
+  bool force = false;  // over what is in the way of the output
+  std::string numerics = "default";
+  std::string model_class;
+  Mode mode = Mode::as_written;
+  std::string gpu;
+  std::string python;
+  std::string plan;        // a document to read instead of planning
+  std::string compatible;  // kernelbench
+  bool plain = false;
+  std::vector<std::string> without;  // steps, by name
+  std::string weights = "auto";      // in the package: auto, always, never
+  bool rounding = false;             // steps that optimize keeps only if a Verifier accepts them
+};
 
 // In the order of the plan, a step's name once.
 Result<void> check_steps(const std::vector<std::string>& names) {
@@ -30,8 +46,6 @@ Result<void> check_steps(const std::vector<std::string>& names) {
       return user_error("step", format("unknown step '{}'", name), "one of: " + join(known, ", "));
   return {};
 }
-
-}  // namespace
 
 Result<int> run_code(const CodeCommand& command, Console& console) {
   STITCH_TRY(const Numerics numerics, parse_numerics(command.numerics));
@@ -76,6 +90,33 @@ Result<int> run_code(const CodeCommand& command, Console& console) {
                           counted(std::ssize(plan.regions), "region"));
   }
   return 0;
+}
+
+}  // namespace
+
+Run add_code(CLI::App& app) {
+  const auto code = std::make_shared<CodeCommand>();
+  Flags flags(app, "code", "Write a CUDA program for a model");
+  flags("MODEL", code->model, "a .py file or a graph folder").required();
+  flags("-o,--out", code->out, "FOLDER", "the program's folder").required();
+  flags("--plan", code->plan, "FILE", "write the program for this plan instead of making a plan");
+  flags("--plain", code->plain, "one simple kernel per node: no fusion, no libraries");
+  flags("--rounding", code->rounding, "also store fp16 between convolutions: verify the result");
+  flags("--without", code->without, "STEP", "a step to leave out, by its name in the plan");
+  flags("--weights", code->weights, "WHEN",
+        "put the model's weights into the folder: auto (up to 256 MB), always or never (default: auto)");
+  flags.gpu(code->gpu, "the GPU to write it for");
+  flags.numerics(code->numerics);
+  flags.compatible(code->compatible);
+  flags.model_class(code->model_class, "the class to import");
+  flags.python(code->python, "the Python to use for a .py file");
+  flags.mode(code->mode);
+  flags.force(code->force);
+  flags.json();
+  flags.examples(
+      "stitchcuda code model.py -o program/\n"
+      "stitchcuda verify program/ --task model.py");
+  return [code](Console& console) { return run_code(*code, console); };
 }
 
 }  // namespace stitch

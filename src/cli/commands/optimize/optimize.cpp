@@ -1,25 +1,24 @@
 #include "cli/commands/optimize/optimize.h"
 
+#include "cli/commands/commands.h"
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "agents/loop/time_spent.h"
+#include "agents/loop/measured_gain.h"
 #include "agents/optimize.h"
 #include "base/json.h"
 #include "base/machine/interrupt.h"
 #include "base/terminal/progress.h"
 #include "base/text.h"
-#include "cli/choose_device.h"
-#include "cli/choose_gpu.h"
-#include "cli/commands/judge/baselines.h"
-#include "cli/commands/judge/honesty.h"
-#include "cli/commands/optimize/optimize_record.h"
+#include "cli/choose.h"
+#include "cli/commands/judge/verify.h"
 #include "cli/commands/optimize/optimize_summary.h"
 #include "cli/commands/optimize/optimize_view.h"
-#include "cli/commands/optimize/plan_file.h"
 #include "cli/commands/runs.h"
 #include "cli/flags/model_options.h"
+#include "cli/load_model.h"
 #include "cli/output_place.h"
 #include "cli/pages/page.h"
 #include "learn/coder/propose.h"
@@ -213,6 +212,39 @@ void print_result(const OptimizeCommand& command, const agents::OptimizeOptions&
                               console.out_terminal);
 }
 
+void add_brains(Flags& flags, OptimizeCommand& optimize) {
+  flags.group("Language models");
+  flags("--planner", optimize.planner, "BRAIN",
+        "the Planner: builtin, or llm:PROFILE[/MODEL] (default: builtin)");
+  flags("--coder", optimize.coder, "BRAIN", "the Coder: builtin, or llm:PROFILE[/MODEL] (default: builtin)");
+  flags("--verifier", optimize.verifier, "BRAIN",
+        "who explains failed gates: builtin, or llm:PROFILE[/MODEL] (default: builtin)");
+  flags("--coder-style", optimize.coder_style, "STYLE",
+        "answer: one request per attempt; agent: with tools, over several turns (default: answer)");
+  flags("--llm-regions", optimize.llm_regions, "NUMBER",
+        "how many regions an LLM Coder writes, largest expected gain first (default: 3)")
+      .between(1, 1000);
+  flags("--llm-samples", optimize.llm_samples, "NUMBER",
+        "answers for each region at the same time; the fastest that passes is kept (default: 1)")
+      .between(1, 64);
+  flags("--whole-program", optimize.whole_program,
+        "an LLM Coder writes the whole forward pass as one source");
+  flags("--llm-budget", optimize.llm_budget, "SECONDS",
+        "seconds for steps by language models, judging included, beside --budget (default: 600)")
+      .positive();
+  flags("--max-tokens", optimize.max_tokens, "NUMBER", "token limit over all models").positive();
+  flags("--max-dollars", optimize.max_dollars, "NUMBER", "cost limit over all models, in dollars").positive();
+  flags("--config", optimize.config, "FILE",
+        "file with LLM profiles (default: ./stitchcuda.toml, then the user's config.toml)");
+  flags("--record", optimize.record, "FILE",
+        "append every request and answer to this file; keys are left out");
+  flags("--replay", optimize.replay, "FILE",
+        "answer from a file that --record wrote instead of calling a model");
+  flags("--prompts", optimize.prompts, "FOLDER", "a folder of your own prompts (see stitchcuda prompts)");
+  flags("--notes", optimize.notes, "FOLDER", "a folder of your own notes (see stitchcuda notes)");
+  flags.group("");
+}
+
 }  // namespace
 
 Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
@@ -238,6 +270,61 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
     print_result(command, options, *optimized, json, console);
   if (command.exit_slower && (standing.best <= 0 || standing.slower())) return 1;
   return optimized->verdict.passed() ? 0 : 1;
+}
+
+Run add_optimize(CLI::App& app) {
+  const auto optimize = std::make_shared<OptimizeCommand>();
+  Flags flags(app, "optimize", "Turn a model into a verified, faster CUDA program");
+  flags("MODEL", optimize->model, "a .py file with Model, get_inputs() and get_init_inputs()").required();
+  flags("-o,--out", optimize->out, "FOLDER", "the program's folder").required();
+  flags.numerics(optimize->numerics);
+  flags("--budget", optimize->budget, "SECONDS",
+        "seconds of planning, building and judging; waiting for the GPU is not counted, and the first "
+        "program is always finished (default: 40)")
+      .between(1, 86400);
+  flags("--deadline", optimize->deadline, "SECONDS",
+        "wall time in seconds after which the best program so far is written (default: none)")
+      .between(1, 86400);
+  flags.device(optimize->device);
+  flags.gpu(optimize->gpu, "the GPU to write it for");
+  flags("--baselines", optimize->baselines, "LIST",
+        "PyTorch baselines to time: eager,eager-graph,compile,compile-graph; all; none");
+  flags("--weights", optimize->weights, "WHEN",
+        "put the model's weights into the folder: auto (up to 256 MB), always or never (default: auto)");
+  flags("--html", optimize->html, "FILE",
+        "where to write the report page (default: report.html in the output folder)");
+  const Flag plan = flags("--plan", optimize->plan, "FILE",
+                          "verify and tune this plan instead of searching for one (see plan -o)");
+  flags("--coder-weights", optimize->coder_weights, "FILE",
+        "try the compact Coder's choices as the last step: sm_90, or weights of train")
+      .excludes(plan);
+  flags("--ledger", optimize->ledger, "HOW",
+        "what each step gained: estimated by the cost model, or measured without it (default: estimated)")
+      .one_of({"estimated", "measured"});
+  flags("--no-timing", optimize->no_timing, "verify without timing; choose by estimates");
+  flags("--quick", optimize->quick, "check the final program with one seed and fewer gates");
+  flags.compatible(optimize->compatible);
+  flags("--no-tune", optimize->no_tune,
+        "skip tuning settings on the GPU after the steps (tuning takes at most a third of the budget)");
+  flags("--exit-slower", optimize->exit_slower,
+        "exit with 1 if the program isn't faster than the best PyTorch baseline (needs a GPU)");
+  flags("--memory", optimize->memory, "FACTOR",
+        "how much of PyTorch's peak memory the program may take, as a factor (default: 1)")
+      .between(0.1, 100.0);
+  flags("--no-recall", optimize->no_recall, "ignore what earlier runs found");
+  flags.store(optimize->store);
+  flags.model_class(optimize->model_class, "the class to import");
+  flags.python(optimize->python, "the Python to use for the task");
+  add_brains(flags, *optimize);
+  flags.mode(optimize->mode);
+  flags.force(optimize->force);
+  flags.json();
+  flags.examples(
+      "stitchcuda optimize examples/lenet5.py -o lenet5/\n"
+      "stitchcuda optimize model.py -o program/ --numerics tf32 --budget 600\n"
+      "stitchcuda optimize model.py --plan plan.json -o program/\n"
+      "stitchcuda optimize model.py -o program/ --coder llm:ollama/qwen2.5-coder --coder-style agent");
+  return [optimize](Console& console) { return run_optimize(*optimize, console); };
 }
 
 }  // namespace stitch

@@ -1,4 +1,4 @@
-#include "cli/commands/optimize/optimize_record.h"
+#include "cli/commands/optimize/optimize.h"
 
 #include <nlohmann/json.hpp>
 

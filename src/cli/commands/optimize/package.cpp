@@ -1,21 +1,32 @@
-#include "cli/commands/optimize/package.h"
-
+// stitchcuda package: a program's sources become a folder that builds and runs by itself.
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/json.h"
 #include "base/terminal/wording.h"
-#include "cli/choose_gpu.h"
+#include "cli/choose.h"
+#include "cli/commands/commands.h"
 #include "cli/flags/model_options.h"
 #include "cli/load_model.h"
 #include "cli/output_place.h"
 #include "code/limits.h"
+#include "graph/mode.h"
 #include "graph/safetensors.h"
 #include "program/package.h"
 
 namespace stitch {
 
 namespace {
+
+struct PackageCommand {
+  std::string program, task, out;
+  std::string weights;  // a safetensors file; empty: the one in the program's folder, if there is one
+  bool force = false;   // overwrite existing output
+  std::string model_class;
+  Mode mode = Mode::as_written;
+  std::string python;
+  std::string gpu;
+};
 
 // Sources, and the headers beside them: everything but a task and its like.
 Result<void> add_files(const fs::path& folder, const fs::path& below, PackageContents& contents) {
@@ -72,8 +83,6 @@ Result<void> check_task(const PackageCommand& command, const Manifest& manifest,
                        "name the program's own task, or leave --task out: model_new.py is then not written"));
 }
 
-}  // namespace
-
 Result<int> run_package(const PackageCommand& command, Console& console) {
   STITCH_CHECK(OutputFolder::check(command.out, overwrite_if(command.force)));
   STITCH_TRY(Package package, load_package(command.program));
@@ -123,6 +132,26 @@ Result<int> run_package(const PackageCommand& command, Console& console) {
                           place_of(published, command.out), counted(std::ssize(contents.sources), "source"));
   }
   return 0;
+}
+
+}  // namespace
+
+Run add_package(CLI::App& app) {
+  const auto package = std::make_shared<PackageCommand>();
+  Flags flags(app, "package", "Package a program as a folder that builds with CMake and nvcc alone");
+  flags("PROGRAM", package->program, "a folder with program.cu").required();
+  flags("--task", package->task, "FILE", "the task's .py file, to generate model_new.py from");
+  flags.model_class(package->model_class, "the task's class");
+  flags("--weights", package->weights, "FILE",
+        "a safetensors file with the model's weights (default: the program's weights.safetensors)");
+  flags.python(package->python, "the Python to use for the task");
+  flags("--gpu", package->gpu, "NAME", "the GPU that CMake builds for (default: the program's)");
+  flags("-o,--out", package->out, "FOLDER", "the folder to write").required();
+  flags.mode(package->mode);
+  flags.force(package->force);
+  flags.json();
+  flags.examples("stitchcuda package examples/programs/mlp --task examples/programs/mlp/task.py -o mlp/");
+  return [package](Console& console) { return run_package(*package, console); };
 }
 
 }  // namespace stitch

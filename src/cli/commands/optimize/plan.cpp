@@ -1,11 +1,12 @@
 #include "cli/commands/optimize/plan.h"
 
+#include "cli/commands/commands.h"
+
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
 #include "base/json.h"
-#include "cli/choose_gpu.h"
-#include "cli/commands/optimize/plan_file.h"
+#include "cli/choose.h"
 #include "cli/flags/model_options.h"
 #include "cli/load_model.h"
 #include "cli/output_place.h"
@@ -92,6 +93,32 @@ Result<int> run_plan(const PlanCommand& command, Console& console) {
     console.out << plan::text(context, plan, console.out_terminal);
   }
   return 0;
+}
+
+Run add_plan(CLI::App& app) {
+  const auto plan = std::make_shared<PlanCommand>();
+  Flags flags(app, "plan", "Show how a model would be computed: regions, techniques, steps, estimates");
+  flags("MODEL", plan->model, "a .py file, a graph folder, or a graph.txt");
+  flags("-o,--out", plan->out, "FILE", "write the plan as JSON, to edit and pass to --plan");
+  flags("--plan", plan->plan, "FILE", "check and show this plan instead of making one");
+  flags("--coder-weights", plan->coder_weights, "FILE",
+        "use the compact Coder's choices: sm_90, or weights of train");
+  flags("--schema", plan->schema, "print the JSON Schema of plan documents");
+  flags.gpu(plan->gpu, "the GPU to plan for");
+  flags.numerics(plan->numerics);
+  flags.compatible(plan->compatible);
+  flags("--html", plan->html, "FILE", "write an HTML page with the graph and its regions");
+  flags.model_class(plan->model_class, "the class to import");
+  flags.python(plan->python, "the Python to use for a .py file");
+  flags.mode(plan->mode);
+  flags.force(plan->force);
+  flags.json();
+  flags.examples(
+      "stitchcuda plan examples/resnet18.py\n"
+      "stitchcuda plan model.py --gpu H100 --json\n"
+      "stitchcuda plan model.py -o plan.json\n"
+      "stitchcuda code model.py --plan plan.json -o program/");
+  return [plan](Console& console) { return run_plan(*plan, console); };
 }
 
 }  // namespace stitch

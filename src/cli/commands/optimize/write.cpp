@@ -1,24 +1,43 @@
-#include "cli/commands/optimize/write.h"
-
+// stitchcuda write: a language model writes a whole candidate for a task, judged and improved by feedback.
 #include <nlohmann/json.hpp>
 
 #include "agents/candidate.h"
-#include "agents/loop/time_spent.h"
+#include "agents/loop/measured_gain.h"
 #include "base/machine/interrupt.h"
 #include "base/machine/time_account.h"
 #include "base/terminal/progress.h"
 #include "base/terminal/table.h"
 #include "base/terminal/wording.h"
 #include "base/text.h"
-#include "cli/choose_device.h"
-#include "cli/choose_gpu.h"
-#include "cli/commands/judge/baselines.h"
+#include "cli/choose.h"
+#include "cli/commands/commands.h"
 #include "cli/flags/model_options.h"
 #include "cli/output_place.h"
+#include "graph/mode.h"
 
 namespace stitch {
 
 namespace {
+
+struct WriteCommand {
+  std::string model, out;
+  bool force = false;
+  std::string coder, verifier = "builtin";
+  std::string form = "model-new";
+  int tries = 4;
+  int budget = 600;  // seconds
+  std::string numerics = "default";
+  std::string device = "auto";
+  std::string gpu;
+  std::string baselines = "auto";
+  std::string model_class;
+  Mode mode = Mode::as_written;
+  std::string python;
+  bool no_timing = false, quick = false;
+  int64_t max_tokens = 0;  // 0: no limit
+  double max_dollars = 0;  // 0: no limit
+  std::string config, record, replay, prompts, notes;
+};
 
 Result<agents::CandidateOptions> candidate_options(const WriteCommand& command) {
   agents::CandidateOptions out;
@@ -126,8 +145,6 @@ std::string said_of_best(const agents::WrittenCandidate& written, agents::Candid
   return format("{} passed {}", agents::file_name(form), wholly ? "every gate" : "the quick checks");
 }
 
-}  // namespace
-
 Result<int> run_write(const WriteCommand& command, Console& console) {
   STITCH_CHECK(check_task_file(command.model));
   STITCH_CHECK(OutputFolder::check(command.out, overwrite_if(command.force)));
@@ -171,6 +188,51 @@ Result<int> run_write(const WriteCommand& command, Console& console) {
       console.out << format("time: {}\n", time);
   }
   return written->best >= 0 ? 0 : 1;
+}
+
+}  // namespace
+
+Run add_write(CLI::App& app) {
+  const auto write = std::make_shared<WriteCommand>();
+  Flags flags(app, "write",
+              "Let a language model write a whole candidate, verify it and improve it from the feedback");
+  flags("MODEL", write->model, "a .py file with Model, get_inputs() and get_init_inputs()").required();
+  flags("-o,--out", write->out, "FOLDER", "the output folder: the best candidate and all tries").required();
+  flags("--coder", write->coder, "BRAIN", "the language model: llm:PROFILE[/MODEL]").required();
+  flags("--verifier", write->verifier, "BRAIN",
+        "who explains failed gates: builtin, or llm:PROFILE[/MODEL] (default: builtin)");
+  flags("--form", write->form, "FORM",
+        "model-new: Python with ModelNew, as in KernelBench; program: one CUDA source with the program's C "
+        "interface (default: model-new)");
+  flags("--tries", write->tries, "NUMBER", "maximum number of tries (default: 4)").between(1, 1000);
+  flags("--budget", write->budget, "SECONDS",
+        "seconds after which the model is asked no more; what it wrote is judged all the same (default: 600)")
+      .between(1, 86400);
+  flags.numerics(write->numerics);
+  flags.device(write->device);
+  flags.gpu(write->gpu, "the GPU to write it for");
+  flags("--baselines", write->baselines, "LIST",
+        "PyTorch baselines to time: eager,eager-graph,compile,compile-graph; all; none");
+  flags("--no-timing", write->no_timing, "verify without timing; keep the first candidate that passes");
+  flags("--quick", write->quick, "check the best candidate with one seed and fewer gates");
+  flags("--max-tokens", write->max_tokens, "NUMBER", "token limit over all models").positive();
+  flags("--max-dollars", write->max_dollars, "NUMBER", "cost limit over all models, in dollars").positive();
+  flags("--config", write->config, "FILE",
+        "file with LLM profiles (default: ./stitchcuda.toml, then the user's config.toml)");
+  flags("--record", write->record, "FILE", "append every request and answer to this file; keys are left out");
+  flags("--replay", write->replay, "FILE",
+        "answer from a file that --record wrote instead of calling a model");
+  flags("--prompts", write->prompts, "FOLDER", "a folder of your own prompts (see stitchcuda prompts)");
+  flags("--notes", write->notes, "FOLDER", "a folder of your own notes (see stitchcuda notes)");
+  flags.model_class(write->model_class, "the class to import");
+  flags.python(write->python, "the Python to use for the task");
+  flags.mode(write->mode);
+  flags.force(write->force);
+  flags.json();
+  flags.examples(
+      "stitchcuda write task.py -o candidate/ --coder llm:ollama/qwen2.5-coder\n"
+      "stitchcuda write task.py -o candidate/ --coder llm:openai/gpt-5-mini --form program --tries 8");
+  return [write](Console& console) { return run_write(*write, console); };
 }
 
 }  // namespace stitch

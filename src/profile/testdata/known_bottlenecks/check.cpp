@@ -8,8 +8,7 @@
 #include "base/json.h"
 #include "base/terminal/table.h"
 #include "base/text.h"
-#include "cli/choose_device.h"
-#include "cli/choose_gpu.h"
+#include "cli/choose.h"
 #include "profile/collect.h"
 #include "profile/regions.h"
 

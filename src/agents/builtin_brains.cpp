@@ -1,0 +1,131 @@
+// The built-in Coder: the catalogue of techniques. It has one way to write a plan, and nothing to revise.
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "agents/brains.h"
+#include "code/write_program.h"
+#include "plan/cost/estimate.h"
+#include "profile/rules.h"
+#include "verify/measured.h"
+
+namespace stitch::agents {
+
+namespace {
+
+class BuiltinCoder final : public Coder {
+ public:
+  Result<Draft> write(const Situation& now, const Proposal& step) override {
+    STITCH_TRY(PackageContents contents, code::write_program(now.context, step.plan));
+    if (!step.settings.empty()) code::set_values(contents, step.settings);
+    return Draft{step.plan, std::move(contents), {}};
+  }
+
+  Result<std::optional<Draft>> revise(const Situation&, const Proposal&) override {
+    return std::optional<Draft>();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Coder> builtin_coder() { return std::make_unique<BuiltinCoder>(); }
+
+// A Planner for one given plan.
+
+namespace {
+
+class GivenPlan final : public Planner {
+ public:
+  explicit GivenPlan(plan::Plan plan) : plan_(std::move(plan)) {}
+
+  Result<std::optional<Proposal>> propose(const Situation& now) override {
+    if (now.plan) return std::optional<Proposal>();
+    return std::optional(Proposal{.step = "plan",
+                                  .why = "as given",
+                                  .plan = plan_,
+                                  .predicted_seconds = plan::estimate(now.context, plan_),
+                                  // There is nothing else that could ship.
+                                  .judging = Judging::as_shipped,
+                                  .needed = true});
+  }
+
+  Result<bool> replan(const Situation&) override { return false; }
+
+  std::vector<plan::Step> remaining(const Situation&) override { return {}; }
+
+ private:
+  const plan::Plan plan_;
+};
+
+}  // namespace
+
+std::unique_ptr<Planner> given_plan_planner(plan::Plan plan) {
+  return std::make_unique<GivenPlan>(std::move(plan));
+}
+
+// The built-in Verifier: the gates. What it says of a verdict is the report of the gate that matters.
+
+namespace {
+
+class BuiltinVerifier final : public Verifier {
+ public:
+  BuiltinVerifier(std::unique_ptr<verifier::Verifier> opened, VerifierSetup setup)
+      : verifier_(std::move(opened)), setup_(std::move(setup)) {}
+
+  Result<verifier::Verdict> judge(const fs::path& program, Judging judging,
+                                  const std::function<bool()>& should_stop) override {
+    verifier::VerifyOptions options = asked(program);
+    options.quick = judging == Judging::quickly || (judging == Judging::as_shipped && setup_.quick);
+    if (judging == Judging::as_shipped) options.baselines = setup_.baselines;
+    options.baselines_ahead = true;
+    options.should_stop = should_stop;
+    options.remember_trials = setup_.same_questions;
+    if (setup_.same_questions) options.seed = seed_;
+    return verifier_->judge(options);
+  }
+
+  Result<Feedback> explain(Outcome outcome, const verifier::Verdict& verdict, const std::string&) override {
+    const verifier::GateReport* report = verdict.failure();
+    if (!report) report = verdict.gate("profile");
+    Feedback out{
+        .outcome = outcome, .report = report ? std::optional(*report) : std::nullopt, .suggestion = {}};
+    // The one bottleneck and the one suggestion of the profile's rules.
+    const verifier::Profile profile = verifier::profile_of(verdict);
+    if (outcome == Outcome::not_better && profile.diagnosis)
+      out.suggestion = profile::text(*profile.diagnosis);
+    return out;
+  }
+
+  Result<void> renew() override {
+    // The old one stays if there is no new one.
+    STITCH_TRY(verifier_, verifier::Verifier::open({verifier_->task().opened, std::nullopt}, asked({})));
+    return {};
+  }
+
+  Result<std::unique_ptr<verifier::SettingsClock>> settings_clock(const fs::path& program) override {
+    timed_ = asked(program);
+    timed_.time_limit = std::chrono::seconds(20);  // a value that hangs costs no more than this
+    return verifier_->settings_clock(timed_);
+  }
+
+ private:
+  verifier::VerifyOptions asked(const fs::path& program) const {
+    verifier::VerifyOptions out{.program = program, .numerics = setup_.numerics, .device = setup_.device};
+    out.timing = setup_.timing;
+    out.kernelbench_compatible = setup_.kernelbench_compatible;
+    out.on_progress = setup_.on_progress;
+    return out;
+  }
+
+  std::unique_ptr<verifier::Verifier> verifier_;
+  VerifierSetup setup_;
+  const uint64_t seed_ = uint64_t{std::random_device{}()} << 32 | std::random_device{}();
+  verifier::VerifyOptions timed_;  // of the clock, which keeps a reference to it
+};
+
+}  // namespace
+
+std::unique_ptr<Verifier> builtin_verifier(std::unique_ptr<verifier::Verifier> opened, VerifierSetup setup) {
+  return std::make_unique<BuiltinVerifier>(std::move(opened), std::move(setup));
+}
+
+}  // namespace stitch::agents
