@@ -129,6 +129,45 @@ class KnownTest(unittest.TestCase):
 
         self.agrees(forward, torch.randn(8, 4), torch.randn(8, 4), torch.arange(8) % 3 > 0)
 
+    def test_experts_get_rows_by_their_places(self):
+        def forward(self, x, up, down, router):
+            weights, chosen = (x @ router).softmax(-1).topk(2, dim=-1)
+            mask = torch.nn.functional.one_hot(chosen, 4).permute(2, 1, 0)
+            y, z, share = torch.zeros_like(x), torch.zeros_like(x), torch.zeros_like(weights)
+            for expert in range(4):
+                slot, token = torch.where(mask[expert])
+                if token.numel() == 0:
+                    continue
+                gate, value = (x[token] @ up[expert]).chunk(2, dim=-1)
+                out = torch.nn.functional.linear(torch.nn.functional.silu(gate) * value, down[expert])
+                y.index_add_(0, token, out * weights[token, slot, None])
+                share[token, slot] += out.float().sum(1)
+            hit = torch.greater(mask.sum(dim=(-1, -2)), 0).nonzero()
+            for expert in hit:
+                expert = expert.item()
+                slot, token = torch.where(mask[expert].squeeze(0))
+                z.index_add_(0, token, (x[token] @ up[expert])[..., ::2])
+            return y, z, share
+
+        inputs = torch.randn(5, 6), torch.randn(4, 6, 12), torch.randn(4, 6, 6), torch.randn(6, 4)
+        self.agrees(forward, *inputs)
+        self.agrees(forward, inputs[0] * 0, *inputs[1:])  # experts without a row
+
+    def test_sorted_rows_fill_places(self):
+        def forward(self, x, expert):
+            order = expert.argsort(stable=True)
+            chosen = expert[order]
+            count = (chosen[:, None] == torch.arange(3)).sum(0)
+            place = torch.arange(6) - (count.cumsum(0) - count)[chosen]
+            fits = place < 2
+            table = torch.zeros(3, 2, 4)
+            table[chosen[fits], place[fits]] = x[order[fits]]
+            y = torch.zeros_like(x)
+            y.index_add_(0, order[fits], table[chosen[fits], place[fits]] * 2)
+            return table, y
+
+        self.agrees(forward, torch.randn(6, 4), torch.tensor([2, 0, 2, 2, 1, 2]))
+
     def test_other_uses_of_a_selection_are_refused(self):
         def other_mask(self, x):
             y = torch.zeros_like(x)
