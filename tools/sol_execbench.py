@@ -154,7 +154,7 @@ class Problem:
             given = {name: min(value, batch if "batch" in name or name in ("B", "N") else largest) for name, value in given.items()}
         specs = self.definition["axes"]
         values = {name: spec["value"] for name, spec in specs.items() if spec["type"] == "const"}
-        values.update({name: given[name] for name, spec in specs.items() if spec["type"] == "var"})
+        values.update(given)
         waiting = {name: spec["expression"] for name, spec in specs.items() if spec["type"] == "expr"}
         while waiting:
             ready = [name for name, text in waiting.items() if names_in(text) <= set(values)]

@@ -129,6 +129,20 @@ class KnownTest(unittest.TestCase):
 
         self.agrees(forward, torch.randn(8, 4), torch.randn(8, 4), torch.arange(8) % 3 > 0)
 
+    def test_eight_bit_floats_are_kept_as_fp16(self):
+        numbers = torch.cat([torch.arange(256, dtype=torch.uint8).view(dtype).float() for dtype in (torch.float8_e4m3fn, torch.float8_e5m2)])
+        numbers = numbers[numbers.isfinite()].sort().values
+        between = (numbers[1:] + numbers[:-1]) / 2  # halves, and what is just beside
+        x = torch.cat([numbers, between, between.nextafter(torch.tensor(torch.inf)), between.nextafter(torch.tensor(-torch.inf)), torch.randn(99) * 1e5])
+
+        def forward(self, x, bytes_):
+            each = [x.to(dtype).float() for dtype in (torch.float8_e4m3fn, torch.float8_e5m2)]
+            return *each, bytes_.view(torch.float8_e4m3fn).to(torch.float32)
+
+        model, program = export(forward, x, torch.arange(256, dtype=torch.uint8))
+        for got, wanted in zip(program.module()(x, torch.arange(256, dtype=torch.uint8)), model(x, torch.arange(256, dtype=torch.uint8))):
+            torch.testing.assert_close(got, wanted, rtol=0, atol=0, equal_nan=True)
+
     def test_experts_get_rows_by_their_places(self):
         def forward(self, x, up, down, router):
             weights, chosen = (x @ router).softmax(-1).topk(2, dim=-1)
@@ -147,6 +161,13 @@ class KnownTest(unittest.TestCase):
                 expert = expert.item()
                 slot, token = torch.where(mask[expert].squeeze(0))
                 z.index_add_(0, token, (x[token] @ up[expert])[..., ::2])
+            for expert in range(4):
+                if mask[expert].squeeze(0).sum() > 0:
+                    slot, token = torch.where(mask[expert].squeeze(0))
+                    y.index_add_(0, token, x[token])
+            first = chosen[:, 0] == 1
+            if first.any():
+                z[first] = x[first].tanh()
             return y, z, share
 
         inputs = torch.randn(5, 6), torch.randn(4, 6, 12), torch.randn(4, 6, 6), torch.randn(6, 4)
@@ -192,6 +213,8 @@ class KnownTest(unittest.TestCase):
             written_between,
             under_another_name,
             lambda self, x: x[x > 0].std(),
+            lambda self, x: x + 1 if (x > 0).any() else x,
+            lambda self, x: x[x > 0].mean() if (x > 0).any() else x.sum(),
             lambda self, x: x[x[:, 0] > 0] @ x.T,
             lambda self, x: x[x > 0].sum() / x[x > 0].numel(),
             lambda self, x: x[x[:, 0] > 0].softmax(0).sum(),

@@ -6,8 +6,8 @@ doing it to every row of x: beside the selection, which is traced as it is, the 
 then is a torch.where, `y.index_add_(0, i, f(x[i]))` a sum of masked rows, and a sum or a mean over the selected rows one over masked
 ones. Whatever else the selection meets keeps a size that depends on values, and is refused as before.
 
-The experts of a mixture are the case in mind. `if i.numel() == 0: continue` is answered with no, since adding no rows changes
-nothing, and a loop over the experts that have rows (`for e in counts.nonzero()`) goes over all of them.
+The experts of a mixture are the case in mind. `if i.numel() == 0: continue` is answered with no and `if mask.any():` with yes, since
+adding no rows changes nothing, and a loop over the experts that have rows (`for e in counts.nonzero()`) goes over all of them.
 """
 
 import dataclasses
@@ -40,6 +40,7 @@ PLACES = functions("where nonzero")
 UNSQUEEZE = functions("unsqueeze")
 SHAPED = functions("squeeze") | UNSQUEEZE
 SPLIT = functions("chunk split")
+COUNTS, ABOVE = functions("any sum"), functions("gt __gt__ greater")
 ITERATED = functions("unbind")  # for row in rows
 ADDED = functions("index_add index_add_")
 FEW = 1 << 10  # times that a loop over a selection is unrolled
@@ -69,11 +70,19 @@ class Rows:
 class SelectedRows:
     def __init__(self):
         self.rows = WeakIdKeyDictionary()  # traced selection -> Rows
+        self.counts = WeakIdKeyDictionary()  # traced mask.any(), mask.sum() or mask.sum() > 0 -> the mask's identity
+        self.masks = []
+        self.asked = set()  # masks of which forward asks whether they select anything, and is told yes
+        self.unused = set()  # of them, those whose rows it has not selected so far
 
     def result(self, function, arguments, keywords):
         """What the function returns or does; UNKNOWN where it has to be traced as it stands."""
         if function is torch.Tensor.__setitem__ and arguments[2] in self:
             return self.assign(*arguments)
+        if function is torch.Tensor.__bool__ and arguments[0] in self.counts:
+            self.asked.add(self.counts[arguments[0]])
+            self.unused.add(self.counts[arguments[0]])
+            return True
         if function in ITERATED and arguments[0] in self and arguments[1:] in ((), (0,)) and not keywords:
             return self.each(self.rows[arguments[0]])
         keywords = {name: value for name, value in keywords.items() if value is not None}  # as torch.nn.functional passes them on
@@ -93,6 +102,11 @@ class SelectedRows:
 
     def note(self, function, arguments, keywords, result):
         """Computes at every place what was traced for the selected rows."""
+        if function in COUNTS and len(arguments) == 1 and not keywords and not arguments[0].is_floating_point():
+            self.counts[result] = identity(arguments[0])
+            self.masks.append(arguments[0])  # alive, so that its memory is not another's
+        elif function in ABOVE and arguments[0] in self.counts and arguments[1] == 0:
+            self.counts[result] = self.counts[arguments[0]]
         if function in PLACES and isinstance(arguments[0], torch.Tensor) and len(arguments) == 1:
             self.note_places(arguments[0], result)
             return
@@ -121,6 +135,7 @@ class SelectedRows:
         if mask.dim() == 0 or mask in self:
             return
         rows = Rows(None, mask, mask._version, mask.clone() if mask.dtype == torch.bool else mask != 0)
+        self.unused.discard(identity(mask))
         places = torch.meshgrid(*[torch.arange(size) for size in mask.shape], indexing="ij")
         if isinstance(result, torch.Tensor):
             self.rows[result] = dataclasses.replace(rows, every=torch.stack(places, -1), dim=0 if rows.lead == 1 else None)
@@ -128,7 +143,8 @@ class SelectedRows:
         for dim, part in enumerate(result):
             line = [slice(None) if axis == dim else slice(1) for axis in range(rows.lead)]
             self.rows[part] = dataclasses.replace(rows, every=places[dim][tuple(line)], dim=dim)
-            torch._check(part.shape[0] > 0)  # asked only to leave out what then does nothing
+            torch._check(part.shape[0] > 0)
+            self.asked.add(identity(mask))
 
     def select(self, function, x, mask, result):
         if function is not torch.Tensor.__getitem__:  # masked_select: of what both are broadcast to
@@ -137,6 +153,7 @@ class SelectedRows:
             mask_of_x = mask
         if x in self or mask_of_x.dim() == 0 or x.shape[: mask_of_x.dim()] != mask_of_x.shape:
             return
+        self.unused.discard(identity(mask))
         self.rows[result] = Rows(x.clone(), mask, mask._version, mask_of_x.clone())
 
     def rows_of(self, rows, x, key):
@@ -207,6 +224,8 @@ class SelectedRows:
         return target.copy_(result) if function is torch.Tensor.index_add_ else result
 
     def reduced(self, function, rows, arguments, keywords):
+        if not is_sum(function, keywords) and identity(rows.mask) in self.asked:
+            return UNKNOWN  # of no rows it would be NaN
         if function is F.cross_entropy:
             return self.cross_entropy(rows, *arguments, **keywords)
         if function in LOSSES:
@@ -234,6 +253,14 @@ class SelectedRows:
 
     def __contains__(self, leaf):
         return isinstance(leaf, torch.Tensor) and leaf in self.rows
+
+
+def identity(tensor):
+    return tensor.untyped_storage()._cdata, tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), tensor._version
+
+
+def is_sum(function, keywords):
+    return function in SUMS or keywords.get("reduction") == "sum"
 
 
 def is_mask(key):

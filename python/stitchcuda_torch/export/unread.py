@@ -12,7 +12,7 @@ import torch
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from . import selected
+from . import float8, selected
 from .known import UNKNOWN, KnownValues
 
 _library = torch.library.Library("stitchcuda", "FRAGMENT")
@@ -146,6 +146,9 @@ class Unread(TorchFunctionMode):
 
     def __torch_function__(self, function, types, arguments=(), keywords=None):
         keywords = keywords or {}
+        result = float8.result(function, arguments, keywords)
+        if result is not UNKNOWN:
+            return result
         result = self.known.result(function, arguments, keywords)
         if result is not UNKNOWN:
             return result
