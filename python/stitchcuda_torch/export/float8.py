@@ -10,6 +10,7 @@ from .known import UNKNOWN
 
 # dtype: (mantissa bits, smallest and largest exponent, largest value)
 FORMATS = {torch.float8_e4m3fn: (3, -6, 8, 448.0), torch.float8_e5m2: (2, -14, 15, 57344.0)}
+VALUES = {dtype: torch.arange(256, dtype=torch.uint8).view(dtype).to(torch.float16) for dtype in FORMATS}  # of all bytes
 CONVERSIONS = {torch.Tensor.to, torch.Tensor.type}
 
 
@@ -20,12 +21,7 @@ def result(function, arguments, keywords):
     dtype = next((word for word in (*arguments[1:], *keywords.values()) if isinstance(word, torch.dtype) and word in FORMATS), None)
     if dtype is None:
         return UNKNOWN
-    return read(arguments[0], dtype) if function is torch.Tensor.view else rounded(arguments[0], dtype)
-
-
-def read(bytes_, dtype):
-    values = torch.arange(256, dtype=torch.uint8).view(dtype).to(torch.float16)
-    return values[bytes_.view(torch.uint8).long()]
+    return VALUES[dtype][arguments[0].long()] if function is torch.Tensor.view else rounded(arguments[0], dtype)
 
 
 def rounded(x, dtype):
