@@ -174,6 +174,26 @@ class KnownTest(unittest.TestCase):
         self.agrees(forward, *inputs)
         self.agrees(forward, inputs[0] * 0, *inputs[1:])  # experts without a row
 
+    def test_counts_that_fill_a_tensor_are_bounded(self):
+        def forward(self, x):
+            starts, ends = torch.zeros(4, dtype=torch.int64), torch.zeros(5, dtype=torch.int32)
+            starts[1:] = torch.bincount(x, minlength=4)[:-1].cumsum(0)
+            ends[1:] = torch.bincount(x, minlength=4).cumsum(0).to(torch.int32)
+            return starts, ends
+
+        def clamps(forward):
+            return sum(node.target is torch.ops.aten.clamp.default for node in export(forward, torch.tensor([2, 0, 2]))[1].graph.nodes)
+
+        self.agrees(forward, torch.tensor([2, 0, 2]))
+        self.assertEqual(clamps(forward), 2)
+        for longer in (
+            lambda self, x: torch.bincount(x, minlength=4),
+            lambda self, x: torch.bincount(x, minlength=4).cumsum(0).sum(),
+            lambda self, x: torch.zeros(4).copy_(torch.bincount(x, minlength=5)[:4]),
+            lambda self, x: torch.zeros(4).copy_(torch.bincount(x, minlength=5)[-4:]),
+        ):
+            self.assertEqual(clamps(longer), 0)
+
     def test_sorted_rows_fill_places(self):
         def forward(self, x, expert):
             order = expert.argsort(stable=True)

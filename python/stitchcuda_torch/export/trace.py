@@ -135,6 +135,7 @@ def export_once(model, inputs, task_file, given):
         if values.selected.unused:
             raise TaskError("data_dependent", "the model's flow depends on whether a mask holds anywhere", "", DATA_DEPENDENT_FIX)
         checks.erase_checks(program)
+        unread.bound_counts(program)
         return program
     except (TaskError, KeyboardInterrupt):
         raise
