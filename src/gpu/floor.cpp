@@ -40,6 +40,17 @@ class Precision {
   const std::vector<int32_t> made_by_;
 };
 
+// Values that depend on a leaf whose contents the graph doesn't know.
+std::vector<bool> is_given(const Graph& graph) {
+  std::vector<bool> out(graph.values.size(), false);
+  for (ValueId id : graph.leaves()) out[index_of(id)] = graph[id].role != Role::constant;
+  for (const Node& node : graph.nodes)
+    for (ValueId id : node.operands)
+      if (id != ValueId::none && out[index_of(id)])
+        for (ValueId result : node.results) out[index_of(result)] = true;
+  return out;
+}
+
 }  // namespace
 
 double matrix_rate(const GpuSpec& gpu, Op op, DType dtype) {
@@ -54,7 +65,7 @@ double matrix_rate(const GpuSpec& gpu, Op op, DType dtype) {
 Floor floor_of(const Graph& graph, const GraphCost& cost, const GpuSpec& gpu) {
   Floor out;
   const Precision precision(graph);
-  double products = 0, others = 0;
+  const std::vector<bool> given = is_given(graph);
   out.memory = cost.boundary_bytes / gpu.bandwidth;
   out.launch = gpu.launch_overhead;
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
@@ -63,15 +74,16 @@ Floor floor_of(const Graph& graph, const GraphCost& cost, const GpuSpec& gpu) {
     const DType dtype = precision.of(node);
     const double product = own.matrix_flops / matrix_rate(gpu, node.op, dtype);
     const double other = (own.flops - own.matrix_flops) / (dtype == DType::f64 ? gpu.fp64 : gpu.fp32);
-    products += product;
-    others += other;
+    // By a matrix that the model makes of nothing, a Fourier transform's, there are faster ways.
+    if (std::ranges::all_of(node.operands,
+                            [&](ValueId id) { return id == ValueId::none || given[index_of(id)]; }))
+      out.compute += product;
     NodeFloor floor;
     floor.memory = own.bytes / gpu.bandwidth;
     floor.compute = std::max(product, other);
     out.alone += floor.seconds();
     out.nodes.push_back(floor);
   }
-  out.compute = std::max(products, others);
   return out;
 }
 
