@@ -105,7 +105,7 @@ class SelectedRows:
         if function in COUNTS and len(arguments) == 1 and not keywords and not arguments[0].is_floating_point():
             self.counts[result] = identity(arguments[0])
             self.masks.append(arguments[0])  # alive, so that its memory is not another's
-        elif function in ABOVE and arguments[0] in self.counts and arguments[1] == 0:
+        elif function in ABOVE and arguments[0] in self.counts and type(arguments[1]) in (int, float) and arguments[1] == 0:
             self.counts[result] = self.counts[arguments[0]]
         if function in PLACES and isinstance(arguments[0], torch.Tensor) and len(arguments) == 1:
             self.note_places(arguments[0], result)
