@@ -76,9 +76,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("problems", type=pathlib.Path, help="the folder of problems")
     parser.add_argument("-o", "--out", type=pathlib.Path, required=True)
-    parser.add_argument("--workload", default="median", help="smallest, median or largest by bytes of inputs and outputs, all, or a number (default: median)")
+    chosen_by = "smallest, median or largest by bytes of inputs and outputs, all, or a number (default: median)"
+    parser.add_argument("--workload", default="median", help=chosen_by)
     parser.add_argument("--only", default="", help="numbers of problems: 3,10-20 (default: all)")
-    parser.add_argument("--most", type=float, default=math.inf, metavar="GB", help="maximum bytes of inputs and outputs; larger workloads make way for the largest that fits")
+    parser.add_argument("--most", type=float, default=math.inf, metavar="GB", help="maximum size of inputs and outputs: else the largest that fits")
     parser.add_argument("--small", action="store_true", help="variable axes as small as the problem allows")
     options, bench = split(parser, sys.argv[1:])
     tasks = options.out / "tasks"
@@ -124,7 +125,8 @@ def numbers(text):
 
 
 def choose(problem, options):
-    order = sorted((i for i in range(len(problem.workloads)) if problem.bytes(problem.axes(i)) <= options.most * 1e9), key=lambda i: problem.bytes(problem.axes(i)))
+    sizes = [problem.bytes(problem.axes(i)) for i in range(len(problem.workloads))]
+    order = sorted((i for i, size in enumerate(sizes) if size <= options.most * 1e9), key=sizes.__getitem__)
     if options.workload == "all":
         return sorted(order)
     if options.workload.isdigit():

@@ -133,7 +133,8 @@ class KnownTest(unittest.TestCase):
         numbers = torch.cat([torch.arange(256, dtype=torch.uint8).view(dtype).float() for dtype in (torch.float8_e4m3fn, torch.float8_e5m2)])
         numbers = numbers[numbers.isfinite()].sort().values
         between = (numbers[1:] + numbers[:-1]) / 2  # halves, and what is just beside
-        x = torch.cat([numbers, between, between.nextafter(torch.tensor(torch.inf)), between.nextafter(torch.tensor(-torch.inf)), torch.randn(99) * 1e5])
+        beside = [between.nextafter(torch.tensor(sign * torch.inf)) for sign in (1, -1)]
+        x = torch.cat([numbers, between, *beside, torch.randn(99) * 1e5])
 
         def forward(self, x, bytes_):
             each = [x.to(dtype).float() for dtype in (torch.float8_e4m3fn, torch.float8_e5m2)]
