@@ -52,14 +52,30 @@ std::string label_of(const Json& task) {
   return word(task, "honesty");
 }
 
+// S of SOL-ExecBench: 1 at the floor, 0.5 at the best baseline. Times are of one measure.
+void set_score(Json& task, double own, double floor, double baseline) {
+  if (floor > 0 && own < floor) task["below_floor"] = true;
+  const char* why = floor <= 0          ? "no floor is known"
+                    : own < floor       ? "it is faster than its floor"
+                    : baseline <= 0     ? "no baseline was measured"
+                    : baseline <= floor ? "the best baseline is at the floor"
+                                        : nullptr;
+  if (why)
+    task["no_score"] = why;
+  else
+    task["score"] = 1 / (1 + (own - floor) / (baseline - floor));
+}
+
 struct Score {
   int tasks = 0, passed = 0;
   int compared = 0;                                // those with a baseline, and those that failed
   std::map<std::string, std::vector<double>> won;  // speedups by baseline, "best" among them
   std::vector<double> share;                       // of the floor
-  std::vector<double> memory;                      // over PyTorch's
-  double seconds = 0;                              // to optimise
-  std::map<std::string, int> labels;               // who did the work
+  std::vector<double> score;                       // of those that passed and have one
+  int unscored = 0, below_floor = 0;
+  std::vector<double> memory;         // over PyTorch's
+  double seconds = 0;                 // to optimise
+  std::map<std::string, int> labels;  // who did the work
 
   void add(const Json& task) {
     ++tasks;
@@ -72,6 +88,9 @@ struct Score {
     for (const auto& [kind, times] : speedups.items()) won[kind].push_back(times.get<double>());
     if (task.contains("share_of_memory")) memory.push_back(task["share_of_memory"].get<double>());
     if (task.contains("share_of_floor")) share.push_back(task["share_of_floor"].get<double>());
+    if (task.contains("score")) score.push_back(task["score"].get<double>());
+    unscored += task.contains("no_score");
+    below_floor += task.contains("below_floor");
   }
 
   static double mean(const std::vector<double>& values) {
@@ -108,6 +127,14 @@ struct Score {
           {"tasks", memory.size()},
           {"above", std::ranges::count_if(memory, [](double share) { return share > 1; })}};
     if (!share.empty()) out["share_of_floor"] = {{"mean", mean(share)}, {"tasks", share.size()}};
+    if (!score.empty()) {
+      // What failed has a score of 0; of what can't be scored nothing is said.
+      std::vector<double> all = score;
+      all.resize(score.size() + static_cast<size_t>(tasks - passed));
+      out["score"] = {{"mean", mean(all)}, {"tasks", all.size()}, {"mean_of_passed", mean(score)}};
+    }
+    if (unscored) out["unscored"] = unscored;
+    if (below_floor) out["below_floor"] = below_floor;
     return out;
   }
 };
@@ -122,7 +149,7 @@ Json judged(const Json& record) {
   const Json memory = task.value("memory", Json::object());
   double program = memory.value("program_bytes", 0.0), pytorch = memory.value("pytorch_bytes", 0.0);
   if (program > 0 && pytorch > 0) task["share_of_memory"] = program / pytorch;
-  double least = 0;
+  double least = 0, compared = own;  // by the measure of the best baseline
   for (const char* source : {"baselines", "known_baselines"}) {
     const bool known = std::string_view(source) == "known_baselines";
     const bool by_events = known && task.value("known_by_events", false);
@@ -133,11 +160,13 @@ Json judged(const Json& record) {
       task["speedups"][kind] = speedup;
       if (least != 0 && speedup >= least) continue;
       least = speedup;
+      compared = ours;
       task["best_baseline"] = kind;
       task["best_baseline_known"] = known;
     }
   }
   if (least > 0) task["speedups"]["best"] = least;
+  if (word(task, "times") == "measured") set_score(task, compared, floor, least * compared);
   return task;
 }
 

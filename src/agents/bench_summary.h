@@ -28,6 +28,8 @@ void add_known(const KnownBaselines& known, Json& record);
 
 // {"all": {…}, "groups": {"level1": {…}}, "tasks": […], "furthest": […], "optimising": {"median": s, "most":
 // s, "phases": {"import": s, …}, "waiting": {…}}}
+// A task that passed and was measured has a "score", 1 / (1 + (own - floor) / (best baseline - floor)), or
+// says in "no_score" why it has none. Below its floor: the floor is wrong, or the clock.
 Json summarise(const std::vector<std::shared_ptr<const Json>>& records);
 
 }  // namespace stitch::agents

@@ -131,6 +131,35 @@ TEST(BenchSummary, CountsFailuresAgainstFast) {
   EXPECT_EQ(summary["furthest"][0]["task"], "level1/2_B");
 }
 
+TEST(BenchSummary, ScoresAgainstTheFloor) {
+  Json no_floor = *record("level1/5_E", true, 2, {{"eager", 8.0}});
+  no_floor["floor_seconds"] = 0.0;
+  Json estimated = *record("level1/8_H", true, 2, {{"eager", 8.0}});
+  estimated["times"] = "estimated";
+  auto shared = [](const Json& one) { return std::make_shared<const Json>(one); };
+  const Json summary = summarise(
+      {record("level1/1_A", true, 1, {{"eager", 8.0}, {"compile", 4.0}}),
+       record("level1/2_B", true, 4, {{"eager", 4.0}}), record("level1/3_C", true, 7, {{"eager", 4.0}}),
+       record("level1/4_D", false, 0, Json::object()), shared(no_floor),
+       record("level1/6_F", true, 0.5, {{"eager", 4.0}}), record("level1/7_G", true, 2, {{"eager", 1.0}}),
+       shared(estimated), record("level1/9_I", true, 2, Json::object())});
+  const Json& tasks = summary["tasks"];
+  EXPECT_DOUBLE_EQ(tasks[0]["score"], 1) << "at the floor";
+  EXPECT_DOUBLE_EQ(tasks[1]["score"], 0.5) << "as fast as the best baseline";
+  EXPECT_DOUBLE_EQ(tasks[2]["score"], 1.0 / 3);
+  EXPECT_FALSE(tasks[3].contains("score"));
+  EXPECT_EQ(tasks[4]["no_score"], "no floor is known");
+  EXPECT_EQ(tasks[5]["no_score"], "it is faster than its floor");
+  EXPECT_EQ(tasks[6]["no_score"], "the best baseline is at the floor");
+  EXPECT_FALSE(tasks[7].contains("score")) << "an estimate is no measurement";
+  EXPECT_EQ(tasks[8]["no_score"], "no baseline was measured");
+  const Json& all = summary["all"];
+  EXPECT_DOUBLE_EQ(all["score"]["mean"], (1 + 0.5 + 1.0 / 3) / 4) << "a failure counts as 0";
+  EXPECT_EQ(all["score"]["tasks"], 4);
+  EXPECT_EQ(all["unscored"], 4);
+  EXPECT_EQ(all["below_floor"], 1);
+}
+
 TEST(BenchSummary, TellsWhereTheSecondsWent) {
   auto took = [](const char* task, double seconds, Json phases, Json waiting) {
     Json one = *record(task, true, 1, Json::object());

@@ -4,7 +4,8 @@
 // Numerics class `default`: convolutions and recurrences at the fp16 tensor rate (its 10 mantissa bits are
 // those of the TF32 that PyTorch's cuDNN calls use by default); matrix products at half of it (an fp16
 // product and an int8 product of twice the depth at twice the rate keep FP32's accuracy); attention at a
-// third (three fp16 products).
+// third (three fp16 products). Products of halves that the model only widens to FP32 run at fp16's rate.
+// Arithmetic means products: other operations wait for memory, or algebra makes products of them.
 #pragma once
 
 #include <vector>
@@ -23,7 +24,7 @@ struct NodeFloor {
 
 struct Floor {
   double memory = 0;   // boundary bytes / bandwidth
-  double compute = 0;  // the nodes' arithmetic
+  double compute = 0;  // the nodes' products
   double launch = 0;
   double seconds() const { return (memory > compute ? memory : compute) + launch; }
   bool compute_bound() const { return compute > memory; }

@@ -48,6 +48,36 @@ TEST(Floor, RatesFollowTheDefaultClass) {
   EXPECT_DOUBLE_EQ(matrix_rate(gpu, Op::matmul, DType::f64), 33.5e12);
 }
 
+TEST(Floor, WidenedHalvesAreMultipliedAsHalves) {
+  auto product = [](DType first, DType second) {
+    Graph graph;
+    auto widened = [&](const char* name, DType dtype) {
+      const ValueId x = graph.add_leaf(Role::input, name, {dtype, {4096, 4096}, {}});
+      const ValueId turned = one(graph.add_node(Op::permute, {x}, {{"dims", std::vector<int64_t>{1, 0}}}));
+      return dtype == DType::f32 ? turned : one(graph.add_node(Op::cast, {turned}, {{"dtype", DType::f32}}));
+    };
+    graph.outputs = {one(graph.add_node(Op::matmul, {widened("a", first), widened("b", second)}))};
+    return floor_on_h200(graph).compute * 1e3;
+  };
+  EXPECT_NEAR(product(DType::bf16, DType::bf16), 0.1815, 0.001);
+  EXPECT_NEAR(product(DType::bf16, DType::f16), 0.363, 0.001) << "no instruction takes both";
+  EXPECT_NEAR(product(DType::f32, DType::bf16), 0.363, 0.001);
+}
+
+TEST(Floor, OnlyProductsOfGivenMatricesAreArithmetic) {
+  Graph graph;
+  ValueId x = graph.add_leaf(Role::input, "x", f32({256, 256}));
+  ValueId y = one(graph.add_node(Op::matmul, {x, x}));
+  const double product = floor_on_h200(graph).compute;
+  const ValueId line = one(graph.add_node(Op::iota, {}, {{"size", int64_t{256}}, {"dtype", DType::f32}}));
+  const ValueId waves = one(graph.add_node(Op::expand, {one(graph.add_node(Op::sin, {line}))},
+                                           {{"shape", std::vector<int64_t>{256, 256}}}));
+  y = one(graph.add_node(Op::neg, {one(graph.add_node(Op::matmul, {y, waves}))}));
+  graph.outputs = {y};
+  EXPECT_GT(product, 0);
+  EXPECT_DOUBLE_EQ(floor_on_h200(graph).compute, product);
+}
+
 TEST(Floor, NodesAddUpToOne) {
   Graph graph;
   ValueId x = graph.add_leaf(Role::input, "x", f32({1024, 1024}));

@@ -129,6 +129,87 @@ class KnownTest(unittest.TestCase):
 
         self.agrees(forward, torch.randn(8, 4), torch.randn(8, 4), torch.arange(8) % 3 > 0)
 
+    def test_eight_bit_floats_are_kept_as_fp16(self):
+        numbers = torch.cat([torch.arange(256, dtype=torch.uint8).view(dtype).float() for dtype in (torch.float8_e4m3fn, torch.float8_e5m2)])
+        numbers = numbers[numbers.isfinite()].sort().values
+        between = (numbers[1:] + numbers[:-1]) / 2  # halves, and what is just beside
+        beside = [between.nextafter(torch.tensor(sign * torch.inf)) for sign in (1, -1)]
+        x = torch.cat([numbers, between, *beside, torch.randn(99) * 1e5])
+
+        def forward(self, x, bytes_):
+            each = [x.to(dtype).float() for dtype in (torch.float8_e4m3fn, torch.float8_e5m2)]
+            return *each, bytes_.view(torch.float8_e4m3fn).to(torch.float32)
+
+        model, program = export(forward, x, torch.arange(256, dtype=torch.uint8))
+        for got, wanted in zip(program.module()(x, torch.arange(256, dtype=torch.uint8)), model(x, torch.arange(256, dtype=torch.uint8))):
+            torch.testing.assert_close(got, wanted, rtol=0, atol=0, equal_nan=True)
+
+    def test_experts_get_rows_by_their_places(self):
+        def forward(self, x, up, down, router):
+            weights, chosen = (x @ router).softmax(-1).topk(2, dim=-1)
+            mask = torch.nn.functional.one_hot(chosen, 4).permute(2, 1, 0)
+            y, z, share = torch.zeros_like(x), torch.zeros_like(x), torch.zeros_like(weights)
+            for expert in range(4):
+                slot, token = torch.where(mask[expert])
+                if token.numel() == 0:
+                    continue
+                gate, value = (x[token] @ up[expert]).chunk(2, dim=-1)
+                out = torch.nn.functional.linear(torch.nn.functional.silu(gate) * value, down[expert])
+                y.index_add_(0, token, out * weights[token, slot, None])
+                share[token, slot] += out.float().sum(1)
+            hit = torch.greater(mask.sum(dim=(-1, -2)), 0).nonzero()
+            for expert in hit:
+                expert = expert.item()
+                slot, token = torch.where(mask[expert].squeeze(0))
+                z.index_add_(0, token, (x[token] @ up[expert])[..., ::2])
+            for expert in range(4):
+                if mask[expert].squeeze(0).sum() > 0:
+                    slot, token = torch.where(mask[expert].squeeze(0))
+                    y.index_add_(0, token, x[token])
+            first = chosen[:, 0] == 1
+            if first.any():
+                z[first] = x[first].tanh()
+            return y, z, share
+
+        inputs = torch.randn(5, 6), torch.randn(4, 6, 12), torch.randn(4, 6, 6), torch.randn(6, 4)
+        self.agrees(forward, *inputs)
+        self.agrees(forward, inputs[0] * 0, *inputs[1:])  # experts without a row
+
+    def test_counts_that_fill_a_tensor_are_bounded(self):
+        def forward(self, x):
+            starts, ends = torch.zeros(4, dtype=torch.int64), torch.zeros(5, dtype=torch.int32)
+            starts[1:] = torch.bincount(x, minlength=4)[:-1].cumsum(0)
+            ends[1:] = torch.bincount(x, minlength=4).cumsum(0).to(torch.int32)
+            return starts, ends
+
+        def clamps(forward):
+            return sum(node.target is torch.ops.aten.clamp.default for node in export(forward, torch.tensor([2, 0, 2]))[1].graph.nodes)
+
+        self.agrees(forward, torch.tensor([2, 0, 2]))
+        self.assertEqual(clamps(forward), 2)
+        for longer in (
+            lambda self, x: torch.bincount(x, minlength=4),
+            lambda self, x: torch.bincount(x, minlength=4).cumsum(0).sum(),
+            lambda self, x: torch.zeros(4).copy_(torch.bincount(x, minlength=5)[:4]),
+            lambda self, x: torch.zeros(4).copy_(torch.bincount(x, minlength=5)[-4:]),
+        ):
+            self.assertEqual(clamps(longer), 0)
+
+    def test_sorted_rows_fill_places(self):
+        def forward(self, x, expert):
+            order = expert.argsort(stable=True)
+            chosen = expert[order]
+            count = (chosen[:, None] == torch.arange(3)).sum(0)
+            place = torch.arange(6) - (count.cumsum(0) - count)[chosen]
+            fits = place < 2
+            table = torch.zeros(3, 2, 4)
+            table[chosen[fits], place[fits]] = x[order[fits]]
+            y = torch.zeros_like(x)
+            y.index_add_(0, order[fits], table[chosen[fits], place[fits]] * 2)
+            return table, y
+
+        self.agrees(forward, torch.randn(6, 4), torch.tensor([2, 0, 2, 2, 1, 2]))
+
     def test_other_uses_of_a_selection_are_refused(self):
         def other_mask(self, x):
             y = torch.zeros_like(x)
@@ -153,6 +234,8 @@ class KnownTest(unittest.TestCase):
             written_between,
             under_another_name,
             lambda self, x: x[x > 0].std(),
+            lambda self, x: x + 1 if (x > 0).any() else x,
+            lambda self, x: x[x > 0].mean() if (x > 0).any() else x.sum(),
             lambda self, x: x[x[:, 0] > 0] @ x.T,
             lambda self, x: x[x > 0].sum() / x[x > 0].numel(),
             lambda self, x: x[x[:, 0] > 0].softmax(0).sum(),

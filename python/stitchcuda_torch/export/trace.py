@@ -125,14 +125,17 @@ def export_once(model, inputs, task_file, given):
             torch.no_grad(),
             rnn.opaque(),
             masks_unread(),
-            unread.Unread(),
+            unread.Unread() as values,
             quiet_stderr(),
             torch.compiler.set_stance("force_eager"),
             below_autograd.attention_written_out(),
             distributions_unchecked(),
         ):
             program = above_or_below(model, inputs)
+        if values.selected.unused:
+            raise TaskError("data_dependent", "the model's flow depends on whether a mask holds anywhere", "", DATA_DEPENDENT_FIX)
         checks.erase_checks(program)
+        unread.bound_counts(program)
         return program
     except (TaskError, KeyboardInterrupt):
         raise

@@ -12,9 +12,11 @@ import torch
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from . import selected
+from . import float8, selected
 from .known import UNKNOWN, KnownValues
 
+aten = torch.ops.aten
+LONGEST = (1 << 63) - 1  # a slice without an end
 _library = torch.library.Library("stitchcuda", "FRAGMENT")
 _library.define("bincount(Tensor self, Tensor? weights, int minlength) -> Tensor")
 _library.define(
@@ -39,6 +41,35 @@ def bincount(input, weights=None, minlength=0):
     if minlength <= 0:  # as long as the data asks for: refused by torch.export
         return torch.bincount(input, weights, minlength)
     return torch.ops.stitchcuda.bincount(input, weights, minlength)
+
+
+def bound_counts(program):
+    """Where longer counts would fit nothing, PyTorch raises: elements are below minlength, and the graph says so."""
+    graph = program.graph_module.graph
+    for node in list(graph.nodes):
+        if node.target is torch.ops.stitchcuda.bincount.default and node.users and has_one_length(node):
+            x, _, minlength = node.args
+            with graph.inserting_before(node):
+                bounded = graph.call_function(aten.clamp.default, (x, 0, minlength - 1))
+            bounded.meta = dict(x.meta)
+            node.replace_input_with(x, bounded)
+
+
+def has_one_length(node):
+    """Whether all that is made of a tensor goes into memory of a given size."""
+    for user in node.users:
+        written = user.target is aten.copy_.default and user.args[1] is node and user.args[0].meta["val"].dim() == 1
+        if not written and not (keeps_length(user) and user.users and has_one_length(user)):
+            return False
+    return True
+
+
+def keeps_length(node):
+    """Whether an element more at the end gives one more."""
+    if node.target is aten.slice.Tensor:
+        _, _, start, end, step = (*node.args, *(0, None, None, 1)[len(node.args) - 1 :])
+        return (start or 0) >= 0 and (end is None or end < 0 or end == LONGEST) and step == 1
+    return node.target in (aten.cumsum.default, aten.to.dtype, aten._to_copy.default)
 
 
 def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", skip_nan=False):
@@ -146,6 +177,9 @@ class Unread(TorchFunctionMode):
 
     def __torch_function__(self, function, types, arguments=(), keywords=None):
         keywords = keywords or {}
+        result = float8.result(function, arguments, keywords)
+        if result is not UNKNOWN:
+            return result
         result = self.known.result(function, arguments, keywords)
         if result is not UNKNOWN:
             return result

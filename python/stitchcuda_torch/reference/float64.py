@@ -189,10 +189,16 @@ def grouped_mm(a, b, offs=None, bias=None, out_dtype=None):
     return result
 
 
+def topk(x, k, dim=-1, largest=True, sorted=True):
+    """sorted=False is any order, and each device has its own: the truth is one of them."""
+    return torch.topk(x, k, dim, largest)
+
+
 # CUDA's kernels multiply by a sixth that was rounded to float32: an error of 3e-8 (H200, PyTorch 2.11).
 EXACT = {
     torch.ops.aten.hardsigmoid.default: hardsigmoid,
     torch.ops.aten.hardswish.default: hardswish,
+    torch.ops.aten.topk.default: topk,
     torch.ops.aten._grouped_mm.default: grouped_mm,  # has no float64
     torch.ops.aten.hardsigmoid_.default: lambda x: x.copy_(hardsigmoid(x)),
     torch.ops.aten.hardswish_.default: lambda x: x.copy_(hardswish(x)),

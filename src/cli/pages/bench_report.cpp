@@ -23,9 +23,9 @@ std::string speedup(const Json& score, const char* against, const char* kind) {
 
 // One line a group.
 std::vector<std::string> score_header() {
-  return {"",           "passed",           "fast_1",          "fast_1.5",         "fast_2",
-          "fast_3",     "mean vs best",     "geomean vs best", "vs eager",         "vs eager-graph",
-          "vs compile", "vs compile-graph", "% of limit",      "memory vs PyTorch"};
+  return {"",           "passed",           "fast_1",          "fast_1.5", "fast_2",
+          "fast_3",     "mean vs best",     "geomean vs best", "vs eager", "vs eager-graph",
+          "vs compile", "vs compile-graph", "% of limit",      "score",    "memory vs PyTorch"};
 }
 std::vector<std::string> score_cells(const std::string& name, const Json& score) {
   std::vector<std::string> out = {name, format("{}/{}", score.value("passed", 0), score.value("tasks", 0))};
@@ -36,6 +36,7 @@ std::vector<std::string> score_cells(const std::string& name, const Json& score)
   out.push_back(score.contains("share_of_floor")
                     ? format("{:.0f} %", 100 * score["share_of_floor"]["mean"].get<double>())
                     : "–");
+  out.push_back(score.contains("score") ? format("{:.2f}", score["score"]["mean"].get<double>()) : "–");
   out.push_back(score.contains("share_of_memory")
                     ? format("{:.0f} %", 100 * score["share_of_memory"]["geometric_mean"].get<double>())
                     : "–");
@@ -43,8 +44,8 @@ std::vector<std::string> score_cells(const std::string& name, const Json& score)
 }
 
 std::vector<std::string> task_header() {
-  return {"task",    "result",     "per call",          "best baseline", "which",
-          "speedup", "% of limit", "memory vs PyTorch", "time taken"};
+  return {"task",    "result",     "per call", "best baseline",     "which",
+          "speedup", "% of limit", "score",    "memory vs PyTorch", "time taken"};
 }
 std::vector<std::string> task_cells(const Json& task) {
   bool passed = task.at("passed").get<bool>();
@@ -62,6 +63,9 @@ std::vector<std::string> task_cells(const Json& task) {
   }
   out.push_back(
       task.contains("share_of_floor") ? format("{:.0f} %", 100 * task["share_of_floor"].get<double>()) : "–");
+  out.push_back(task.contains("score")         ? format("{:.2f}", task["score"].get<double>())
+                : task.contains("below_floor") ? "below limit"
+                                               : "–");
   out.push_back(task.contains("share_of_memory")
                     ? format("{:.0f} %", 100 * task["share_of_memory"].get<double>())
                     : "–");
@@ -114,6 +118,15 @@ std::string labels_text(const Json& score) {
   return parts.empty() ? "" : "Not all programs do the work themselves: " + join(parts, ", ") + ".";
 }
 
+// An alarm.
+std::string below_floor(const Json& tasks) {
+  std::vector<std::string> names;
+  for (const Json& task : tasks)
+    if (task.contains("below_floor")) names.push_back(word(task, "task"));
+  return format("Faster than the theoretical limit, so the limit or the clock is wrong: {}.",
+                join(names, ", "));
+}
+
 // "Cost model: …" for people; empty where nothing was measured.
 std::string model_note(const Json& summary) {
   std::vector<std::string> each;
@@ -156,6 +169,13 @@ std::vector<std::string> notes_on_bench(const Json& summary) {
     say("Speedups are over PyTorch's fastest baseline (best), or over the one named. fast_p: the share of "
         "tasks that pass and are more than p times as fast as the best baseline.");
   if (all.contains("share_of_floor")) say("% of limit: the theoretical limit over the program's time.");
+  if (all.contains("score"))
+    say("Score: 1 / (1 + (time - limit) / (best baseline - limit)), 1 at the limit and 0.5 at the best "
+        "baseline; what failed counts as 0.");
+  if (int unscored = all.value("unscored", 0))
+    say(format("{} without a score: no limit or baseline known, or none above the limit.",
+               counted(unscored, "task")));
+  if (all.contains("below_floor")) say(below_floor(summary.at("tasks")));
   if (all.contains("share_of_memory")) say("Memory vs PyTorch: the program's peak memory over PyTorch's.");
   return out;
 }
@@ -167,7 +187,7 @@ std::string bench_text(const Json& summary, const Terminal& terminal) {
   columns[0].cut = Cut::start;
   columns[0].least = 24;
   columns[1].least = 8;
-  for (size_t i : {2, 3, 5, 6, 7, 8}) columns[i].align = Column::Align::right;
+  for (size_t i : {2, 3, 5, 6, 7, 8, 9}) columns[i].align = Column::Align::right;
   Table tasks(only(of_tasks, columns));
   for (const Json& task : summary.at("tasks")) {
     std::vector<Cell> row;

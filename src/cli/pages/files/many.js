@@ -43,6 +43,7 @@ const filterBar = (list, choices, one, many) => {
   return make('div', {class: 'bar'}, field('Filter', words), selects.map(({choice, select}) => field(choice.name, select)),
       field('Sort by', sortBy), direction, shown);
 };
+const points = score => score.toFixed(2);
 views.bench = summary => {
   const {all, run} = summary, over = (score, name, kind) => ((score.speedup || {})[name] || {})[kind];
   const kept = score => [{text: `${score.passed || 0}/${score.tasks || 0}`, sort: score.passed},
@@ -50,12 +51,13 @@ views.bench = summary => {
       figure(over(score, 'best', 'mean'), times),
       ...['best', 'eager', 'eager-graph', 'compile', 'compile-graph'].map(
           name => figure(over(score, name, 'geometric_mean'), times)),
-      figure((score.share_of_floor || {}).mean, percent), figure((score.share_of_memory || {}).geometric_mean, percent)];
+      figure((score.share_of_floor || {}).mean, percent), figure((score.score || {}).mean, points),
+      figure((score.share_of_memory || {}).geometric_mean, percent)];
   const scores = table(
       [
         '',
         ...['passed', 'fast_1', 'fast_1.5', 'fast_2', 'fast_3', 'mean vs best', 'geomean vs best', 'vs eager', 'vs eager-graph',
-            'vs compile', 'vs compile-graph', '% of limit', 'memory vs PyTorch']
+            'vs compile', 'vs compile-graph', '% of limit', 'score', 'memory vs PyTorch']
             .map(number)
       ],
       [
@@ -64,7 +66,7 @@ views.bench = summary => {
   const tasks = table(
       [
         words('task'), 'result', number('per call'), number('best baseline'), words('which'),
-        ...['speedup', '% of limit', 'memory vs PyTorch', 'time taken'].map(number), sentence('reason')
+        ...['speedup', '% of limit', 'score', 'memory vs PyTorch', 'time taken'].map(number), sentence('reason')
       ],
       summary.tasks.map(task => {
         const best = task.best_baseline, known = task.best_baseline_known, speedup = (task.speedups || {}).best;
@@ -76,7 +78,8 @@ views.bench = summary => {
             {text: task.passed ? 'passed' : task.code, look: task.passed ? 'good' : 'bad'},
             figure(task.passed && task.seconds_a_call), figure(best && (known ? task.known_baselines : task.baselines)[best]),
             best && best + (known ? ' (known)' : ''), figure(best && speedup, times), figure(task.share_of_floor, percent),
-            figure(task.share_of_memory, percent), figure(task.seconds), task.reason
+            task.below_floor ? {text: 'below limit', look: 'bad'} : figure(task.score, points), figure(task.share_of_memory, percent),
+            figure(task.seconds), task.reason
           ]
         };
       }),
@@ -96,7 +99,7 @@ views.bench = summary => {
   const best = over(all, 'best', 'geometric_mean'), shareOf = key => key in all ? percent(all[key]) : '';
   show('stitchcuda bench',
       facts([[`${all.passed || 0}/${all.tasks || 0}`, 'passed'], [shareOf('fast_1'), 'fast_1'], [shareOf('fast_2'), 'fast_2'],
-          [best ? times(best) : '', 'geomean over the best baseline'], [run.numerics, 'numerics class'], [run.gpu, run.device],
+          [best ? times(best) : '', 'geomean over the best baseline'], [all.score ? points(all.score.mean) : '', 'score'], [run.numerics, 'numerics class'], [run.gpu, run.device],
           [run.version, `stitchcuda, ${run.date}`]]),
       note((summary.notes || []).join(' ')), scores,
       section('Why tasks failed', table(['failed gate', number('tasks')], failures)),
