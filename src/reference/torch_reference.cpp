@@ -105,6 +105,8 @@ Result<void> TorchReference::set_weights(Weights weights) {
   stale_ = false;
   Json request = {
       {"do", "weights"}, {"variant", name(weights)}, {"seed", weights_seed_}, {"mode", name(numerics_)}};
+  // What a model carries from call to call is zero before the first.
+  if (weights != Weights::task && !updates().is_null()) request["calls"] = 1 + weights_seed_ % 3;
   if (weights == Weights::pointed) request["changes"] = to_json(pointed_weights(task_.graph));
   if (weights == Weights::bounded) request["changes"] = to_json(bounded_weights(task_.graph));
   fs::path file = fresh_file();

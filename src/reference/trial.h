@@ -61,6 +61,8 @@ inline constexpr std::string_view far_angles = "far angles";        // of sines
 inline constexpr std::string_view sizes = "sizes";                  // samples about as large as a bound
 inline constexpr std::string_view not_numbers =
     "not numbers";  // NaN and infinities that the graph asks about
+// Behind a kind: within what the task draws, for a model that raises beyond it.
+inline constexpr std::string_view in_range = " in range";
 bool is_harsh(std::string_view distribution);
 // Inputs that are where something jumps, exactly: moved by a rounding, they would be elsewhere.
 bool is_exact(std::string_view distribution);

@@ -368,8 +368,9 @@ def counts_up(tensor):
 
 
 def permuted(tensor, seed):
-    order = torch.randperm(tensor.shape[-1], generator=torch.Generator().manual_seed(seed)).to(tensor.device)
-    return tensor[..., order]
+    """Each row in an order of its own."""
+    drawn = torch.rand(tensor.shape, generator=torch.Generator().manual_seed(seed))
+    return tensor.gather(-1, drawn.argsort(-1).to(tensor.device))
 
 
 def repeats(tensor):
@@ -436,7 +437,7 @@ def plant(planted, task_inputs, facts, seed):
     """The task's own draw, with what the graph's constants ask for in its midst. planted: {values, smallest, largest} of each input."""
     device = next((tensor.device for tensor in task_inputs), torch.device("cpu"))
     generator = torch.Generator(device).manual_seed(seed)
-    return [with_plants(tensor, fact, one, generator) if fact.free else tensor for tensor, fact, one in zip(task_inputs, facts, planted)]
+    return [with_plants(tensor, fact, one, generator) if fact.free or not tensor.is_floating_point() else tensor for tensor, fact, one in zip(task_inputs, facts, planted)]
 
 
 def with_plants(tensor, facts, planted, generator):

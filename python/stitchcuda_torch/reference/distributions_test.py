@@ -121,6 +121,17 @@ class DistributionsTest(unittest.TestCase):
         sizes = distributions.plant([{"values": [], "smallest": 1e-6, "largest": 1e-2}], [task], [facts], 3)[0].square().mean(1).sqrt()
         self.assertTrue(1e-6 <= sizes.min() < 1e-5 and 1e-3 < sizes.max() <= 1.01e-2)
 
+    def test_plants_among_integers(self):
+        labels = torch.randint(1, 10, (200,))
+        planted = distributions.plant([{"values": [-100], "smallest": 0, "largest": 0}], [labels], [distributions.study(labels)], 3)[0]
+        self.assertTrue((planted == -100).any() and (planted == labels).any() and planted.dtype == labels.dtype)
+
+    def test_each_row_of_positions_is_in_an_order_of_its_own(self):
+        positions = torch.arange(12).expand(3, -1)
+        drawn = distributions.draw("masks", [positions], [distributions.study(positions)], 4, [positions])[0][0]
+        self.assertTrue(torch.equal(drawn.sort(-1).values, positions))
+        self.assertFalse(torch.equal(drawn[0], drawn[1]))
+
     def test_means_that_are_large_in_places(self):
         task = torch.randn(6, 8, 30)
         facts = distributions.study(task)

@@ -11,6 +11,7 @@
 
 #include "oracle/philox.h"
 #include "oracle/tensor.h"
+#include "reference/inputs/draw.h"
 #include "reference/inputs/fade.h"
 #include "reference/trial.h"
 
@@ -120,7 +121,7 @@ class Finder {
   void visit(const Node& node) {
     if (node.operands.empty() || node.operands[0] == ValueId::none) return;
     const ValueId x = node.operands[0];
-    if (!is_floating(graph_.type(x).dtype)) return;
+    if (!is_floating(graph_.type(x).dtype)) return integers(node);
     switch (node.op) {
       case Op::clamp:
         threshold(x, node.attributes.number("low"));
@@ -182,6 +183,45 @@ class Finder {
     }
   }
 
+  // What is compared with a number (an index that is left out, a word that pads) and what is divided.
+  void integers(const Node& node) {
+    const ValueId x = node.operands[0];
+    // What isn't equal may be looked up: those beside it are as the task draws them.
+    const bool exactly = node.op == Op::eq || node.op == Op::ne;
+    auto around = [&](ValueId id, double at) {
+      if (exactly)
+        reach(bounds, id, {at});
+      else if (std::isfinite(at))
+        reach(bounds, id, {at - 1, at, at + 1});
+    };
+    switch (node.op) {
+      case Op::eq:
+      case Op::ne:
+      case Op::lt:
+      case Op::le:
+      case Op::gt:
+      case Op::ge:
+      case Op::minimum:
+      case Op::maximum:
+        if (auto number = constants_.of(node.operands[1])) return around(x, *number);
+        if (auto number = constants_.of(x)) around(node.operands[1], *number);
+        break;
+      case Op::clamp:
+        around(x, node.attributes.number("low"));
+        around(x, node.attributes.number("high"));
+        break;
+      case Op::abs:
+      case Op::sign: around(x, 0); break;
+      case Op::div:
+      case Op::fmod:
+      case Op::remainder:
+        if (auto number = constants_.of(node.operands[1]); number && *number != 0)
+          reach(whole_numbers, x, {-1, -*number, -*number - 1, *number, *number - 1, -7 * *number + 1});
+        break;
+      default: break;
+    }
+  }
+
   void compared(const Node& node) {
     if (auto number = constants_.of(node.operands[1])) return threshold(node.operands[0], *number);
     if (auto number = constants_.of(node.operands[0])) threshold(node.operands[1], *number);
@@ -220,7 +260,7 @@ class Finder {
     if (depth > deep_enough) return;
     const Node* node = constants_.maker(id);
     if (!node) {
-      if (graph_[id].role == Role::input && is_floating(graph_.type(id).dtype)) add(kind, id, wanted);
+      if (graph_[id].role == Role::input) add(kind, id, wanted);
       return;
     }
     const Family family = info(node->op).family;
@@ -255,7 +295,7 @@ class Finder {
       if (sum) return follow(x, wanted);
     }
     if (auto value = undone(*node, wanted)) return follow(x, value);
-    if (kind != bounds || wanted == 0) return;
+    if (kind != bounds || wanted == 0 || !is_floating(graph_.type(id).dtype)) return;
     if (node->op == Op::norm || node->op == Op::sum || node->op == Op::mean) return of_rows(*node, wanted);
     spread(id, std::fabs(wanted));
   }
@@ -342,6 +382,8 @@ class Finder {
 
   void add(std::string_view kind, ValueId input, double value) {
     if (kind == all_beyond) return;  // inputs have a kind of their own for that
+    const DType dtype = graph_.type(input).dtype;
+    if (dtype == DType::boolean || (!is_floating(dtype) && !fits(input, value))) return;
     const bool halves = products_ || graph_.type(input).dtype == DType::f16;
     if (halves && std::isfinite(value) && std::fabs(value) > most_of_a_half) return;
     const bool below = value < 0 && std::isfinite(value);
@@ -349,6 +391,16 @@ class Finder {
     constexpr size_t most = 256;
     if (planted.values.size() < most && std::ranges::find(planted.values, value) == planted.values.end())
       planted.values.push_back(value);
+  }
+
+  // An integer, and none that would be looked up where nothing is.
+  bool fits(ValueId input, double value) const {
+    const DType dtype = graph_.type(input).dtype;
+    const double least = dtype == DType::u8 ? 0 : dtype == DType::i8 ? -0x1p7 : -0x1p30;
+    const double most = dtype == DType::u8 ? 255 : dtype == DType::i8 ? 127 : 0x1p30;
+    if (value != std::round(value) || value < least || value > most) return false;
+    const std::optional<int64_t> bound = index_bound(graph_, input, true);
+    return !bound || (value >= 0 && value < static_cast<double>(*bound));
   }
 
   // Honest products compute in halves, which end at 65504.

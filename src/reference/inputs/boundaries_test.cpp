@@ -73,6 +73,34 @@ TEST(Boundaries, OfAMaximumAreSizesOfItsRow) {
   EXPECT_LT(planted(found, "sizes")->largest, 1e-6);
 }
 
+// An ignored class, a word that pads: exactly these, since what isn't one of them is looked up.
+TEST(Boundaries, OfIntegersAreWhatTheyAreComparedWith) {
+  auto graph = parse_graph(R"(graph "g"
+input %t : i64[4]
+input %w : i64[4]
+parameter %table : f32[9,2]
+%ignored = full() shape=[] dtype=i64 value=-100.0 : i64[]
+%padding = full() shape=[] dtype=i64 value=3.0 : i64[]
+%never = full() shape=[] dtype=i64 value=40.0 : i64[]
+%kept = ne(%t, %ignored) : bool[4]
+%zero = full() shape=[] dtype=i64 value=0.0 : i64[]
+%class = where(%kept, %t, %zero) : i64[4]
+%a = index(%table, %class) dims=[0] : f32[4,2]
+%pads = eq(%w, %padding) : bool[4]
+%beyond = ge(%w, %never) : bool[4]
+%b = index(%table, %w) dims=[0] : f32[4,2]
+output %a
+output %b
+output %pads
+output %beyond
+end
+)");
+  ASSERT_TRUE(graph) << graph.error().text();
+  const Boundaries found = boundaries_of(*graph);
+  EXPECT_EQ(found.at("bounds below zero").at(graph->find("t")).values, std::vector<double>{-100});
+  EXPECT_EQ(found.at("bounds").at(graph->find("w")).values, std::vector<double>{3}) << "a table has nine rows";
+}
+
 TEST(Boundaries, BehindALayerAreItsShifts) {
   auto graph = parse_graph(R"(graph "g"
 input %x : f32[4,8]
