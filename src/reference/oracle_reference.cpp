@@ -49,9 +49,9 @@ class OracleReference : public Reference {
                                                harsh::is_exact(question.distribution)));
     trial.truth = std::move(answer.truth);
     trial.sensitivity = std::move(answer.sensitivity);
-    trial.in_domain =
-        (question.distribution == "task" && !is_harsh(question)) ||
-        (finite(trial.truth, task_.signature.outputs) && (!is_harsh(question) || is_sound(trial)));
+    trial.in_domain = (question.distribution == "task" && !is_harsh(question)) ||
+                      finite(trial.truth, task_.signature.outputs);
+    if (trial.in_domain && is_harsh(question)) trial.in_domain = is_sound(trial);
     return trial;
   }
 

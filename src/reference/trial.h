@@ -109,6 +109,11 @@ struct Trial {
   // Only where PyTorch can't say.
   std::vector<double> sensitivity;
   bool in_domain = true;  // the truth is finite, or the task itself draws such inputs
+  // By output: the truth is not finite there, or, of harsh inputs, PyTorch is not near it, and nothing is
+  // judged. Empty: none.
+  std::vector<bool> unsound;
+
+  bool counts(size_t output) const { return output >= unsound.size() || !unsound[output]; }
   // Outputs as float64 gives them a rounding away from discontinuities, made on first use.
   mutable std::shared_ptr<const std::vector<std::vector<oracle::Tensor>>> across_jumps;
 };

@@ -430,7 +430,7 @@ KEEPS_SIGN = (
 
 
 PLANTED = tuple(f"{kind}{sign}" for kind in ("bounds", "whole numbers", "far angles", "sizes", "not numbers") for sign in ("", " below zero"))
-PLANTED_SHARE = 0.25
+PLANTED_SHARE, PLANTED_ROWS = 0.25, 0.125
 
 
 def plant(planted, task_inputs, facts, seed):
@@ -452,6 +452,10 @@ def with_plants(tensor, facts, planted, generator):
         values = torch.tensor([float(value) for value in planted["values"]], dtype=torch.float64, device=tensor.device)
         chosen = values[torch.randint(len(values), tensor.shape, generator=generator, device=tensor.device)]
         out = torch.where(uniform(tensor, tensor.shape, generator) < PLANTED_SHARE, chosen, out)
+        if tensor.dim() > 1 and tensor.numel():  # and whole rows: of nothing but padding, or beyond a bound throughout
+            whole = uniform(tensor, (*tensor.shape[:-1], 1), generator) < PLANTED_ROWS
+            whole.reshape(-1)[-1] = whole.numel() > 1
+            out = torch.where(whole, chosen[..., :1], out)
     return give_structure(out, facts.structure).to(tensor.dtype)
 
 

@@ -106,14 +106,14 @@ class Finder {
       const int64_t round = std::ssize(values) + 1;
       int64_t step = round / 2 + 1;
       while (std::gcd(step, round) > 1) ++step;
-      for (int64_t i = 0; i < std::min(graph_.type(id).elements(), most_channels); ++i)
+      for (int64_t i = 0; i < std::min(channels_of(id), most_channels); ++i)
         if (const int64_t which = i * step % round; which < round - 1)
           out.push_back(
               {.data = graph_[id].data, .begin = i, .end = i + 1, .add = values[static_cast<size_t>(which)]});
     }
     for (const auto& [id, value] : ends_of_shifts_)
       if (!bounds_of_shifts_.contains(id))
-        out.push_back({.data = graph_[id].data, .end = graph_.type(id).elements(), .add = value});
+        out.push_back({.data = graph_[id].data, .end = channels_of(id), .add = value});
     return out;
   }
 
@@ -261,6 +261,10 @@ class Finder {
     const Node* node = constants_.maker(id);
     if (!node) {
       if (graph_[id].role == Role::input) add(kind, id, wanted);
+      // A table whose rows are compared by themselves.
+      if (graph_[id].role == Role::parameter && is_floating(graph_.type(id).dtype) &&
+          graph_.type(id).rank() > 0)
+        shifted_by(kind, id, wanted);
       return;
     }
     const Family family = info(node->op).family;
@@ -271,7 +275,8 @@ class Finder {
         reach_one(kind, operand, *value, depth + 1);
     };
     if (family == Family::view || family == Family::movement || node->op == Op::cast ||
-        node->op == Op::amax || node->op == Op::amin || node->op == Op::where) {
+        node->op == Op::amax || node->op == Op::amin || node->op == Op::where || node->op == Op::index ||
+        node->op == Op::gather) {
       // Only where the others of a row are as small is a small one the largest.
       if (kind == bounds && wanted != 0 && (node->op == Op::amax || node->op == Op::amin))
         spread(x, std::fabs(wanted));
@@ -315,6 +320,8 @@ class Finder {
     return id != ValueId::none && graph_[id].role == Role::parameter && is_floating(graph_.type(id).dtype) &&
            graph_.type(id).rank() == 1;
   }
+
+  int64_t channels_of(ValueId id) const { return graph_.type(id).shape[0]; }
 
   // What a layer adds to each channel.
   ValueId shift_of(const Node& node) const {
@@ -448,7 +455,7 @@ Json to_json(const Boundaries& boundaries, const Graph& graph) {
 }
 
 void plant(const Planted& planted, uint64_t seed, const Shape& shape, std::span<double> values) {
-  constexpr double share = 0.25;
+  constexpr double share = 0.25, of_rows = 0.125;
   auto uniform = [&](int64_t i) {
     return oracle::uniform(oracle::random_bits(static_cast<int64_t>(seed), 5, i)[0], 53);
   };
@@ -466,11 +473,17 @@ void plant(const Planted& planted, uint64_t seed, const Shape& shape, std::span<
       for (double& value : part) value *= size / std::sqrt(squares / static_cast<double>(each));
     }
   }
-  for (int64_t i = 0; i < count && !planted.values.empty(); ++i) {
-    const double draw = uniform(i);
-    if (draw < share)
-      values[static_cast<size_t>(i)] =
-          planted.values[static_cast<size_t>(draw / share * static_cast<double>(planted.values.size()))];
+  if (planted.values.empty()) return;
+  auto one_of = [&](double part) {
+    return planted.values[static_cast<size_t>(part * static_cast<double>(planted.values.size()))];
+  };
+  for (int64_t i = 0; i < count; ++i)
+    if (const double draw = uniform(i); draw < share) values[static_cast<size_t>(i)] = one_of(draw / share);
+  // And whole rows: of nothing but padding, or beyond a bound throughout.
+  const int64_t size = shape.size() > 1 ? shape.back() : 0, rows = size ? count / size : 0;
+  for (int64_t row = 0; row < rows; ++row) {
+    const double draw = row + 1 == rows && rows > 1 ? of_rows * uniform(count + row) : uniform(count + row);
+    if (draw < of_rows) std::fill_n(values.begin() + row * size, size, one_of(draw / of_rows));
   }
 }
 

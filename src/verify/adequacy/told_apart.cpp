@@ -142,8 +142,9 @@ Direction direction_of(const std::vector<double>& honest, const std::vector<doub
 // A program that computes the mutant goes all the way, give or take its rounding. Honest ones that read what
 // tensor cores read went 0.05 of the way at most, and mutants 0.98 to 1.02 (conv_norm_gelu, 12 trials each).
 // One trial of fp16 says little of a small difference; a dozen together do.
-constexpr double most_spread = 1.0 / 16, most_spread_of_one = 1.0 / 4, most_honest = 1.0 / 8, half_way = 0.5;
+constexpr double most_spread = 1.0 / 16, most_spread_of_one = 1.0 / 2, most_honest = 1.0 / 8, half_way = 0.5;
 constexpr int enough_directions = 4;
+constexpr double chance = 4;  // deviations that no error goes by chance
 // The oracle rounds operands and results alike, each by up to what its class allows: 0.1 to 0.4 of the way
 // there.
 constexpr double of_oracle = 4;
@@ -329,7 +330,7 @@ Result<void> Adequacy::ask(const Session& session, const Trial& trial, const Rec
     state.honest += direction.honest / (trial.pytorch.size() > 0 ? 1 : of_oracle);
     state.own += direction.own;
     state.variance += direction.variance;
-    state.always_nearer &= direction.own > most_spread_of_one * direction.squares;
+    state.always_nearer &= direction.own > (half_way - chance * direction.spread()) * direction.squares;
   }
   return {};
 }
@@ -371,6 +372,14 @@ bool Adequacy::is_told_by_direction(const State& state) const {
   const Direction all{state.squares, state.honest, state.own, state.variance};
   return is_left(state) && state.directions >= enough_directions && all.spread() <= most_spread &&
          std::fabs(all.honest) <= most_honest * all.squares;
+}
+
+bool Adequacy::wants_directions(int more) const {
+  return std::ranges::any_of(states_, [&](const State& state) {
+    if (!is_left(state) || state.directions == 0 || is_told_by_direction(state)) return false;
+    const Direction all{state.squares, state.honest, state.own, state.variance};
+    return all.spread() * std::sqrt(state.directions) <= most_spread * std::sqrt(state.directions + more);
+  });
 }
 
 std::string Adequacy::nearer_to_a_mutant() const {

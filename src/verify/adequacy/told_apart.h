@@ -50,6 +50,8 @@ class Adequacy {
   Result<void> take_region(const oracle::Known& known, std::vector<int32_t> nodes,
                            std::span<const ValueId> writes, std::span<const oracle::Tensor> expected,
                            std::span<const Judging> judging);
+  // Whether so many calm trials more could tell another mutant by direction.
+  bool wants_directions(int more) const;
   // Wrong: on several trials the program's outputs were nearer to a mutant's than to the truth. Empty: none.
   std::string nearer_to_a_mutant() const;
 

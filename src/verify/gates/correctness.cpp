@@ -357,6 +357,19 @@ Result<void> ask_for_what_is_left(Session& session, const std::vector<Question>&
     }
     STITCH_TRY(Tensors outputs, check_trial(session, *attempt, *trial, tally, evidence));
   }
+  // What lies inside the class's error shows by direction, over enough calm trials.
+  constexpr int most_calm = 12;
+  for (int left = most_calm; left > 0 && session.adequacy->wants_directions(left); --left) {
+    if (session.adequacy->is_exhausted()) break;
+    weights = session.takes_weights && has_weights(session.task.signature) && left % 2
+                  ? Weights::reparameterised
+                  : Weights::task;
+    STITCH_TRY(attempt, Attempt::of(session, weights));
+    STITCH_TRY(Trial trial, session.reference.ask({.weights = weights, .seed = session.next_seed()}));
+    if (!trial.in_domain || trial.held) continue;
+    STITCH_TRY(Tensors outputs, check_trial(session, *attempt, trial, tally, evidence));
+    STITCH_CHECK(session.adequacy->take(session, trial, outputs));
+  }
   return {};
 }
 
