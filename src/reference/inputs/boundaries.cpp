@@ -171,6 +171,10 @@ class Finder {
       case Op::amin:
       case Op::argmin:
       case Op::cummin: reach(all_beyond, x, {beyond_starts}); break;
+      case Op::scatter:
+        if (node.attributes.text("reduce") == "amax") reach(all_beyond, node.operands[2], {-beyond_starts});
+        if (node.attributes.text("reduce") == "amin") reach(all_beyond, node.operands[2], {beyond_starts});
+        break;
       case Op::is_nan: reach(not_numbers, x, {std::numeric_limits<double>::quiet_NaN()}); break;
       case Op::is_inf: reach(not_numbers, x, {infinity, -infinity}); break;
       case Op::layer_norm:
@@ -189,9 +193,11 @@ class Finder {
     // What isn't equal may be looked up: those beside it are as the task draws them.
     const bool exactly = node.op == Op::eq || node.op == Op::ne;
     auto around = [&](ValueId id, double at) {
-      if (exactly)
+      // The class that PyTorch's losses ignore unless told otherwise: hardly any task means it.
+      constexpr double ignored_unasked = -100;
+      if (exactly && at != ignored_unasked)
         reach(bounds, id, {at});
-      else if (std::isfinite(at))
+      else if (!exactly && std::isfinite(at))
         reach(bounds, id, {at - 1, at, at + 1});
     };
     switch (node.op) {

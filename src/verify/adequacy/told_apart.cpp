@@ -320,9 +320,12 @@ Result<void> Adequacy::ask(const Session& session, const Trial& trial, const Rec
     if (i >= honest.size() || !is_floating(type.dtype) || seen ||
         comparison.own.relative() < judging_of(session, trial, i).floor)
       continue;
+    // Not as the output's dtype rounds it: any program's outputs go that way.
+    const std::vector<double> exact(found->second.data<double>(),
+                                    found->second.data<double>() + found->second.elements());
     const Direction direction =
         direction_of(honest[i], own.size() > i ? as_doubles(own[i]) : std::vector<double>(),
-                     as_doubles(trial.truth[i]), as_doubles(values));
+                     as_doubles(trial.truth[i]), exact);
     if (direction.spread() > most_spread_of_one) continue;
     seen = true;
     ++state.directions;

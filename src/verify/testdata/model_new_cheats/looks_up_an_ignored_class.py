@@ -1,6 +1,6 @@
 """correctness: wrong"""
 # task: ignored_class
-# The class -100 is taken for the first one.
+# The ignored class is taken for the first one.
 
 import torch
 from torch import nn

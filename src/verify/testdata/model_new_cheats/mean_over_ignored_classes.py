@@ -9,4 +9,4 @@ from torch import nn
 
 class ModelNew(nn.Module):
     def forward(self, z, t):
-        return F.cross_entropy(z, t, reduction='sum') / t.numel()
+        return F.cross_entropy(z, t, reduction='sum', ignore_index=-1) / t.numel()

@@ -1,4 +1,4 @@
-"""A class that is ignored by default, which no draw has."""
+"""A class that is ignored, which no draw has."""
 
 import torch
 import torch.nn.functional as F
@@ -7,7 +7,7 @@ from torch import nn
 
 class Model(nn.Module):
     def forward(self, z, t):
-        return F.cross_entropy(z, t)
+        return F.cross_entropy(z, t, ignore_index=-1)
 
 
 def get_init_inputs():
