@@ -55,23 +55,52 @@ bool overflows(const Trial& trial) {
 }
 
 bool proves(const Trial& trial, size_t output) {
+  if (!trial.counts(output)) return false;
   const TensorBytes& truth = trial.truth[output];
   if (!is_floating(truth.type.dtype)) return true;
   const std::optional<Distance> pytorch = pytorch_distance(trial, output);
   return !(pytorch ? *pytorch : distance(truth, truth)).says_nothing();
 }
 
-bool is_sound(const Trial& trial) {
+namespace {
+
+bool is_sound(const Trial& trial, size_t output) {
   // What a recurrence forgot shows by half of its output: less certainty will do there.
   const double near = trial.question.weights == Weights::pointed ? 0.1 : 1e-2;
-  for (size_t i = 0; i < trial.truth.size(); ++i) {
-    if (!is_floating(trial.truth[i].type.dtype)) continue;
-    if (auto pytorch = pytorch_distance(trial, i);
-        pytorch && (pytorch->not_finite > 0 || !(pytorch->relative() < near)))
-      return false;
-    if (i < trial.sensitivity.size() && !(trial.sensitivity[i] < near)) return false;
-  }
+  const std::optional<Distance> pytorch = pytorch_distance(trial, output);
+  if (pytorch && (pytorch->not_finite > 0 || !(pytorch->relative() < near))) return false;
+  return output >= trial.sensitivity.size() || trial.sensitivity[output] < near;
+}
+
+}  // namespace
+
+bool is_sound(const Trial& trial) {
+  for (size_t i = 0; i < trial.truth.size(); ++i)
+    if (is_floating(trial.truth[i].type.dtype) && !is_sound(trial, i)) return false;
   return true;
+}
+
+void settle(Trial& trial) {
+  const Question& question = trial.question;
+  trial.unsound.clear();
+  trial.in_domain = true;
+  if (question.weights == Weights::task && question.distribution == "task") return;
+  auto floats = [&](size_t i) { return is_floating(trial.truth[i].type.dtype); };
+  auto counts = [&](size_t i) {
+    const std::optional<Distance> pytorch = pytorch_distance(trial, i);
+    if (is_harsh(question) && pytorch) return is_sound(trial, i);
+    if (pytorch && pytorch->not_finite > 0) return false;
+    return question.distribution == "task" || !distance(trial.truth[i], trial.truth[i]).scattered;
+  };
+  for (size_t i = 0; i < trial.truth.size(); ++i) trial.in_domain &= !floats(i) || counts(i);
+  if (trial.in_domain) return;
+  for (size_t i = 0; i < trial.truth.size(); ++i) {
+    // Integers may be made of what is not sound.
+    const std::optional<Distance> pytorch = pytorch_distance(trial, i);
+    const bool sound = floats(i) ? counts(i) : pytorch && pytorch->unequal == 0;
+    trial.unsound.push_back(!sound);
+    trial.in_domain |= sound;
+  }
 }
 
 Result<OracleAnswer> ask_oracle(const TaskGraph& task, const Tensors& parameters, const Tensors& inputs,

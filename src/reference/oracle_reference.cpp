@@ -49,9 +49,9 @@ class OracleReference : public Reference {
                                                harsh::is_exact(question.distribution)));
     trial.truth = std::move(answer.truth);
     trial.sensitivity = std::move(answer.sensitivity);
-    trial.in_domain =
-        (question.distribution == "task" && !is_harsh(question)) ||
-        (finite(trial.truth, task_.signature.outputs) && (!is_harsh(question) || is_sound(trial)));
+    trial.in_domain = (question.distribution == "task" && !is_harsh(question)) ||
+                      finite(trial.truth, task_.signature.outputs);
+    if (trial.in_domain && is_harsh(question)) trial.in_domain = is_sound(trial);
     return trial;
   }
 
@@ -82,10 +82,9 @@ class OracleReference : public Reference {
         }
         std::vector<std::byte> drawn = draw_input(task_.graph, id, "task", question.seed);
         if (const auto planted = kind->second.find(id); planted != kind->second.end()) {
-          STITCH_TRY(oracle::Tensor values, oracle::Tensor::from_bytes(type.dtype, type.shape, drawn));
-          plant(planted->second, question.seed + index_of(id), type.shape,
-                {values.writable<double>(), static_cast<size_t>(values.elements())});
-          drawn = values.to_bytes();
+          std::vector<double> values = as_doubles({type, drawn});
+          plant(planted->second, question.seed + index_of(id), type.shape, values);
+          drawn = oracle::Tensor::of(type.dtype, type.shape, values).to_bytes();
         }
         inputs.add(type, std::move(drawn));
       }

@@ -62,6 +62,8 @@ bool proves(const Trial& trial, size_t output);
 
 // Whether a harsh kind of inputs counts: PyTorch, or rounding where there is none, is near the truth there.
 bool is_sound(const Trial& trial);
+// The same by output, and of mild inputs whether the truth is finite: those that are sound count.
+void settle(Trial& trial);
 
 std::unique_ptr<Reference> oracle_reference(const TaskGraph& task, Numerics numerics);
 

@@ -105,6 +105,8 @@ Result<void> TorchReference::set_weights(Weights weights) {
   stale_ = false;
   Json request = {
       {"do", "weights"}, {"variant", name(weights)}, {"seed", weights_seed_}, {"mode", name(numerics_)}};
+  // What a model carries from call to call is zero before the first.
+  if (weights != Weights::task && !updates().is_null()) request["calls"] = 1 + weights_seed_ % 3;
   if (weights == Weights::pointed) request["changes"] = to_json(pointed_weights(task_.graph));
   if (weights == Weights::bounded) request["changes"] = to_json(bounded_weights(task_.graph));
   fs::path file = fresh_file();
@@ -234,25 +236,17 @@ Result<Trial> TorchReference::ask(const Question& question) {
   }
   std::error_code ec;
   fs::remove(file, ec);
-  if (overflows(trial)) {
-    trial.in_domain = false;
-    return trial;
-  }
-  if (question.pytorchs_numbers && question.distribution == "task" && !is_sound(trial))
+  if (question.pytorchs_numbers && question.distribution == "task" && !overflows(trial) && !is_sound(trial))
     return work_error("random",
                       "on this device PyTorch's random numbers are others in float64 than in the model's "
                       "precision: a ModelNew that draws some can't be judged",
                       "judge a compiled program, or put the task's model into eval mode");
-  if (is_harsh(question) && !trial.pytorch.tensors.empty()) {
-    trial.in_domain = is_sound(trial);
-    if (trial.in_domain && question.distribution != harsh::not_finite &&
-        !harsh::is_exact(question.distribution)) {
-      STITCH_TRY(trial.sensitivity, movement(trial, 0));
-      trial.in_domain = is_sound(trial);
-    }
-  } else if (question.distribution != "task")
-    for (const TensorBytes& tensor : trial.truth.tensors)
-      if (is_floating(tensor.type.dtype) && distance(tensor, tensor).scattered) trial.in_domain = false;
+  settle(trial);
+  if (is_harsh(question) && trial.in_domain && trial.pytorch.size() > 0 &&
+      question.distribution != harsh::not_finite && !harsh::is_exact(question.distribution)) {
+    STITCH_TRY(trial.sensitivity, movement(trial, 0));
+    settle(trial);
+  }
   return trial;
 }
 

@@ -27,6 +27,7 @@ bool harsh::is_exact(std::string_view distribution) {
 }
 
 bool harsh::is_harsh(std::string_view distribution) {
+  if (distribution.ends_with(in_range)) distribution.remove_suffix(in_range.size());
   return is_exact(distribution) || distribution.starts_with(far_angles) || distribution.starts_with(sizes) ||
          distribution == large || distribution == offset || distribution == ties || distribution == zeros ||
          distribution == ends || distribution == patches || distribution == prefix ||

@@ -61,6 +61,8 @@ inline constexpr std::string_view far_angles = "far angles";        // of sines
 inline constexpr std::string_view sizes = "sizes";                  // samples about as large as a bound
 inline constexpr std::string_view not_numbers =
     "not numbers";  // NaN and infinities that the graph asks about
+// Behind a kind: within what the task draws, for a model that raises beyond it.
+inline constexpr std::string_view in_range = " in range";
 bool is_harsh(std::string_view distribution);
 // Inputs that are where something jumps, exactly: moved by a rounding, they would be elsewhere.
 bool is_exact(std::string_view distribution);
@@ -107,6 +109,11 @@ struct Trial {
   // Only where PyTorch can't say.
   std::vector<double> sensitivity;
   bool in_domain = true;  // the truth is finite, or the task itself draws such inputs
+  // By output: the truth is not finite there, or, of harsh inputs, PyTorch is not near it, and nothing is
+  // judged. Empty: none.
+  std::vector<bool> unsound;
+
+  bool counts(size_t output) const { return output >= unsound.size() || !unsound[output]; }
   // Outputs as float64 gives them a rounding away from discontinuities, made on first use.
   mutable std::shared_ptr<const std::vector<std::vector<oracle::Tensor>>> across_jumps;
 };

@@ -324,6 +324,7 @@ Reply<Called> Candidate::call(int set, std::span<const TensorType> outputs, cons
     called.threads_before = json.at("threads_before").get<int>();
     called.threads_after = json.at("threads_after").get<int>();
     called.device_bytes = json.at("device_bytes").get<int64_t>();
+    called.host_bytes = json.value("host_bytes", int64_t{0});
     called.earlier_result = json.value("earlier_result", false);
     called.captured = captured_from_wire(json.value("captured", Json(name(Captured::complete))));
     return called;

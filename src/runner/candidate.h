@@ -131,6 +131,7 @@ enum class Fence : uint8_t {
   exact_end,  // right after its last byte
   start,      // before it
   host,       // as `end`, and host code of the program can't touch it at all
+  read_only,  // as `end`, and inputs can't be written to
 };
 
 // How the call is placed in the caller's stream. Its inputs hold garbage until copies in that stream write
@@ -170,6 +171,7 @@ struct Called {
   // Of the process. The device's worker threads start with the first calls, so only later ones tell.
   int threads_before = 0, threads_after = 0;
   int64_t device_bytes = 0;  // peak device memory after the call, where it is known
+  int64_t host_bytes = 0;    // that the process has allocated, of a compiled program
   Captured captured = Captured::complete;
   // A ModelNew returned a tensor of an earlier call that has been overwritten since, as the process reports.
   bool earlier_result = false;

@@ -13,7 +13,8 @@ std::string_view name(Filling filling) {
 }
 
 std::string_view name(Fence fence) {
-  constexpr std::array<std::string_view, 5> names = {"none", "end", "exact end", "start", "host"};
+  constexpr std::array<std::string_view, 6> names = {"none",  "end",  "exact end",
+                                                     "start", "host", "read only"};
   return names[static_cast<size_t>(fence)];
 }
 
@@ -85,7 +86,7 @@ Filling filling_from_wire(const Json& json) {
 
 Fence fence_from_wire(const Json& json) {
   const std::string word = json.get<std::string>();
-  for (Fence fence : {Fence::none, Fence::end, Fence::exact_end, Fence::start, Fence::host})
+  for (Fence fence : {Fence::none, Fence::end, Fence::exact_end, Fence::start, Fence::host, Fence::read_only})
     if (word == name(fence)) return fence;
   throw std::invalid_argument("no fence of ours: " + word);
 }

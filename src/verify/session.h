@@ -90,6 +90,7 @@ struct Session {
   // What earlier gates leave.
   Package package;
   bool python = false;        // a ModelNew: less trust
+  bool takes_weights = true;  // false: it has no place for other weights than the task's
   runner::Settings settings;  // that the program is created with, where they aren't its own
   build::Built built;
   fs::path library;  // what the runner loads

@@ -368,8 +368,9 @@ def counts_up(tensor):
 
 
 def permuted(tensor, seed):
-    order = torch.randperm(tensor.shape[-1], generator=torch.Generator().manual_seed(seed)).to(tensor.device)
-    return tensor[..., order]
+    """Each row in an order of its own."""
+    drawn = torch.rand(tensor.shape, generator=torch.Generator().manual_seed(seed))
+    return tensor.gather(-1, drawn.argsort(-1).to(tensor.device))
 
 
 def repeats(tensor):
@@ -429,14 +430,14 @@ KEEPS_SIGN = (
 
 
 PLANTED = tuple(f"{kind}{sign}" for kind in ("bounds", "whole numbers", "far angles", "sizes", "not numbers") for sign in ("", " below zero"))
-PLANTED_SHARE = 0.25
+PLANTED_SHARE, PLANTED_ROWS = 0.25, 0.125
 
 
 def plant(planted, task_inputs, facts, seed):
     """The task's own draw, with what the graph's constants ask for in its midst. planted: {values, smallest, largest} of each input."""
     device = next((tensor.device for tensor in task_inputs), torch.device("cpu"))
     generator = torch.Generator(device).manual_seed(seed)
-    return [with_plants(tensor, fact, one, generator) if fact.free else tensor for tensor, fact, one in zip(task_inputs, facts, planted)]
+    return [with_plants(tensor, fact, one, generator) if fact.free or not tensor.is_floating_point() else tensor for tensor, fact, one in zip(task_inputs, facts, planted)]
 
 
 def with_plants(tensor, facts, planted, generator):
@@ -451,6 +452,10 @@ def with_plants(tensor, facts, planted, generator):
         values = torch.tensor([float(value) for value in planted["values"]], dtype=torch.float64, device=tensor.device)
         chosen = values[torch.randint(len(values), tensor.shape, generator=generator, device=tensor.device)]
         out = torch.where(uniform(tensor, tensor.shape, generator) < PLANTED_SHARE, chosen, out)
+        if tensor.dim() > 1 and tensor.numel():  # and whole rows: of nothing but padding, or beyond a bound throughout
+            whole = uniform(tensor, (*tensor.shape[:-1], 1), generator) < PLANTED_ROWS
+            whole.reshape(-1)[-1] = whole.numel() > 1
+            out = torch.where(whole, chosen[..., :1], out)
     return give_structure(out, facts.structure).to(tensor.dtype)
 
 

@@ -9,7 +9,9 @@ from . import distributions
 from .model import seconds_since
 from .requests import Requests, request
 
-KINDS = (*distributions.NAMES, "varied", *distributions.PLANTED)
+IN_RANGE = " in range"
+OTHERS = (*distributions.NAMES[1:], *distributions.PLANTED)
+KINDS = ("task", *OTHERS, *(name + IN_RANGE for name in OTHERS), "varied")
 SHARED_BITS = 20
 
 
@@ -45,6 +47,9 @@ class InputRequests(Requests):
             return self.varied.draw(loaded.draw, self.studied, seed), True
         tensors = loaded.draw(seed)
         self.studied(tensors)
+        if distribution.endswith(IN_RANGE):
+            drawn, _ = self.drawn(distribution.removesuffix(IN_RANGE), seed)
+            return [within(new, own) if fact.free and own.numel() else new for new, own, fact in zip(drawn, tensors, self.facts)], True
         if distribution in distributions.PLANTED:
             return distributions.plant(self.planted[distribution], tensors, self.facts, seed), "below zero" not in distribution
         again = loaded.draw(seed + 1) if distribution in distributions.WHOLE else None
@@ -57,6 +62,11 @@ class InputRequests(Requests):
 
     def can_be_varied(self):
         return any(is_free(fact) for fact in self.facts or [])
+
+
+def within(drawn, own):
+    """For models that raise beyond: nothing outside of what the task draws."""
+    return drawn.clamp(own.min(), own.max())
 
 
 class Varied:

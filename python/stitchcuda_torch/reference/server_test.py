@@ -193,6 +193,8 @@ class ReferenceServerTest(unittest.TestCase):
         self.assertFalse(torch.equal(self.read("task")["conv.weight"], self.read("other")["conv.weight"]))
         self.assertTrue(torch.equal(self.read("other")["tied.weight"], self.read("other")["conv.weight"]))
         self.assertFalse(torch.equal(first["output_0"], other["output_0"]))
+        self.ask("weights", variant="reparameterised", seed=9, calls=2, out=self.path("later"))
+        self.assertTrue(torch.equal(self.read("later")["state"], self.read("task")["state"] + 2), "as two calls leave it")
         self.ask("weights", variant="task")
         back, _ = self.evaluate("inputs", "strict")
         self.assertTrue(torch.equal(first["output_0"], back["output_0"]))
@@ -206,6 +208,8 @@ class ReferenceServerTest(unittest.TestCase):
             tensors = self.read("inputs")
             self.assertEqual([list(tensor.shape) for tensor in tensors.values()], [[2, 4, 9], [3], [3]])
             self.assertEqual(answer["domain_kept"], name in ("task", *distributions.KEEPS_SIGN), name)
+        self.ask("draw", distribution="low in range", seed=3, out=self.path("inputs"))
+        self.assertGreaterEqual(self.read("inputs")["input_0"].min().item(), 0, "the task draws nothing below")
         self.assertEqual([fact["free"] for fact in answer["inputs"]], [True, True, False])
 
     def test_examples(self):

@@ -120,6 +120,13 @@ def hooked(loaded, kinds, hook, inputs, mode, half, seed):
     return model, [leaf for leaf in structure.leaves(result) if isinstance(leaf, torch.Tensor)]
 
 
+def advance(loaded, inputs):
+    """State that forward changes, as a call leaves it: a cache that holds something, a counter beyond its first step."""
+    arguments, keywords = loaded.arguments(inputs)
+    with loaded.task.stage("forward", "forward failed"), torch.no_grad(), torch.compiler.set_stance("force_eager"):
+        loaded.model(*arguments, **keywords)
+
+
 VARIANTS = ("task", "reparameterised", "faint", "pointed", "bounded", "mixed")
 
 
@@ -141,6 +148,7 @@ class WeightRequests(Requests):
         changes: list = None,
         mode: numerics.CLASSES = "default",
         half: numerics.HALVES = "fp16",
+        calls: int = 0,
         turns: str = None,
     ):
         start, lock, room = time.monotonic(), GpuLock(turns), True
@@ -163,6 +171,8 @@ class WeightRequests(Requests):
                 draw_scaled(loaded, self.original, self.scaled[key], seed, gain, faint)
                 room = self.scaled[key].room
                 point(state, changes or [])
+                for call in range(calls):
+                    advance(loaded, self.inputs.drawn("task", seed + 1 + call)[0])
                 self.model.give_back()
-        size = safetensors.write_mapped(out, state) if out else 0
+        size = safetensors.write_mapped(out, loaded.tensors()) if out else 0  # forward may have put others in their place
         return {"bytes": size, "room": room, "seconds": seconds_since(start), "waited": lock.waited}

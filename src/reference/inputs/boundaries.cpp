@@ -11,6 +11,7 @@
 
 #include "oracle/philox.h"
 #include "oracle/tensor.h"
+#include "reference/inputs/draw.h"
 #include "reference/inputs/fade.h"
 #include "reference/trial.h"
 
@@ -105,14 +106,14 @@ class Finder {
       const int64_t round = std::ssize(values) + 1;
       int64_t step = round / 2 + 1;
       while (std::gcd(step, round) > 1) ++step;
-      for (int64_t i = 0; i < std::min(graph_.type(id).elements(), most_channels); ++i)
+      for (int64_t i = 0; i < std::min(channels_of(id), most_channels); ++i)
         if (const int64_t which = i * step % round; which < round - 1)
           out.push_back(
               {.data = graph_[id].data, .begin = i, .end = i + 1, .add = values[static_cast<size_t>(which)]});
     }
     for (const auto& [id, value] : ends_of_shifts_)
       if (!bounds_of_shifts_.contains(id))
-        out.push_back({.data = graph_[id].data, .end = graph_.type(id).elements(), .add = value});
+        out.push_back({.data = graph_[id].data, .end = channels_of(id), .add = value});
     return out;
   }
 
@@ -120,7 +121,7 @@ class Finder {
   void visit(const Node& node) {
     if (node.operands.empty() || node.operands[0] == ValueId::none) return;
     const ValueId x = node.operands[0];
-    if (!is_floating(graph_.type(x).dtype)) return;
+    if (!is_floating(graph_.type(x).dtype)) return integers(node);
     switch (node.op) {
       case Op::clamp:
         threshold(x, node.attributes.number("low"));
@@ -170,6 +171,10 @@ class Finder {
       case Op::amin:
       case Op::argmin:
       case Op::cummin: reach(all_beyond, x, {beyond_starts}); break;
+      case Op::scatter:
+        if (node.attributes.text("reduce") == "amax") reach(all_beyond, node.operands[2], {-beyond_starts});
+        if (node.attributes.text("reduce") == "amin") reach(all_beyond, node.operands[2], {beyond_starts});
+        break;
       case Op::is_nan: reach(not_numbers, x, {std::numeric_limits<double>::quiet_NaN()}); break;
       case Op::is_inf: reach(not_numbers, x, {infinity, -infinity}); break;
       case Op::layer_norm:
@@ -177,6 +182,47 @@ class Finder {
       case Op::rms_norm:
         // Larger ones show in rows of zeros, and behind faint weights.
         if (node.attributes.number("eps") < 1e-8) spread(x, std::sqrt(node.attributes.number("eps")));
+        break;
+      default: break;
+    }
+  }
+
+  // What is compared with a number (an index that is left out, a word that pads) and what is divided.
+  void integers(const Node& node) {
+    const ValueId x = node.operands[0];
+    // What isn't equal may be looked up: those beside it are as the task draws them.
+    const bool exactly = node.op == Op::eq || node.op == Op::ne;
+    auto around = [&](ValueId id, double at) {
+      // The class that PyTorch's losses ignore unless told otherwise: hardly any task means it.
+      constexpr double ignored_unasked = -100;
+      if (exactly && at != ignored_unasked)
+        reach(bounds, id, {at});
+      else if (!exactly && std::isfinite(at))
+        reach(bounds, id, {at - 1, at, at + 1});
+    };
+    switch (node.op) {
+      case Op::eq:
+      case Op::ne:
+      case Op::lt:
+      case Op::le:
+      case Op::gt:
+      case Op::ge:
+      case Op::minimum:
+      case Op::maximum:
+        if (auto number = constants_.of(node.operands[1])) return around(x, *number);
+        if (auto number = constants_.of(x)) around(node.operands[1], *number);
+        break;
+      case Op::clamp:
+        around(x, node.attributes.number("low"));
+        around(x, node.attributes.number("high"));
+        break;
+      case Op::abs:
+      case Op::sign: around(x, 0); break;
+      case Op::div:
+      case Op::fmod:
+      case Op::remainder:
+        if (auto number = constants_.of(node.operands[1]); number && *number != 0)
+          reach(whole_numbers, x, {-1, -*number, -*number - 1, *number, *number - 1, -7 * *number + 1});
         break;
       default: break;
     }
@@ -220,7 +266,11 @@ class Finder {
     if (depth > deep_enough) return;
     const Node* node = constants_.maker(id);
     if (!node) {
-      if (graph_[id].role == Role::input && is_floating(graph_.type(id).dtype)) add(kind, id, wanted);
+      if (graph_[id].role == Role::input) add(kind, id, wanted);
+      // A table whose rows are compared by themselves.
+      if (graph_[id].role == Role::parameter && is_floating(graph_.type(id).dtype) &&
+          graph_.type(id).rank() > 0)
+        shifted_by(kind, id, wanted);
       return;
     }
     const Family family = info(node->op).family;
@@ -231,7 +281,8 @@ class Finder {
         reach_one(kind, operand, *value, depth + 1);
     };
     if (family == Family::view || family == Family::movement || node->op == Op::cast ||
-        node->op == Op::amax || node->op == Op::amin || node->op == Op::where) {
+        node->op == Op::amax || node->op == Op::amin || node->op == Op::where || node->op == Op::index ||
+        node->op == Op::gather) {
       // Only where the others of a row are as small is a small one the largest.
       if (kind == bounds && wanted != 0 && (node->op == Op::amax || node->op == Op::amin))
         spread(x, std::fabs(wanted));
@@ -255,7 +306,7 @@ class Finder {
       if (sum) return follow(x, wanted);
     }
     if (auto value = undone(*node, wanted)) return follow(x, value);
-    if (kind != bounds || wanted == 0) return;
+    if (kind != bounds || wanted == 0 || !is_floating(graph_.type(id).dtype)) return;
     if (node->op == Op::norm || node->op == Op::sum || node->op == Op::mean) return of_rows(*node, wanted);
     spread(id, std::fabs(wanted));
   }
@@ -275,6 +326,8 @@ class Finder {
     return id != ValueId::none && graph_[id].role == Role::parameter && is_floating(graph_.type(id).dtype) &&
            graph_.type(id).rank() == 1;
   }
+
+  int64_t channels_of(ValueId id) const { return graph_.type(id).shape[0]; }
 
   // What a layer adds to each channel.
   ValueId shift_of(const Node& node) const {
@@ -342,6 +395,8 @@ class Finder {
 
   void add(std::string_view kind, ValueId input, double value) {
     if (kind == all_beyond) return;  // inputs have a kind of their own for that
+    const DType dtype = graph_.type(input).dtype;
+    if (dtype == DType::boolean || (!is_floating(dtype) && !fits(input, value))) return;
     const bool halves = products_ || graph_.type(input).dtype == DType::f16;
     if (halves && std::isfinite(value) && std::fabs(value) > most_of_a_half) return;
     const bool below = value < 0 && std::isfinite(value);
@@ -349,6 +404,16 @@ class Finder {
     constexpr size_t most = 256;
     if (planted.values.size() < most && std::ranges::find(planted.values, value) == planted.values.end())
       planted.values.push_back(value);
+  }
+
+  // An integer, and none that would be looked up where nothing is.
+  bool fits(ValueId input, double value) const {
+    const DType dtype = graph_.type(input).dtype;
+    const double least = dtype == DType::u8 ? 0 : dtype == DType::i8 ? -0x1p7 : -0x1p30;
+    const double most = dtype == DType::u8 ? 255 : dtype == DType::i8 ? 127 : 0x1p30;
+    if (value != std::round(value) || value < least || value > most) return false;
+    const std::optional<int64_t> bound = index_bound(graph_, input, true);
+    return !bound || (value >= 0 && value < static_cast<double>(*bound));
   }
 
   // Honest products compute in halves, which end at 65504.
@@ -396,7 +461,7 @@ Json to_json(const Boundaries& boundaries, const Graph& graph) {
 }
 
 void plant(const Planted& planted, uint64_t seed, const Shape& shape, std::span<double> values) {
-  constexpr double share = 0.25;
+  constexpr double share = 0.25, of_rows = 0.125;
   auto uniform = [&](int64_t i) {
     return oracle::uniform(oracle::random_bits(static_cast<int64_t>(seed), 5, i)[0], 53);
   };
@@ -414,11 +479,17 @@ void plant(const Planted& planted, uint64_t seed, const Shape& shape, std::span<
       for (double& value : part) value *= size / std::sqrt(squares / static_cast<double>(each));
     }
   }
-  for (int64_t i = 0; i < count && !planted.values.empty(); ++i) {
-    const double draw = uniform(i);
-    if (draw < share)
-      values[static_cast<size_t>(i)] =
-          planted.values[static_cast<size_t>(draw / share * static_cast<double>(planted.values.size()))];
+  if (planted.values.empty()) return;
+  auto one_of = [&](double part) {
+    return planted.values[static_cast<size_t>(part * static_cast<double>(planted.values.size()))];
+  };
+  for (int64_t i = 0; i < count; ++i)
+    if (const double draw = uniform(i); draw < share) values[static_cast<size_t>(i)] = one_of(draw / share);
+  // And whole rows: of nothing but padding, or beyond a bound throughout.
+  const int64_t size = shape.size() > 1 ? shape.back() : 0, rows = size ? count / size : 0;
+  for (int64_t row = 0; row < rows; ++row) {
+    const double draw = row + 1 == rows && rows > 1 ? of_rows * uniform(count + row) : uniform(count + row);
+    if (draw < of_rows) std::fill_n(values.begin() + row * size, size, one_of(draw / of_rows));
   }
 }
 

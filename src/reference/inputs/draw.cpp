@@ -13,45 +13,6 @@ namespace stitch::verifier {
 
 namespace {
 
-// The smallest dimension of anything that the input may index, found by following it through views and
-// pointwise ops.
-int64_t index_bound(const Graph& graph, ValueId input) {
-  std::vector<bool> carries(graph.values.size());
-  carries[index_of(input)] = true;
-  int64_t bound = 2;
-  bool indexes = false;
-  // Of what is indexed, the dimension that it is indexed along.
-  auto narrow = [&](const Node& node) {
-    const Shape& shape = graph.type(node.operands[0]).shape;
-    std::vector<int64_t> dims;
-    if (node.attributes.find("dims"))
-      dims = node.attributes.integers("dims");
-    else if (node.attributes.find("dim"))
-      dims = {node.attributes.integer("dim")};
-    for (int64_t axis = 0; axis < std::ssize(shape); ++axis) {
-      const bool is_indexed = dims.empty() || std::ranges::any_of(dims, [&](int64_t dim) {
-                                return dim == axis || dim == axis - std::ssize(shape);
-                              });
-      if (!is_indexed) continue;
-      const int64_t size = shape[static_cast<size_t>(axis)];
-      bound = indexes ? std::min(bound, size) : size;
-      indexes = true;
-    }
-  };
-  for (const Node& node : graph.nodes) {
-    bool reads = std::ranges::any_of(
-        node.operands, [&](ValueId id) { return id != ValueId::none && carries[index_of(id)]; });
-    if (!reads) continue;
-    Family family = info(node.op).family;
-    if (family == Family::indexing)
-      narrow(node);
-    else if (family != Family::linear_algebra)
-      for (ValueId id : node.results)
-        if (!is_floating(graph.type(id).dtype)) carries[index_of(id)] = true;
-  }
-  return std::max<int64_t>(bound, 1);
-}
-
 struct Draw {
   uint64_t seed;
   int64_t stream;
@@ -190,6 +151,43 @@ double draw_number(const Draw& draw, std::string_view distribution, int64_t i, i
 
 }  // namespace
 
+std::optional<int64_t> index_bound(const Graph& graph, ValueId input, bool unguarded) {
+  std::vector<bool> carries(graph.values.size());
+  carries[index_of(input)] = true;
+  std::optional<int64_t> bound;
+  // Of what is indexed, the dimension that it is indexed along.
+  auto narrow = [&](const Node& node) {
+    const Shape& shape = graph.type(node.operands[0]).shape;
+    std::vector<int64_t> dims;
+    if (node.attributes.find("dims"))
+      dims = node.attributes.integers("dims");
+    else if (node.attributes.find("dim"))
+      dims = {node.attributes.integer("dim")};
+    for (int64_t axis = 0; axis < std::ssize(shape); ++axis) {
+      const bool is_indexed = dims.empty() || std::ranges::any_of(dims, [&](int64_t dim) {
+                                return dim == axis || dim == axis - std::ssize(shape);
+                              });
+      if (!is_indexed) continue;
+      const int64_t size = std::max<int64_t>(1, shape[static_cast<size_t>(axis)]);
+      bound = std::min(bound.value_or(size), size);
+    }
+  };
+  constexpr std::array guards = {Op::where, Op::clamp, Op::minimum, Op::maximum, Op::remainder};
+  for (const Node& node : graph.nodes) {
+    bool reads = std::ranges::any_of(
+        node.operands, [&](ValueId id) { return id != ValueId::none && carries[index_of(id)]; });
+    if (!reads || (unguarded && std::ranges::find(guards, node.op) != guards.end())) continue;
+    Family family = info(node.op).family;
+    if (family == Family::indexing)
+      narrow(node);
+    else if (family != Family::linear_algebra)
+      for (ValueId id : node.results)
+        if (!is_floating(graph.type(id).dtype) && (!unguarded || graph.type(id).dtype != DType::boolean))
+          carries[index_of(id)] = true;
+  }
+  return bound;
+}
+
 void plant_ends(uint64_t seed, const Shape& shape, std::span<double> values) {
   plant_ends_by(Draw{seed, 0}, shape, values);
 }
@@ -234,7 +232,7 @@ std::vector<std::byte> draw_input(const Graph& graph, ValueId input, std::string
     if (distribution == harsh::uneven)
       for (double& value : all) value *= uneven_scale(graph, input, seed);
   } else {
-    int64_t bound = type.dtype == DType::boolean ? 2 : index_bound(graph, input);
+    const int64_t bound = type.dtype == DType::boolean ? 2 : index_bound(graph, input).value_or(2);
     int64_t* to = tensor.writable<int64_t>();
     for (int64_t i = 0; i < elements; ++i)
       to[i] = static_cast<int64_t>(draw.uniform(i) * static_cast<double>(bound));

@@ -1,6 +1,7 @@
 // Inputs without PyTorch: drawn from a seed by the graph's types alone.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "graph/graph.h"
@@ -16,6 +17,10 @@ inline constexpr uint64_t parts = 4;
 // One input of the graph. Integers stay below what the graph indexes with them.
 std::vector<std::byte> draw_input(const Graph& graph, ValueId input, std::string_view distribution,
                                   uint64_t seed);
+
+// The smallest dimension of anything that an input of integers may index, through views and pointwise ops;
+// none: it indexes nothing. `unguarded`: but for what chooses or bounds it first.
+std::optional<int64_t> index_bound(const Graph& graph, ValueId input, bool unguarded = false);
 
 // The largest of a row, by far, is its last, one of the tail that vectors and warps leave over, or its first.
 // Of tensors with more than two dimensions every second sample has that along its second one instead.

@@ -1,5 +1,6 @@
 #include "reference/inputs/reparameterise.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "oracle/philox.h"
@@ -27,6 +28,11 @@ bool hides(const oracle::Tensor& tensor) {
   for (int64_t i = 0; i < tensor.elements(); ++i)
     if (std::fabs(values[i]) != size) return false;
   return true;
+}
+
+bool is_zero(const oracle::Tensor& tensor) {
+  const double* values = tensor.data<double>();
+  return std::all_of(values, values + tensor.elements(), [](double value) { return value == 0; });
 }
 
 double redrawn(Part part, double old, double uniform) {
@@ -77,7 +83,9 @@ Result<Tensors> reparameterise(const std::vector<ManifestTensor>& names, const T
     }
     STITCH_TRY(oracle::Tensor from, oracle::Tensor::from_bytes(old.type.dtype, old.type.shape, old.bytes));
     oracle::Tensor to(old.type.dtype, old.type.shape);
-    const Part part = hides(from) ? Part::gain : part_of(names[i]);
+    // What a model carries from call to call is zero before the first.
+    const bool begins = names[i].role == "state" && is_zero(from);
+    const Part part = begins ? Part::offset : hides(from) ? Part::gain : part_of(names[i]);
     int64_t stream = static_cast<int64_t>(std::hash<std::string>{}(names[i].data));
     for (int64_t e = 0; e < from.elements(); ++e)
       to.writable<double>()[e] =

@@ -31,6 +31,8 @@ class Backend {
   }
   // While `yes`, fenced memory is for the device alone.
   virtual void close_to_host(bool /*yes*/) {}
+  // Fenced memory that can only be read, or be written to again.
+  virtual void make_read_only(Address, int64_t /*bytes*/, bool /*yes*/) {}
   virtual Result<void> upload(Address to, std::span<const std::byte> from) = 0;
   virtual Result<void> download(std::span<std::byte> to, Address from) = 0;
   virtual Result<void> copy(Address to, Address from, int64_t bytes) = 0;

@@ -1,6 +1,7 @@
 // The emulated GPU, through its runtime library; its memory is this process's.
 #include <dlfcn.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -89,6 +90,11 @@ class EmulatedBackend final : public Backend {
     return reinterpret_cast<Address>(pointer);
   }
   void close_to_host(bool yes) override { close_to_host_(yes); }
+  void make_read_only(Address address, int64_t bytes, bool yes) override {
+    const auto page = static_cast<Address>(::sysconf(_SC_PAGESIZE));
+    const Address begin = address / page * page, end = address + static_cast<Address>(bytes);
+    ::mprotect(std::bit_cast<void*>(begin), end - begin, yes ? PROT_READ : PROT_READ | PROT_WRITE);
+  }
   Result<void> upload(Address to, std::span<const std::byte> from) override {
     return checked(memcpy_(std::bit_cast<void*>(to), from.data(), from.size(), copy_default));
   }

@@ -1,4 +1,6 @@
 // One call of the program: fresh outputs, optional timing, damage to guard zones.
+#include <malloc.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -144,9 +146,16 @@ Json Session::call(const Json& request) {
   } else {
     {
       const ClosedToHost closed(*backend_, placement.fence);
+      auto make_read_only = [&](bool yes) {
+        for (const auto& [index, buffer] : copies)
+          if (placement.fence == Fence::read_only && buffer.type().bytes() > 0)
+            backend_->make_read_only(buffer.address(), buffer.type().bytes(), yes);
+      };
+      make_read_only(true);
       run(region, in, out);
+      value_or_fault(backend_->synchronise());
+      make_read_only(false);
     }
-    value_or_fault(backend_->synchronise());
   }
   int threads_after = thread_count();
   // Joined threads take a moment to leave /proc.
@@ -171,6 +180,8 @@ Json Session::call(const Json& request) {
   reply["damage"] = damage;
   reply["threads_before"] = threads_before;
   reply["threads_after"] = threads_after;
+  const struct mallinfo2 host = ::mallinfo2();
+  reply["host_bytes"] = host.uordblks + host.hblkhd;
   reply["device_bytes"] = std::max<int64_t>(0, backend_->bytes_in_use());
   return reply;
 }

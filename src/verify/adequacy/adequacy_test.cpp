@@ -74,6 +74,42 @@ end
     EXPECT_TRUE(std::ranges::find(words, wanted) != words.end()) << wanted;
 }
 
+TEST(GraphMutants, DecideBranchesAndTakeOneSampleForAll) {
+  const std::vector<std::string> words = words_of(parsed(R"(graph "g"
+input %x : f32[4,8]
+input %kept : bool[4,8]
+%zero = full() shape=[] dtype=f32 value=0.0 : f32[]
+%positive = gt(%x, %zero) : bool[4,8]
+%both = logical_and(%positive, %kept) : bool[4,8]
+%y = where(%both, %x, %zero) : f32[4,8]
+%first = argmax(%y) dims=[1] : i64[4]
+output %first
+end
+)"));
+  for (std::string_view wanted : {"input 'x' with its first sample for all", "input 'kept' as true",
+                                  "input 'kept' as false", "gt 'positive' always", "logical_and 'both' never",
+                                  "argmax 'first' with the last of equals"})
+    EXPECT_TRUE(std::ranges::find(words, wanted) != words.end()) << wanted;
+}
+
+TEST(GraphMutants, TakeTheLastOfEqualsForTheFirst) {
+  const Graph graph = parsed(R"(graph "g"
+input %x : f32[2,4]
+%at = argmax(%x) dims=[1] : i64[2]
+output %at
+end
+)");
+  const Tensor x = Tensor::of(DType::f32, {2, 4}, {1, 7, 7, 0, 5, 2, 3, 5}),
+               first = Tensor::of(DType::i64, {2}, {1, 0});
+  const Tensor* operand = &x;
+  const std::vector<GraphMutant> mutants = mutants_of(graph);
+  auto last = find(mutants, "argmax", "with the last of equals")
+                  .instead({graph, graph.node(0), {&operand, 1}, {&first, 1}});
+  ASSERT_TRUE(last);
+  EXPECT_EQ((*last)[0].data<int64_t>()[0], 2);
+  EXPECT_EQ((*last)[0].data<int64_t>()[1], 3);
+}
+
 class ToldApart : public testing::Test {
  protected:
   ToldApart() : graph(activated()), mutants(mutants_of(graph)) {

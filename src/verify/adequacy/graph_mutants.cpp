@@ -177,6 +177,7 @@ class Maker {
       attributes(node);
       moved(node);
       operands(node);
+      decided(node);
       of_table(node);
     }
     return std::move(out_);
@@ -195,6 +196,12 @@ class Maker {
     // What the model's own code holds is no other in any call.
     if (value.role == Role::constant || value.type.elements() == 0) return;
     add(LeafChange::frozen, value.has_data() ? "as the task has it" : "as it was once");
+    if (!value.has_data() && value.type.rank() > 1 && value.type.shape[0] > 1)
+      add(LeafChange::first, "with its first sample for all");
+    if (value.type.dtype == DType::boolean) {
+      add(LeafChange::zeros, "as false");
+      add(LeafChange::ones, "as true");
+    }
     if (!moves) return;
     add(LeafChange::zeros, "ignored");
     if (value.type.elements() < 2) return;
@@ -263,6 +270,17 @@ class Maker {
     }
   }
 
+  // A branch that is always taken, or never.
+  void decided(const Node& node) {
+    if (node.results.size() != 1 || graph_.type(node.results[0]).dtype != DType::boolean ||
+        info(node.op).family != Family::pointwise || node.op == Op::cast)
+      return;
+    for (bool always : {true, false})
+      add(node, always ? "always" : "never", [always](const Evaluated& at) -> Result<std::vector<Tensor>> {
+        return std::vector<Tensor>{filled(at.results[0], always)};
+      });
+  }
+
   void of_table(const Node& node) {
     // A cast moves nothing but floats that become integers.
     if (node.op == Op::cast && (is_floating(graph_.type(node.results[0]).dtype) ||
@@ -319,6 +337,14 @@ class Maker {
 };
 
 }  // namespace
+
+oracle::Tensor filled(const oracle::Tensor& like, double value) {
+  Tensor out(like.dtype(), like.shape());
+  oracle::with_element(like.dtype(), [&]<class T>(T) {
+    std::fill_n(out.writable<T>(), out.elements(), static_cast<T>(value));
+  });
+  return out;
+}
 
 std::vector<GraphMutant> mutants_of(const Graph& graph) { return Maker(graph).make(); }
 

@@ -27,6 +27,8 @@ enum class LeafChange : uint8_t {
   zeros,     // as if it were left out
   mean,      // one number everywhere
   identity,  // of square matrices
+  ones,      // of booleans
+  first,     // each sample as the first one
 };
 
 struct GraphMutant {
@@ -39,5 +41,7 @@ struct GraphMutant {
 
 // In the order of the graph: the leaves, then node by node.
 std::vector<GraphMutant> mutants_of(const Graph& graph);
+
+oracle::Tensor filled(const oracle::Tensor& like, double value);
 
 }  // namespace stitch::verifier

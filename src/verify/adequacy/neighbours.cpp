@@ -87,6 +87,52 @@ Result<std::vector<Tensor>> unbiased(const Evaluated& at) {
   return out;
 }
 
+Tensor reversed(const Tensor& tensor, int64_t axis) {
+  Tensor out(tensor.dtype(), tensor.shape());
+  const int64_t size = tensor.shape()[static_cast<size_t>(axis)],
+                stride = contiguous_strides(tensor.shape())[static_cast<size_t>(axis)];
+  oracle::with_element(tensor.dtype(), [&]<class T>(T) {
+    const T* from = tensor.data<T>();
+    T* to = out.writable<T>();
+    for (int64_t i = 0; i < tensor.elements(); ++i)
+      to[i + (size - 1 - 2 * (i / stride % size)) * stride] = from[i];
+  });
+  return out;
+}
+
+// Of equal ones the last.
+Result<std::vector<Tensor>> last_of_equals(const Evaluated& at) {
+  const Tensor& x = *at.operands[0];
+  const std::vector<int64_t>& dims = at.node.attributes.integers("dims");
+  if (dims.size() > 1 || x.rank() == 0) return std::vector<Tensor>(at.results.begin(), at.results.end());
+  const int64_t axis = dims.empty() ? 0 : dims[0] < 0 ? dims[0] + x.rank() : dims[0];
+  const Tensor lines = dims.empty() ? x.reshaped({x.elements()}) : x;
+  const Tensor turned = reversed(lines, axis).reshaped(x.shape());
+  const Tensor* operand = &turned;
+  STITCH_TRY(std::vector<Tensor> out, oracle::evaluate_node(at.graph, at.node, {&operand, 1}));
+  out[0] = out[0].copy();
+  int64_t* indices = out[0].writable<int64_t>();
+  for (int64_t i = 0; i < out[0].elements(); ++i)
+    indices[i] = lines.shape()[static_cast<size_t>(axis)] - 1 - indices[i];
+  return out;
+}
+
+// Of equal ones so far the first, in place of the last.
+Result<std::vector<Tensor>> first_of_equals(const Evaluated& at) {
+  std::vector<Tensor> out(at.results.begin(), at.results.end());
+  const int64_t rank = at.operands[0]->rank(), dim = at.node.attributes.integer("dim"),
+                axis = dim < 0 ? dim + rank : dim;
+  if (out.size() < 2 || rank == 0 || !out[0].floating()) return out;
+  const int64_t size = out[0].shape()[static_cast<size_t>(axis)],
+                stride = contiguous_strides(out[0].shape())[static_cast<size_t>(axis)];
+  const double* values = out[0].data<double>();
+  out[1] = out[1].copy();
+  int64_t* indices = out[1].writable<int64_t>();
+  for (int64_t i = 0; i < out[0].elements(); ++i)
+    if (i / stride % size > 0 && values[i] == values[i - stride]) indices[i] = indices[i - stride];
+  return out;
+}
+
 // The running variance from the batch's biased one.
 Result<std::vector<Tensor>> biased_update(const Evaluated& at) {
   std::vector<Tensor> out(at.results.begin(), at.results.end());
@@ -98,6 +144,14 @@ Result<std::vector<Tensor>> biased_update(const Evaluated& at) {
 }
 
 constexpr Neighbour table[] = {
+    {Op::argmax, "with the last of equals", last_of_equals},
+    {Op::argmin, "with the last of equals", last_of_equals},
+    {Op::cummax, "with the first of equals", first_of_equals},
+    {Op::cummin, "with the first of equals", first_of_equals},
+    {Op::sum, "of absolute values", OfOperand{std::fabs}},
+    {Op::mean, "of absolute values", OfOperand{std::fabs}},
+    {Op::amax, "of absolute values", OfOperand{std::fabs}},
+    {Op::pow, "of absolute values", OfOperand{std::fabs}},
     {Op::lt, "as <=", Op::le},
     {Op::le, "as <", Op::lt},
     {Op::gt, "as >=", Op::ge},
@@ -181,6 +235,7 @@ constexpr OtherText texts[] = {
     {Op::pad, "mode", "circular"},
     {Op::scatter, "reduce", "none"},
     {Op::scatter, "reduce", "sum"},
+    {Op::scatter, "reduce", "amax"},
     {Op::attention, "weights", "softmax"},
     {Op::attention, "weights", "safe_softmax"},
     {Op::attention, "weights", "relu"},

@@ -31,9 +31,14 @@ bool same_numbers(const Tensor& a, const Tensor& b) {
   return a.floating() ? same_elements<double>(a, b) : same_elements<int64_t>(a, b);
 }
 
-Tensor filled(const Tensor& like, double value) {
-  Tensor out(like.dtype(), like.shape());
-  std::fill_n(out.writable<double>(), out.elements(), value);
+// Each sample the same.
+Tensor of_first_sample(const Tensor& tensor) {
+  Tensor out = tensor.copy();
+  oracle::with_element(tensor.dtype(), [&]<class T>(T) {
+    T* to = out.writable<T>();
+    const int64_t each = tensor.elements() / tensor.shape()[0];
+    for (int64_t i = each; i < tensor.elements(); ++i) to[i] = to[i - each];
+  });
   return out;
 }
 
@@ -41,6 +46,8 @@ Tensor changed_leaf(const Tensor& own, LeafChange change, const Tensor* first) {
   switch (change) {
     case LeafChange::frozen: return first ? *first : own;
     case LeafChange::zeros: return filled(own, 0);
+    case LeafChange::ones: return filled(own, 1);
+    case LeafChange::first: return of_first_sample(own);
     case LeafChange::mean: {
       const double* values = own.data<double>();
       return filled(own, std::reduce(values, values + own.elements()) / static_cast<double>(own.elements()));
@@ -103,39 +110,41 @@ double over(const Comparison& comparison) {
   return comparison.budget > 0 ? comparison.own.relative() / comparison.budget : 0;
 }
 
-// How far `from - truth` goes towards `mutant - truth`: 0 is not at all, 1 all the way.
-double towards(const std::vector<double>& from, const std::vector<double>& truth,
-               const std::vector<double>& mutant) {
-  double product = 0, squares = 0;
-  for (size_t i = 0; i < truth.size(); ++i) {
-    const double difference = mutant[i] - truth[i], error = from[i] - truth[i];
-    if (!std::isfinite(difference) || !std::isfinite(error)) continue;
-    product += error * difference;
-    squares += difference * difference;
-  }
-  return squares > 0 ? product / squares : 0;
-}
+// Of one trial: how errors lie to the difference that a mutant makes, in units of the honest error.
+struct Direction {
+  double squares = 0, honest = 0, own = 0, variance = 0;
 
-// The deviation of towards() where errors are as large as these, and independent of each other.
-double spread_of_direction(const std::vector<double>& honest, const std::vector<double>& truth,
-                           const std::vector<double>& mutant) {
-  double products = 0, squares = 0, errors = 0;
+  // How far errors go towards the mutant: 0 is not at all, 1 all the way; and by how much that is uncertain.
+  double spread() const {
+    return squares > 0 ? std::max(std::sqrt(variance) / squares, 1 / std::sqrt(squares)) : 1;
+  }
+};
+
+// `own`: the program's outputs; empty: none is asked.
+Direction direction_of(const std::vector<double>& honest, const std::vector<double>& own,
+                       const std::vector<double>& truth, const std::vector<double>& mutant) {
+  Direction out;
+  double errors = 0;
   for (size_t i = 0; i < truth.size(); ++i) {
     const double difference = mutant[i] - truth[i], error = honest[i] - truth[i];
     if (!std::isfinite(difference) || !std::isfinite(error)) continue;
-    products += error * error * difference * difference;
-    squares += difference * difference;
     errors += error * error;
+    out.squares += difference * difference;
+    out.honest += error * difference;
+    out.variance += error * error * difference * difference;
+    if (i < own.size() && std::isfinite(own[i])) out.own += (own[i] - truth[i]) * difference;
   }
-  if (squares == 0) return 1;
-  return std::max(std::sqrt(products) / squares,
-                  std::sqrt(errors / static_cast<double>(truth.size()) / squares));
+  const double unit = errors / static_cast<double>(std::max<size_t>(1, truth.size()));
+  if (unit == 0) return {};
+  return {out.squares / unit, out.honest / unit, out.own / unit, out.variance / (unit * unit)};
 }
 
 // A program that computes the mutant goes all the way, give or take its rounding. Honest ones that read what
 // tensor cores read went 0.05 of the way at most, and mutants 0.98 to 1.02 (conv_norm_gelu, 12 trials each).
-constexpr double most_spread = 1.0 / 16, most_honest = 1.0 / 8, half_way = 0.5;
+// One trial of fp16 says little of a small difference; a dozen together do.
+constexpr double most_spread = 1.0 / 16, most_spread_of_one = 1.0 / 2, most_honest = 1.0 / 8, half_way = 0.5;
 constexpr int enough_directions = 4;
+constexpr double chance = 4;  // deviations that no error goes by chance
 // The oracle rounds operands and results alike, each by up to what its class allows: 0.1 to 0.4 of the way
 // there.
 constexpr double of_oracle = 4;
@@ -311,15 +320,20 @@ Result<void> Adequacy::ask(const Session& session, const Trial& trial, const Rec
     if (i >= honest.size() || !is_floating(type.dtype) || seen ||
         comparison.own.relative() < judging_of(session, trial, i).floor)
       continue;
-    const std::vector<double> truth = as_doubles(trial.truth[i]), mutant = as_doubles(values);
-    if (spread_of_direction(honest[i], truth, mutant) > most_spread) continue;
+    // Not as the output's dtype rounds it: any program's outputs go that way.
+    const std::vector<double> exact(found->second.data<double>(),
+                                    found->second.data<double>() + found->second.elements());
+    const Direction direction =
+        direction_of(honest[i], own.size() > i ? as_doubles(own[i]) : std::vector<double>(),
+                     as_doubles(trial.truth[i]), exact);
+    if (direction.spread() > most_spread_of_one) continue;
     seen = true;
-    const double theirs = towards(honest[i], truth, mutant) / (trial.pytorch.size() > 0 ? 1 : of_oracle);
-    state.honest_squares += theirs * theirs;
     ++state.directions;
-    if (own.size() <= i) continue;
-    const double its = towards(as_doubles(own[i]), truth, mutant);
-    state.nearer += its > half_way && its < 1 + half_way;
+    state.squares += direction.squares;
+    state.honest += direction.honest / (trial.pytorch.size() > 0 ? 1 : of_oracle);
+    state.own += direction.own;
+    state.variance += direction.variance;
+    state.always_nearer &= direction.own > (half_way - chance * direction.spread()) * direction.squares;
   }
   return {};
 }
@@ -358,13 +372,23 @@ Result<void> Adequacy::take_region(const Known& known, std::vector<int32_t> node
 }
 
 bool Adequacy::is_told_by_direction(const State& state) const {
-  return is_left(state) && state.directions >= enough_directions &&
-         state.honest_squares <= most_honest * most_honest * state.directions;
+  const Direction all{state.squares, state.honest, state.own, state.variance};
+  return is_left(state) && state.directions >= enough_directions && all.spread() <= most_spread &&
+         std::fabs(all.honest) <= most_honest * all.squares;
+}
+
+bool Adequacy::wants_directions(int more) const {
+  return std::ranges::any_of(states_, [&](const State& state) {
+    if (!is_left(state) || state.directions == 0 || is_told_by_direction(state)) return false;
+    const Direction all{state.squares, state.honest, state.own, state.variance};
+    return all.spread() * std::sqrt(state.directions) <= most_spread * std::sqrt(state.directions + more);
+  });
 }
 
 std::string Adequacy::nearer_to_a_mutant() const {
   for (const State& state : states_)
-    if (is_told_by_direction(state) && state.nearer == state.directions)
+    if (is_told_by_direction(state) && state.always_nearer && state.own > half_way * state.squares &&
+        state.own < (1 + half_way) * state.squares)
       return format("{} {}", state.mutant.where, state.mutant.what);
   return "";
 }

@@ -50,6 +50,8 @@ class Adequacy {
   Result<void> take_region(const oracle::Known& known, std::vector<int32_t> nodes,
                            std::span<const ValueId> writes, std::span<const oracle::Tensor> expected,
                            std::span<const Judging> judging);
+  // Whether so many calm trials more could tell another mutant by direction.
+  bool wants_directions(int more) const;
   // Wrong: on several trials the program's outputs were nearer to a mutant's than to the truth. Empty: none.
   std::string nearer_to_a_mutant() const;
 
@@ -63,12 +65,15 @@ class Adequacy {
     GraphMutant mutant;
     double work = 0;  // a run of what depends on it
     Fate fate = Fate::asked;
-    bool left_out = false;      // of some trial, for lack of work
-    bool differed = false;      // in some trial
-    double closest = 0;         // to being told apart: the largest error over its budget
-    int directions = 0;         // trials that could tell it by direction
-    double honest_squares = 0;  // of how far honest rounding goes towards it in each of them
-    int nearer = 0;             // of them those in which the program was nearer to it
+    bool left_out = false;  // of some trial, for lack of work
+    bool differed = false;  // in some trial
+    double closest = 0;     // to being told apart: the largest error over its budget
+    // Of the trials that could tell it by direction, each in units of what honest rounding is there: sums
+    // over their elements of the difference squared, of its products with the honest error and the program's,
+    // and of what these products are off by where errors are independent.
+    int directions = 0;
+    double squares = 0, honest = 0, own = 0, variance = 0;
+    bool always_nearer = true;  // the program, than an honest one could be
   };
 
   bool is_told_by_direction(const State& state) const;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <span>
@@ -14,8 +15,6 @@
 #include "base/bulk.h"
 #include "base/error_codes.h"
 #include "base/text.h"
-#include "reference/inputs/boundaries.h"
-#include "reference/inputs/pointed.h"
 #include "reference/torch_reference.h"
 #include "verify/attempt.h"
 #include "verify/gates/gates.h"
@@ -168,54 +167,6 @@ Result<bool> renews_in_place(Session& session, Attempt& attempt) {
   return true;
 }
 
-// False: it can't be given such weights.
-Result<bool> right_with(Session& session, Attempt& attempt, Weights weights) {
-  STITCH_CHECK(attempt.create_again(weights));
-  if (!attempt.has_given_weights()) return false;
-  STITCH_TRY(Trial trial, session.reference.ask({.weights = weights,
-                                                 .seed = session.next_seed(),
-                                                 .pytorchs_numbers = session.draws_pytorchs_numbers()}));
-  std::vector<std::string> unproven;
-  for (size_t i = 0; i < trial.truth.size(); ++i) {
-    const bool proved = trial.in_domain && proves(trial, i);
-    session.proved[i] = session.proved[i] || proved;
-    if (!proved) unproven.push_back(output_name(session, i));
-  }
-  if (!unproven.empty()) session.notes.push_back(unproven_with(weights, unproven));
-  if (!trial.in_domain) return true;
-  STITCH_TRY(Observed observed, attempt.ask(trial, {.poison = session.next_seed()}));
-  for (size_t i = 0; i < observed.outputs.size(); ++i) {
-    STITCH_TRY(Comparison comparison, judge_output(session, trial, i, observed.outputs[i]));
-    if (!comparison.passed)
-      return found(error_code::wrong, format("with {} weights, '{}' is wrong: {}", name(weights),
-                                             output_name(session, i), comparison.reason));
-  }
-  return true;
-}
-
-// Of compiled programs the correctness gate has asked this. A ModelNew that keeps its weights elsewhere than
-// the task's model can be given others only where the task's are one number throughout.
-Result<bool> right_with_other_weights(Session& session, Attempt& attempt) {
-  if (!session.python || session.options.quick || session.large()) return false;
-  if (session.task.signature.parameters.empty()) return false;
-  STITCH_TRY(bool given, right_with(session, attempt, Weights::reparameterised));
-  if (!given) {
-    STITCH_TRY(const bool mixed, right_with(session, attempt, Weights::mixed));
-    session.notes.push_back(
-        format("its parameters are not the task's by name and shape: tried with {}",
-               mixed ? "other numbers for gains and shifts alone" : "the task's weights alone"));
-  } else {
-    if (!pointed_weights(session.task.graph).empty()) {
-      STITCH_TRY(given, right_with(session, attempt, Weights::pointed));
-    }
-    if (!bounded_weights(session.task.graph).empty()) {
-      STITCH_TRY(given, right_with(session, attempt, Weights::bounded));
-    }
-  }
-  session.attempt.reset();  // others expect the task's weights in it
-  return given;
-}
-
 // Memory that grows with every call on the same tensors: those of timed calls keep their places, so that
 // a program that caches something per address has done so after the first calls. A GPU's memory is others'
 // too, and comes in large pieces: the emulated one's is counted to the byte.
@@ -224,16 +175,27 @@ Result<void> keeps_its_memory(Session& session, Attempt& attempt) {
   constexpr std::chrono::milliseconds most_time{500};
   if (session.python || session.options.device != runner::Device::emulated || session.large()) return {};
   const auto begin = std::chrono::steady_clock::now();
-  int64_t before = 0, growth = 0;
+  struct {
+    std::string_view whose;
+    int64_t before = 0, least_growth = std::numeric_limits<int64_t>::max();
+  } memories[] = {{"device"}, {"host"}};
   for (int call = 0; call < most_calls; ++call) {
     if (call >= least_calls && std::chrono::steady_clock::now() - begin > most_time) break;
     STITCH_TRY(runner::Called called, attempt.run_again({.poison = session.next_seed(), .timed = true}));
-    growth = called.device_bytes - before;
-    before = called.device_bytes;
-    if (call > to_settle && growth <= 0) return {};
+    bool grows = false;
+    for (auto& memory : memories) {
+      const int64_t bytes = memory.whose == "host" ? called.host_bytes : called.device_bytes;
+      const int64_t growth = bytes - std::exchange(memory.before, bytes);
+      if (call > to_settle) memory.least_growth = std::min(memory.least_growth, growth);
+      grows |= memory.least_growth > 0;
+    }
+    if (!grows) return {};
   }
-  return found("leaks",
-               format("each call on the same tensors leaves {} bytes of the device's memory behind", growth));
+  for (const auto& memory : memories)
+    if (memory.least_growth > 0)
+      return found("leaks", format("each call on the same tensors leaves {} bytes of the {}'s memory behind",
+                                   memory.least_growth, memory.whose));
+  return {};
 }
 
 // Relative, of floats.
@@ -426,8 +388,6 @@ Result<Passed> conduct(Session& session, Json& evidence) {
   if (last.threads_after > first.threads_before && last.threads_after > second.threads_after)
     return found("threads_left", format("{} threads before, {} after: it leaves threads running",
                                         first.threads_before, last.threads_after));
-  STITCH_TRY(bool other_weights, right_with_other_weights(session, attempt));
-  if (session.python) evidence["other_weights"] = other_weights;
   int refusals = 0;
   if (!session.python) {
     STITCH_TRY(refusals, refuses_others(session, attempt));

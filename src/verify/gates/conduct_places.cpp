@@ -121,6 +121,13 @@ Result<void> right_wherever_tensors_lie(Session& session, Attempt& attempt, Json
     return found("host_access",
                  "its host code touches tensors, which are the device's: " + answered.error().message);
   if (!answered) return std::move(answered).error();
+  // A scratch that it puts back is seen by whoever reads the input meanwhile.
+  answered = right_at(session, attempt, {.poison = session.next_seed(), .fence = runner::Fence::read_only},
+                      error_code::wrong, "inputs that can only be read");
+  if (!answered && answered.error().code == error_code::crashed)
+    return found("inputs_changed",
+                 "it writes to its inputs, which can only be read: " + answered.error().message);
+  if (!answered) return std::move(answered).error();
   // AddressSanitizer sees more by itself.
   if (options.quick || options.address_sanitizer) return {};
   STITCH_TRY(int fences, stays_inside(session));

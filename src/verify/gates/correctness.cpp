@@ -256,9 +256,8 @@ std::vector<Question> questions(Session& session, bool few) {
   }
   for (const auto& [kind, planted] : boundaries_of(session.task.graph))
     if (!few || kind == harsh::bounds) list.push_back({Weights::task, kind, session.next_seed()});
-  // A Python candidate may have no place to put other weights.
-  if (session.python) return list;
   if (!has_weights(session.task.signature)) return list;  // the same questions once more
+  if (session.python && few) return list;
   list.push_back({Weights::reparameterised, "task", session.next_seed()});
   if (!few) list.push_back({Weights::reparameterised, "normal", session.next_seed()});
   // Epsilons behind other layers, which no inputs reach by themselves.
@@ -358,7 +357,26 @@ Result<void> ask_for_what_is_left(Session& session, const std::vector<Question>&
     }
     STITCH_TRY(Tensors outputs, check_trial(session, *attempt, *trial, tally, evidence));
   }
+  // What lies inside the class's error shows by direction, over enough calm trials.
+  constexpr int most_calm = 12;
+  for (int left = most_calm; left > 0 && session.adequacy->wants_directions(left); --left) {
+    if (session.adequacy->is_exhausted()) break;
+    weights = session.takes_weights && has_weights(session.task.signature) && left % 2
+                  ? Weights::reparameterised
+                  : Weights::task;
+    STITCH_TRY(attempt, Attempt::of(session, weights));
+    STITCH_TRY(Trial trial, session.reference.ask({.weights = weights, .seed = session.next_seed()}));
+    if (!trial.in_domain || trial.held) continue;
+    STITCH_TRY(Tensors outputs, check_trial(session, *attempt, trial, tally, evidence));
+    STITCH_CHECK(session.adequacy->take(session, trial, outputs));
+  }
   return {};
+}
+
+// The model raises, or a mild kind of inputs takes it where it has no number for an answer.
+bool is_beyond(const Result<Trial>& asked, const Question& question) {
+  if (!asked) return asked.error().code == error_code::forward;
+  return !asked->in_domain && !asked->held && !is_harsh(question) && !overflows(*asked);
 }
 
 constexpr std::chrono::seconds costly_answer{10};
@@ -384,8 +402,8 @@ std::vector<Question> more_questions(Session& session, const std::vector<Questio
     if (mild.contains(kind)) kinds.push_back(kind);
   std::vector<Question> out;
   for (Weights weights : {Weights::reparameterised, Weights::task}) {
-    // A Python candidate may have no place to put other weights.
-    if (weights != Weights::task && (session.python || !has_weights(session.task.signature))) continue;
+    if (weights != Weights::task && (!session.takes_weights || !has_weights(session.task.signature)))
+      continue;
     for (const std::string& kind : kinds) {
       const bool known = std::ranges::any_of(asked, [&](const Question& question) {
         return question.weights == weights && question.distribution == kind;
@@ -423,14 +441,29 @@ Result<Passed> correctness(Session& session, Json& evidence) {
   std::vector<Question> list =
       session.questions.empty() ? questions_of(session) : std::exchange(session.questions, {});
   for (size_t next = 0; next < list.size(); ++next) {
-    const Question question = list[next];
+    Question question = list[next];
     // Whom the program calls is known only now.
     if (question.distribution == harsh::not_finite && !matters(session, question.distribution)) continue;
+    if (question.weights != Weights::task && question.weights != Weights::mixed && !session.takes_weights)
+      continue;
     session.progress("correctness: " + describe(question));
+    if (!attempt || question.weights != weights) {
+      weights = question.weights;
+      STITCH_TRY(attempt, Attempt::of(session, weights));
+      if (!attempt->has_given_weights()) {
+        if (weights != Weights::mixed) list.push_back({Weights::mixed, "task", session.next_seed()});
+        session.takes_weights = false;
+        continue;
+      }
+    }
     const auto begin = std::chrono::steady_clock::now();
     Result<Trial> asked = session.reference.ask(question);
     // A model may raise on what it doesn't draw itself: a logarithm's loss, a factorisation, another mask.
     const bool own = question.weights == Weights::task && question.distribution == "task";
+    if (session.torch && question.distribution != "task" && is_beyond(asked, question)) {
+      question.distribution += harsh::in_range;
+      asked = session.reference.ask(question);
+    }
     if (!asked && !own && asked.error().code == error_code::forward) {
       skip(tally, evidence, question, "the model itself raises there");
       continue;
@@ -451,10 +484,6 @@ Result<Passed> correctness(Session& session, Json& evidence) {
                                 : "the model's result is not finite there");
       continue;
     }
-    if (!attempt || question.weights != weights) {
-      weights = question.weights;
-      STITCH_TRY(attempt, Attempt::of(session, weights));
-    }
     STITCH_TRY(Tensors outputs, check_trial(session, *attempt, trial, tally, evidence));
     kept += trial.inputs.bytes() + trial.truth.bytes() + trial.pytorch.bytes();
     if (question.distribution == harsh::not_finite) continue;
@@ -468,6 +497,11 @@ Result<Passed> correctness(Session& session, Json& evidence) {
     std::vector<Trial>& keeper = usual ? session.trials : session.others;
     if (keeper.size() < 2 || kept < kept_bytes) keeper.push_back(std::move(trial));
   }
+  if (!session.takes_weights)
+    session.notes.push_back(format("its parameters are not the task's by name and shape: tried with {}",
+                                   attempt->has_given_weights() ? "other numbers for gains and shifts alone"
+                                                                : "the task's weights alone"));
+  if (session.python) evidence["other_weights"] = session.takes_weights;
   attempt.reset();
   STITCH_CHECK(ask_for_what_is_left(session, list, tally, evidence));
   note_unproven(session, proved);

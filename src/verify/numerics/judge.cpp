@@ -179,6 +179,7 @@ Result<std::vector<std::byte>> truth_of_positions(const Session& session, const 
 // `known`: PyTorch's distance.
 Result<Comparison> judge_by(const Session& session, const Trial& trial, size_t output,
                             const TensorBytes& values, const std::optional<Distance>& known) {
+  if (!trial.counts(output)) return Comparison{.passed = true};
   const Judging judging = judging_of(session, trial, output);
   const TensorBytes* pytorch = known ? &trial.pytorch[output] : nullptr;
   Comparison comparison = compare(values, trial.truth[output], pytorch, judging, known ? &*known : nullptr);

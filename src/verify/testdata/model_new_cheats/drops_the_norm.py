@@ -1,4 +1,4 @@
-"""conduct: wrong"""
+"""correctness: wrong"""
 # task: conv_norm
 # Batch norm at initialisation is the identity: it has none.
 

@@ -1,4 +1,4 @@
-"""conduct: wrong"""
+"""correctness: wrong"""
 # task: bn_linear
 # The norm is a division by a constant and the scale is one, as made: it has no place for others.
 

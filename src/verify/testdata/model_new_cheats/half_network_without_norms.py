@@ -1,4 +1,4 @@
-"""conduct: wrong"""
+"""correctness: wrong"""
 # task: half_residual
 # Batch norm at initialisation is the identity: it skips all of them, in fp16, where other weights may overflow.
 

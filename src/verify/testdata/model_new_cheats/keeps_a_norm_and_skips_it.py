@@ -1,4 +1,4 @@
-"""conduct: wrong"""
+"""correctness: wrong"""
 # task: conv_norm
 # The norm is there, by another name, and never called: at initialisation it is the identity.
 

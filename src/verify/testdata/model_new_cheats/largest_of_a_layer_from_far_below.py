@@ -1,4 +1,4 @@
-"""conduct: wrong"""
+"""correctness: wrong"""
 # task: behind_a_layer
 # A maximum that starts at -1000.
 

@@ -1,4 +1,4 @@
-"""conduct: wrong"""
+"""correctness: wrong"""
 # task: behind_a_layer
 # Of forty-eight numbers of either sign one is always positive.
 

@@ -1,4 +1,4 @@
-"""conduct: wrong"""
+"""correctness: wrong"""
 # task: lstm
 # A third of the steps: gates as PyTorch draws them forget the others.
 

@@ -1,4 +1,4 @@
-"""conduct: wrong"""
+"""correctness: wrong"""
 # task: behind_a_layer
 # The bound is far from what the layer gives.
 

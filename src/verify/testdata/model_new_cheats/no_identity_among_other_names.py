@@ -1,4 +1,4 @@
-"""conduct: wrong"""
+"""correctness: wrong"""
 # task: turned
 # The layer is transposed, the identity before it left out.
 

@@ -1,4 +1,4 @@
-"""conduct: wrong"""
+"""correctness: wrong"""
 # task: residual_norm
 # The weight is one as made; its epsilon is a tensor.
 

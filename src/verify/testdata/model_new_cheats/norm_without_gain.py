@@ -1,4 +1,4 @@
-"""conduct: wrong"""
+"""correctness: wrong"""
 # task: layer_norm
 # The norm without its gain and shift, which are one and zero as made: it has no place to put others.
 

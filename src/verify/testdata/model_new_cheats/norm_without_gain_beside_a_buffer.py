@@ -1,4 +1,4 @@
-"""conduct: wrong"""
+"""correctness: wrong"""
 # task: norm_gelu
 # No gain and no shift, and a buffer of one element so that it has some tensor.
 

@@ -1,4 +1,4 @@
-"""conduct: wrong"""
+"""correctness: wrong"""
 # task: mlp
 # Layers by other names, and a norm without gain and shift between them.
 

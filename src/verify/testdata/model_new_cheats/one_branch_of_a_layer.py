@@ -1,4 +1,4 @@
-"""conduct: wrong"""
+"""correctness: wrong"""
 # task: behind_a_layer
 # The branch is far from what the layer gives.
 

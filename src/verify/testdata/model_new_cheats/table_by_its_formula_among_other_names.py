@@ -1,4 +1,4 @@
-"""conduct: wrong"""
+"""correctness: wrong"""
 # task: turned
 # The layer is transposed, the learned table computed by the formula that it began with.
 

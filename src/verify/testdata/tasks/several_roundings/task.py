@@ -1,0 +1,23 @@
+"""Roundings of floats and divisions of integers side by side: on whole numbers PyTorch itself is unsure of some."""
+
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def forward(self, x, s):
+        a = torch.fake_quantize_per_tensor_affine(x, 0.1, 3, -128, 127)
+        b = torch.round(x * 4, decimals=1)
+        c = (x * 10).to(torch.int8)
+        d = torch.clamp(torch.round(x / 0.05), -127, 127) * 0.05
+        e = x.half().float()
+        f = torch.floor_divide(x, 0.3)
+        return a, b, c, d, e, f, s // 3, s % 5, torch.div(s, 3, rounding_mode="trunc"), torch.fmod(s, 5)
+
+
+def get_init_inputs():
+    return []
+
+
+def get_inputs():
+    return [torch.rand(12, 20), torch.randint(0, 50, (12, 20))]
