@@ -16,18 +16,24 @@ const std::set<std::string, std::less<>> reserved = {
     "double", "else", "enum", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline",
     "int", "long", "new", "not", "or", "and", "operator", "xor", "private", "public", "register", "return",
     "short", "signed", "sizeof", "static", "struct", "switch", "template", "this", "throw", "true", "try",
-    "typedef", "union", "unsigned", "using", "virtual", "void", "volatile", "while", "in", "out", "stream",
-    "device", "params", "workspace", "arena", "weights", "graphs", "cublas", "cudnn", "stitch", "create",
-    "run", "enqueue", "inputs", "outputs", "parameters", "settings", "branches", "launches",
-    "programmatic_launches",
+    "typedef", "union", "unsigned", "using", "virtual", "void", "volatile", "while", "alignas", "alignof",
+    "and_eq", "asm", "bitand", "bitor", "catch", "char16_t", "char32_t", "char8_t", "co_await", "co_return",
+    "co_yield", "compl", "concept", "const_cast", "consteval", "constexpr", "constinit", "decltype",
+    "dynamic_cast", "explicit", "mutable", "namespace", "noexcept", "not_eq", "nullptr", "or_eq", "protected",
+    "reinterpret_cast", "requires", "static_assert", "static_cast", "thread_local", "typeid", "typename",
+    "wchar_t", "xor_eq", "std", "main", "linux", "unix", "assert", "errno", "stdin", "stdout", "stderr", "in",
+    "out", "stream", "device", "params", "workspace", "arena", "weights", "graphs", "cublas", "cudnn",
+    "stitch", "create", "run", "enqueue", "inputs", "outputs", "parameters", "settings", "branches",
+    "launches", "programmatic_launches",
     // CUDA functions of doubles, which a local of the same name would hide.
     "exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2",
     "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "erfinv", "lgamma", "abs", "fabs",
     "min", "max", "fmin", "fmax", "pow", "fmod", "floor", "ceil", "round", "rint", "trunc",
     // C library functions: a kernel of that name would be an overload.
     "div", "index", "time", "clock", "read", "write", "open", "close", "link", "pipe", "select", "signal",
-    "send", "bind", "accept", "connect", "exit", "system", "random", "rand", "remainder", "gamma", "fma",
-    "y0", "y1", "j0", "j1"};
+    "send", "bind", "accept", "connect", "exit", "abort", "system", "stat", "wait", "sleep", "fork", "dup",
+    "kill", "alarm", "pause", "remove", "rename", "random", "rand", "remainder", "gamma", "fma", "y0", "y1",
+    "j0", "j1"};
 
 }  // namespace
 

@@ -6,7 +6,8 @@ namespace stitch::code {
 namespace {
 
 TEST(Names, ValuesHideNoFunctionOfDoubles) {
-  for (const char* name : {"erfinv", "erfc", "lgamma", "rsqrt", "log1p", "trunc", "atan2", "fmod", "tanh"})
+  for (const char* name : {"std", "nullptr", "wait", "erfinv", "erfc", "lgamma", "rsqrt", "log1p", "trunc",
+                           "atan2", "fmod", "tanh"})
     EXPECT_EQ(identifier(name), std::string(name) + "_value");
   EXPECT_EQ(identifier("erfinv_1"), "erfinv_1");
 }

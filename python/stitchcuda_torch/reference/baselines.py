@@ -77,8 +77,12 @@ class Baseline:
                 call()
         torch.cuda.current_stream().wait_stream(side)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            self.result = call()
+        try:
+            with torch.cuda.graph(graph):
+                self.result = call()
+        except BaseException:
+            forget_capture(self.device)
+            raise
 
         def replay():
             graph.replay()
@@ -115,6 +119,12 @@ class Baseline:
                 walls.append(wall)
                 events.append(event)
         return walls[warm:], events[warm:]
+
+
+def forget_capture(device):
+    """A capture that failed leaves the generator waiting for its end: every later draw of this process would fail."""
+    generator = torch.cuda.default_generators[device.index or 0]
+    generator.graphsafe_set_state(generator.clone_state())
 
 
 @contextlib.contextmanager
