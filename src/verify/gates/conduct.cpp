@@ -381,13 +381,13 @@ Result<Passed> conduct(Session& session, Json& evidence) {
   if (states) evidence["states_in_place"] = true;
   STITCH_CHECK(right_wherever_tensors_lie(session, attempt, evidence));
   STITCH_TRY(runner::Called last, attempt.run_again({.poison = session.next_seed()}));
-  STITCH_CHECK(keeps_its_memory(session, attempt));
-  STITCH_CHECK(does_not_drift(session, attempt, outputs));
-  STITCH_CHECK(is_independent(session, attempt, outputs));
   evidence["threads"] = {last.threads_before, last.threads_after};
   if (last.threads_after > first.threads_before && last.threads_after > second.threads_after)
     return found("threads_left", format("{} threads before, {} after: it leaves threads running",
                                         first.threads_before, last.threads_after));
+  STITCH_CHECK(keeps_its_memory(session, attempt));
+  STITCH_CHECK(does_not_drift(session, attempt, outputs));
+  STITCH_CHECK(is_independent(session, attempt, outputs));
   int refusals = 0;
   if (!session.python) {
     STITCH_TRY(refusals, refuses_others(session, attempt));

@@ -1,4 +1,4 @@
-"""conduct: wrong"""
+"""correctness: wrong"""
 
 import torch
 
