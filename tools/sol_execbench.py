@@ -41,7 +41,7 @@ DRAWS = (
     (r"(^|_)(weights?|projs?|proj_weights?|weight_matrix)\d*$", NORMAL + " * {n} ** -0.5"),
 )
 
-TASK = '''
+TASK = """
 
 # What makes this a task: SOL-ExecBench's problem {number} ({name}) at workload {workload}.
 # Axes: {axes}
@@ -69,7 +69,7 @@ def get_inputs():
 {drawn}    return [
 {inputs}
     ]
-'''
+"""
 
 
 def main():
@@ -234,9 +234,7 @@ class Problem:
             return False
         outputs = list(outputs.values()) if isinstance(outputs, dict) else [outputs] if isinstance(outputs, torch.Tensor) else outputs
         wanted = [self.shape(spec, axes) for spec in self.definition["outputs"].values() if spec["shape"] is not None]
-        return [tuple(output.shape) for output in outputs if isinstance(output, torch.Tensor)] == wanted and all(
-            math.prod(shape) for shape in wanted
-        )
+        return [tuple(output.shape) for output in outputs if isinstance(output, torch.Tensor)] == wanted and all(math.prod(shape) for shape in wanted)
 
 
 def draw(name, shape, dtype):

@@ -10,7 +10,7 @@ import unittest
 import torch
 
 TOOL = pathlib.Path(__file__).resolve().parent / "sol_execbench.py"
-REFERENCE = '''import torch
+REFERENCE = """import torch
 
 
 def get_inputs(axes_and_scalars, device):
@@ -20,7 +20,7 @@ def get_inputs(axes_and_scalars, device):
 def run(x, index, norm_weight, weight, rstd, eps):
     y = (x[index].float() * rstd * norm_weight + eps) @ weight.float().T
     return y, index
-'''
+"""
 DEFINITION = {
     "name": "007_a-norm.and_product",
     "axes": {

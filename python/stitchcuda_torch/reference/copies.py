@@ -21,7 +21,13 @@ def copied(module, convert=torch.clone):
 
 def is_plain(tensor):
     """deepcopy has more to do for others."""
-    return type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.layout == torch.strided and tensor.is_leaf and tensor.grad is None and not vars(tensor)
+    return (
+        type(tensor) in (torch.Tensor, torch.nn.Parameter)
+        and tensor.layout == torch.strided
+        and tensor.is_leaf
+        and tensor.grad is None
+        and not vars(tensor)
+    )
 
 
 def storage(tensor):

@@ -437,7 +437,10 @@ def plant(planted, task_inputs, facts, seed):
     """The task's own draw, with what the graph's constants ask for in its midst. planted: {values, smallest, largest} of each input."""
     device = next((tensor.device for tensor in task_inputs), torch.device("cpu"))
     generator = torch.Generator(device).manual_seed(seed)
-    return [with_plants(tensor, fact, one, generator) if fact.free or not tensor.is_floating_point() else tensor for tensor, fact, one in zip(task_inputs, facts, planted)]
+    return [
+        with_plants(tensor, fact, one, generator) if fact.free or not tensor.is_floating_point() else tensor
+        for tensor, fact, one in zip(task_inputs, facts, planted)
+    ]
 
 
 def with_plants(tensor, facts, planted, generator):

@@ -86,9 +86,9 @@ input %kept : bool[4,8]
 output %first
 end
 )"));
-  for (std::string_view wanted : {"input 'x' with its first sample for all", "input 'kept' as true",
-                                  "input 'kept' as false", "gt 'positive' always", "logical_and 'both' never",
-                                  "argmax 'first' with the last of equals"})
+  for (std::string_view wanted :
+       {"input 'x' with its first sample for all", "input 'kept' as true", "input 'kept' as false",
+        "gt 'positive' always", "logical_and 'both' never", "argmax 'first' with the last of equals"})
     EXPECT_TRUE(std::ranges::find(words, wanted) != words.end()) << wanted;
 }
 

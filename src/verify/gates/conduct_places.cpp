@@ -121,7 +121,7 @@ Result<void> right_wherever_tensors_lie(Session& session, Attempt& attempt, Json
     return found("host_access",
                  "its host code touches tensors, which are the device's: " + answered.error().message);
   if (!answered) return std::move(answered).error();
-  // A scratch that it puts back is seen by whoever reads the input meanwhile.
+  // A scratch that it puts back is seen by another reader of the input meanwhile.
   answered = right_at(session, attempt, {.poison = session.next_seed(), .fence = runner::Fence::read_only},
                       error_code::wrong, "inputs that can only be read");
   if (!answered && answered.error().code == error_code::crashed)
