@@ -1,5 +1,5 @@
 // conduct: leaks | passed on cuda — the host's memory is counted on the emulated GPU
-// A note of every call that nobody frees.
+// A note of every call, never freed.
 #include "row_center.h"
 
 static int* volatile note;

@@ -1,5 +1,5 @@
 // conduct: leaks | passed on cuda — memory there comes in large pieces, and is others' too
-// Scratch memory in every call that nobody frees.
+// Scratch memory in every call, never freed.
 #include "row_center.h"
 
 static __global__ void copy(const float* from, float* to) { to[blockIdx.x * columns + threadIdx.x] = from[blockIdx.x * columns + threadIdx.x]; }
