@@ -225,8 +225,8 @@ Result<RegionCode> write_heads(const RegionRequest& request, const Attention& a,
   const std::string tails =
       a.k_tail || a.v_tail ? format(", {}, {}", pointer(a.k_tail), pointer(a.v_tail)) : "";
   code.source +=
-      format("{} {{\n  return stitch::{}<{}>(\n      \"{}\", {}, {}, {}, {}, {}, {}, {}stream{});\n}}\n",
-             signature.head(), enqueue, heads, request.name, a.q.place->pointer, a.k.place->pointer,
+      format("{} {{\n  return stitch::{}(\n      \"{}\", {}{{}}, {}, {}, {}, {}, {}, {}, {}stream{});\n}}\n",
+             signature.head(), enqueue, request.name, heads, a.q.place->pointer, a.k.place->pointer,
              a.v.place->pointer, a.mask ? a.mask->place->pointer : "nullptr", a.result.view.place->pointer,
              epilogue.construct, workspace, tails);
   code.arguments = signature.arguments();

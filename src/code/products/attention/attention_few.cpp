@@ -217,10 +217,11 @@ Result<RegionCode> write_attention_few(const RegionRequest& request) {
     return operand ? operand->place->pointer : std::string("nullptr");
   };
   code.source += format(
-      "{} {{\n  return stitch::enqueue_attention_of_few<{}>(\n      \"{}\", {}, {}, {}, {}, {}, {}, {}, {}, "
+      "{} {{\n  return stitch::enqueue_attention_of_few(\n      \"{}\", {}{{}}, {}, {}, {}, {}, {}, {}, {}, "
+      "{}, "
       "{}, "
       "{}, stream);\n}}\n",
-      signature.head(), heads, request.name, a.q.place->pointer, a.k.place->pointer, a.v.place->pointer,
+      signature.head(), request.name, heads, a.q.place->pointer, a.k.place->pointer, a.v.place->pointer,
       pointer(a.k_tail), pointer(a.v_tail), pointer(a.mask), a.result.view.place->pointer, epilogue.construct,
       partial, finished);
   code.declaration += signature.declaration();

@@ -24,25 +24,28 @@ bool keeps(const Attention& a) { return a.mask && a.mask->place->dtype == DType:
 struct HalfTiles {
   int64_t warps, row_tiles, key_tile, group, splits, stages;
   int64_t rows() const { return 16 * warps * row_tiles; }
-  shared_memory::HalfTiles shared(const Attention& a) const {
+  shared_memory::KeptTiles kept(const Attention& a) const {
     const bool mask_queries = keeps(a) && (group > 1 || a.mask->at.appears("query"));
+    return {.rows = !keeps(a)      ? 0
+                    : mask_queries ? rows()
+                                   : 1,
+            .tiles = divided_up(divided_up(a.keys, key_tile), splits)};
+  }
+  shared_memory::HalfTiles shared(const Attention& a) const {
     return {.width = a.width,
             .value_width = a.value_width,
             .row_tiles = row_tiles,
             .rows = rows(),
             .key_tile = key_tile,
-            .tiles = divided_up(divided_up(a.keys, key_tile), splits),
-            .mask_rows = !keeps(a)      ? 0
-                         : mask_queries ? rows()
-                                        : 1,
-            .most_stages = stages};
+            .stages = shared_memory::HalfTiles::stages_of(stages, kept(a))};
   }
+  int64_t bytes(const Attention& a) const { return shared(a).bytes(kept(a)); }
   // Blocks that run at once on a multiprocessor, for the given tiles of keys.
   int64_t resident(const Attention& a, const GpuSpec& gpu) const {
     constexpr int64_t reserved = 1024, most = 32;
     const shared_memory::HalfTiles sizes = shared(a);
-    return std::max<int64_t>(
-        std::min({sizes.resident(), gpu.shared_per_sm / (sizes.bytes() + reserved), most}), 1);
+    return std::max<int64_t>(std::min({sizes.resident(), gpu.shared_per_sm / (bytes(a) + reserved), most}),
+                             1);
   }
 };
 
@@ -83,9 +86,7 @@ HalfTiles half_tiles(const Attention& a, const RegionRequest& request) {
   out.row_tiles = request.region.choice("row_tiles", out.row_tiles);
   out.key_tile = request.region.choice("key_tile", out.key_tile);
   if (keeps(a)) out.key_tile = std::min(out.key_tile, most_kept_keys);
-  auto fits = [&] {
-    return out.shared(a).bytes() + shared_memory::declared <= request.context.gpu.shared_per_block;
-  };
+  auto fits = [&] { return out.bytes(a) + shared_memory::declared <= request.context.gpu.shared_per_block; };
   if (!fits()) out.row_tiles = 1;
   while (!fits() && out.key_tile > 16) out.key_tile = std::max<int64_t>(out.key_tile / 32 * 16, 16);
   while (!fits() && out.warps > 1) --out.warps;
@@ -130,10 +131,8 @@ Result<void> accepts_attention_half(const plan::Context& context, const plan::Re
                                                  .row_tiles = 1,
                                                  .rows = 16,
                                                  .key_tile = 16,
-                                                 .tiles = 2,
-                                                 .mask_rows = 16,
-                                                 .most_stages = 2}
-                            .bytes();
+                                                 .stages = 2}
+                            .bytes({.rows = 16, .tiles = 2});
   if (std::ranges::any_of(region.nodes, [&](int32_t n) { return graph.node(n).op == Op::concat; })) {
     STITCH_TRY(Attention a, attention_of(request_alone(context, region), parts));
     STITCH_CHECK(accepts_tails(region, a));
@@ -165,11 +164,12 @@ Result<RegionCode> write_attention_half(const RegionRequest& request) {
   const std::string more = format(
       "  static constexpr int warps = {}, row_tiles = {}, key_tile = {}, group = {}, splits = {}, stages = "
       "{};\n"
+      "  static constexpr int rest = {};\n"
       "  static constexpr Index k_step = {}, v_step = {};\n"
       "  static constexpr bool runs = {}, out_pairs = {}, mask_queries = {};\n"
       "  static constexpr int mask_run = {};\n",
-      tiles.warps, tiles.row_tiles, tiles.key_tile, tiles.group, tiles.splits, tiles.stages,
-      step_along(a.k.at, "key"), step_along(a.v.at, "key"), runs, out_pairs,
+      tiles.warps, tiles.row_tiles, tiles.key_tile, tiles.group, tiles.splits, tiles.shared(a).stages,
+      a.keys % tiles.key_tile, step_along(a.k.at, "key"), step_along(a.v.at, "key"), runs, out_pairs,
       a.mask && a.mask->at.appears("query"), mask_run);
   const int64_t partial = tiles.splits > 1 ? tiles.splits * a.heads * a.queries * (a.value_width + 2) : 0;
   std::string idea = format("Online softmax over tiles of {} keys on tensor cores.", tiles.key_tile);

@@ -85,14 +85,15 @@ Result<RegionCode> write_attention_tensor_core(const RegionRequest& request) {
   bool out_pairs = lies_in_runs(a.out, "i", a.value_width, 2) && a.result.view.place->dtype == DType::f32;
   bool mask_runs =
       a.mask && a.mask->place->dtype == DType::boolean && lies_in_runs(a.mask->at, "key", a.keys, 16);
+  const int64_t key_share = shared_memory::wide_heads_share(a.keys);
   if (is_wide(a.width, a.value_width))
     return write_heads(
         request, a, parts, "attention_wide_heads.h", "enqueue_wide_heads_attention",
         split ? "All scores of 64 queries on tensor cores, numbers as pairs of fp16: FP32's accuracy."
               : "All scores of 64 queries on tensor cores, numbers rounded to fp16.",
-        format("  static constexpr int parts = {};\n"
+        format("  static constexpr int parts = {}, key_share = {};\n"
                "  static constexpr bool quads = {}, out_pairs = {};\n",
-               split ? 2 : 1, quads, out_pairs));
+               split ? 2 : 1, key_share, quads, out_pairs));
   std::string more = format(
       "  static constexpr int warps = {}, row_tiles = {}, key_tile = {}, parts = {};\n"
       "  static constexpr bool quads = {}, out_pairs = {}, mask_runs = {};\n",

@@ -52,7 +52,7 @@ StitchStatus enqueue_golden(const float* q,             // (2, 8, 1, 64)
                             float* o,                   // (2, 8, 1, 64)
                             void* workspace,
                             cudaStream_t stream) {
-  return stitch::enqueue_attention_of_few<GoldenHeads>(
-      "golden", q, k_cache, v_cache, k_new, v_new, nullptr, o, stitch::NoEpilogue{},
+  return stitch::enqueue_attention_of_few(
+      "golden", GoldenHeads{}, q, k_cache, v_cache, k_new, v_new, nullptr, o, stitch::NoEpilogue{},
       static_cast<float*>(workspace), golden_finished, stream);
 }

@@ -17,7 +17,8 @@ struct GoldenHeads {
   static constexpr bool causal = false;
   static constexpr auto weights = stitch::Weights::safe_softmax;
   static constexpr auto masking = stitch::Masking::keeping;
-  static constexpr int warps = 1, row_tiles = 1, key_tile = 64, group = 4, splits = 16, stages = 2;
+  static constexpr int warps = 1, row_tiles = 1, key_tile = 64, group = 4, splits = 16, stages = 1;
+  static constexpr int rest = 40;
   static constexpr Index k_step = 64, v_step = 64;
   static constexpr bool runs = true, out_pairs = true, mask_queries = false;
   static constexpr int mask_run = 4;
@@ -43,6 +44,7 @@ StitchStatus enqueue_golden(const __nv_bfloat16* q,  // (2, 8, 1, 64)
                             __nv_bfloat16* o,        // (2, 8, 1, 64)
                             void* workspace,
                             cudaStream_t stream) {
-  return stitch::enqueue_half_attention<GoldenHeads>(
-      "golden", q, k, v, mask, o, stitch::NoEpilogue{}, static_cast<float*>(workspace), stream);
+  return stitch::enqueue_half_attention(
+      "golden", GoldenHeads{}, q, k, v, mask, o, stitch::NoEpilogue{}, static_cast<float*>(workspace),
+      stream);
 }

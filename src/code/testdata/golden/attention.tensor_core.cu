@@ -30,6 +30,6 @@ StitchStatus enqueue_golden(const float* q,  // (2, 4, 128, 64)
                             const float* v,  // (2, 4, 128, 64)
                             float* y,        // (2, 4, 128, 64)
                             cudaStream_t stream) {
-  return stitch::enqueue_tensor_core_attention<GoldenHeads>(
-      "golden", q, k, v, nullptr, y, stitch::NoEpilogue{}, stream);
+  return stitch::enqueue_tensor_core_attention(
+      "golden", GoldenHeads{}, q, k, v, nullptr, y, stitch::NoEpilogue{}, stream);
 }

@@ -31,21 +31,30 @@ struct FewQueries {
                        lanes = all_runs >= 32 ? 32 : lanes_of(all_runs);
   static constexpr int chunks = (all_runs + lanes - 1) / lanes;  // runs per lane
   static constexpr int teams = 32 / lanes, threads = Heads::warps * 32, at_once = teams * Heads::ahead;
-  static constexpr Index all_rows = Heads::group * Heads::queries,
-                         row_tiles = (all_rows + Heads::rows - 1) / Heads::rows;
-  static constexpr Index seen =
-      Heads::causal && Heads::queries < Heads::keys ? Heads::queries : Heads::keys;  // visible to any query
-  static constexpr Index keys_per_split = (seen + Heads::splits - 1) / Heads::splits;
-  static constexpr Index tiles = Heads::heads / Heads::group * row_tiles;
   static constexpr int row_quads = (Heads::value_width + 3) / 4, pitch = 4 * row_quads;  // per row of results
-  // Layout of `partial`: the rows' sums for each tile and split, then their maxima and totals.
-  static constexpr int64_t sums = int64_t{tiles} * Heads::splits * Heads::rows * pitch;
   static constexpr float log2_e = 1.4426950408889634f;
   // The ring buffer: 16 bytes per lane for every chunk of k and v.
   static constexpr int round_packs = Heads::ahead * 2 * chunks * 32,
                        ring_packs = Heads::warps * Heads::stages * round_packs;
   static constexpr size_t shared_bytes =
       static_cast<size_t>(shared_memory::few_attention(Heads::warps, Heads::stages, Heads::ahead, chunks));
+};
+
+// How a grid shares the work.
+template <class Heads>
+struct FewTiles {
+  using Index = typename Heads::Index;
+  Index all_rows, row_tiles, tiles;
+  Index seen, keys_per_split;  // keys visible to any query
+  int64_t sums;  // `partial`: the rows' sums for each tile and split, then their maxima and totals
+
+  __host__ __device__ explicit constexpr FewTiles(Heads heads)
+      : all_rows(Heads::group * heads.queries),
+        row_tiles((all_rows + Heads::rows - 1) / Heads::rows),
+        tiles(heads.heads / Heads::group * row_tiles),
+        seen(Heads::causal && heads.queries < heads.keys ? heads.queries : heads.keys),
+        keys_per_split((seen + Heads::splits - 1) / Heads::splits),
+        sums(int64_t{tiles} * Heads::splits * Heads::rows * FewQueries<Heads>::pitch) {}
 };
 
 using FourFloats = Pack<float, 4>;
@@ -104,30 +113,32 @@ struct FewRow {
 
 // An element of a finished row, from its sum and the total of its weights.
 template <class Heads, class Epilogue>
-__device__ __forceinline__ void store_few(typename Heads::Index tile, int row, int i, float sum, float total,
-                                          typename Heads::Out* __restrict__ out, Epilogue& epilogue) {
-  using Few = FewQueries<Heads>;
+__device__ __forceinline__ void store_few(Heads heads, typename Heads::Index tile, int row, int i, float sum,
+                                          float total, typename Heads::Out* __restrict__ out,
+                                          Epilogue& epilogue) {
   using Index = typename Heads::Index;
-  const Index of_head = tile % Few::row_tiles * Heads::rows + row;
-  if (of_head >= Few::all_rows || i >= Heads::value_width) return;
-  const Index head = tile / Few::row_tiles * Heads::group + of_head / Heads::queries,
-              query = of_head % Heads::queries;
+  const FewTiles<Heads> few(heads);
+  const Index of_head = tile % few.row_tiles * Heads::rows + row;
+  if (of_head >= few.all_rows || i >= Heads::value_width) return;
+  const Index head = tile / few.row_tiles * Heads::group + of_head / heads.queries,
+              query = of_head % heads.queries;
   if constexpr (Heads::weights == Weights::relu) total = 1.0f;
   const bool nothing = Heads::weights != Weights::softmax && total == 0.0f;
-  out[Heads::out(head, query, i)] = static_cast<typename Heads::Out>(
-      epilogue(nothing ? 0.0f : sum / total, Heads::position(head, query, static_cast<Index>(i))));
+  out[heads.out(head, query, i)] = static_cast<typename Heads::Out>(
+      epilogue(nothing ? 0.0f : sum / total, heads.position(head, query, static_cast<Index>(i))));
 }
 
 // The last block of a tile combines all splits. `scales`: (rows, splits), `lines`: (threads, 4).
 template <class Heads, class Epilogue>
-__device__ __forceinline__ void combine_few(typename Heads::Index tile, const float* partial, float* scales,
-                                            float* lines, float* totals,
+__device__ __forceinline__ void combine_few(Heads heads, typename Heads::Index tile, const float* partial,
+                                            float* scales, float* lines, float* totals,
                                             typename Heads::Out* __restrict__ out, Epilogue& epilogue) {
   using Few = FewQueries<Heads>;
   constexpr int quads = Heads::rows * Few::row_quads,
                 slices = Few::threads / quads > 1 ? Few::threads / quads : 1;  // of the splits, in parallel
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32;
-  const float* stats = partial + Few::sums + int64_t{tile} * Heads::splits * Heads::rows * 2;
+  const float* stats =
+      partial + FewTiles<Heads>(heads).sums + int64_t{tile} * Heads::splits * Heads::rows * 2;
   for (int row = thread / 32; row < Heads::rows; row += Heads::warps) {
     float most = -FLT_MAX, total = 0.0f;
     for (int s = lane; s < Heads::splits; s += 32) most = fmaxf(most, stats[(s * Heads::rows + row) * 2]);
@@ -171,7 +182,7 @@ __device__ __forceinline__ void combine_few(typename Heads::Index tile, const fl
     if (slices > 1 && slice > 0) break;
 #pragma unroll
     for (int e = 0; e < 4; ++e)
-      store_few<Heads>(tile, row, quad % Few::row_quads * 4 + e, sum[e], totals[row], out, epilogue);
+      store_few(heads, tile, row, quad % Few::row_quads * 4 + e, sum[e], totals[row], out, epilogue);
   }
 }
 
@@ -184,7 +195,7 @@ struct FewKeys {
 
 // A round's keys for one row: scores, then weights and sums.
 template <class Heads, class KeyOf>
-__device__ __forceinline__ void attend_few(FewRow<Heads>& row, const FewKeys<Heads>& read,
+__device__ __forceinline__ void attend_few(Heads heads, FewRow<Heads>& row, const FewKeys<Heads>& read,
                                            const typename Heads::Mask* __restrict__ mask,
                                            typename Heads::Index head, typename Heads::Index query,
                                            typename Heads::Index last, KeyOf key_of) {
@@ -201,7 +212,7 @@ __device__ __forceinline__ void attend_few(FewRow<Heads>& row, const FewKeys<Hea
     for (int mask_of = Few::lanes / 2; mask_of > 0; mask_of /= 2)
       product += __shfl_xor_sync(0xffffffffu, product, mask_of);
     const typename Heads::Index key = key_of(u);
-    scores[u] = key < last ? attention_score<Heads>(product, mask, head, query, key) : -INFINITY;
+    scores[u] = key < last ? attention_score(heads, product, mask, head, query, key) : -INFINITY;
   }
   if constexpr (Heads::weights != Weights::relu) {
     float next = row.most;
@@ -231,22 +242,23 @@ __global__ void __launch_bounds__(Heads::warps * 32)
                      const typename Heads::Key* __restrict__ k_tail,
                      const typename Heads::Value* __restrict__ v_tail,
                      const typename Heads::Mask* __restrict__ mask, typename Heads::Out* __restrict__ out,
-                     float* partial, unsigned* finished, Epilogue epilogue) {
+                     float* partial, unsigned* finished, Epilogue epilogue, Heads heads) {
   wait_for_previous_kernel();
   using Few = FewQueries<Heads>;
   using Index = typename Heads::Index;
+  const FewTiles<Heads> few(heads);
   constexpr bool ring = vectors && Heads::stages > 1;
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32 % Few::lanes,
             team = thread % 32 / Few::lanes;
   const Index tile = static_cast<Index>(blockIdx.x) / Heads::splits,
               split = static_cast<Index>(blockIdx.x) % Heads::splits;
-  const Index head0 = tile / Few::row_tiles * Heads::group, row0 = tile % Few::row_tiles * Heads::rows;
-  const Index first = split * Few::keys_per_split,
-              last = first + Few::keys_per_split < Few::seen ? first + Few::keys_per_split : Few::seen;
+  const Index head0 = tile / few.row_tiles * Heads::group, row0 = tile % few.row_tiles * Heads::rows;
+  const Index first = split * few.keys_per_split,
+              last = first + few.keys_per_split < few.seen ? first + few.keys_per_split : few.seen;
   // Rows past the end repeat the last one and are not stored.
-  auto row_of = [&](int r) { return row0 + r < Few::all_rows ? row0 + r : Few::all_rows - 1; };
-  auto head_of = [&](int r) { return head0 + row_of(r) / Heads::queries; };
-  auto query_of = [&](int r) { return row_of(r) % Heads::queries; };
+  auto row_of = [&](int r) { return row0 + r < few.all_rows ? row0 + r : few.all_rows - 1; };
+  auto head_of = [&](int r) { return head0 + row_of(r) / heads.queries; };
+  auto query_of = [&](int r) { return row_of(r) % heads.queries; };
   auto key_in = [&](Index key0, int u) { return key0 + u * Few::teams + team; };
 
   // This warp's first round from key0 on with a visible key. Fully masked keys aren't read: most of a cache
@@ -259,7 +271,7 @@ __global__ void __launch_bounds__(Heads::warps * 32)
         for (int u = 0; u < Heads::ahead; ++u)
 #pragma unroll
           for (int r = 0; r < Heads::rows; ++r)
-            if (key_in(key0, u) < last) any |= mask[Heads::mask(head_of(r), query_of(r), key_in(key0, u))];
+            if (key_in(key0, u) < last) any |= mask[heads.mask(head_of(r), query_of(r), key_in(key0, u))];
         if (__any_sync(0xffffffffu, any)) break;
       }
     }
@@ -271,16 +283,16 @@ __global__ void __launch_bounds__(Heads::warps * 32)
 #pragma unroll
     for (int u = 0; u < Heads::ahead; ++u) {
       const Index key = key_in(key0, u);
-      const bool there = key < last, k_behind = Heads::k_joint < Heads::keys && key >= Heads::k_joint,
-                 v_behind = Heads::v_joint < Heads::keys && key >= Heads::v_joint;
+      const bool there = key < last, k_behind = heads.k_joint < heads.keys && key >= heads.k_joint,
+                 v_behind = heads.v_joint < heads.keys && key >= heads.v_joint;
 #pragma unroll
       for (int c = 0; c < Few::chunks; ++c) {
         const Index i = (c * Few::lanes + lane) * Few::run;
         const bool k_there = there && i < Heads::width, v_there = there && i < Heads::value_width;
-        const auto* k_from = k_behind ? k_tail + (k_there ? Heads::k_tail(head0, key - Heads::k_joint, i) : 0)
-                                      : k + (k_there ? Heads::k(head0, key, i) : 0);
-        const auto* v_from = v_behind ? v_tail + (v_there ? Heads::v_tail(head0, key - Heads::v_joint, i) : 0)
-                                      : v + (v_there ? Heads::v(head0, key, i) : 0);
+        const auto* k_from = k_behind ? k_tail + (k_there ? heads.k_tail(head0, key - heads.k_joint, i) : 0)
+                                      : k + (k_there ? heads.k(head0, key, i) : 0);
+        const auto* v_from = v_behind ? v_tail + (v_there ? heads.v_tail(head0, key - heads.v_joint, i) : 0)
+                                      : v + (v_there ? heads.v(head0, key, i) : 0);
         copy_16_bytes(to + (u * 2 * Few::chunks + c) * 32, k_from, k_there);
         copy_16_bytes(to + ((u * 2 + 1) * Few::chunks + c) * 32, v_from, v_there);
       }
@@ -307,20 +319,20 @@ __global__ void __launch_bounds__(Heads::warps * 32)
 #pragma unroll
     for (int u = 0; u < Heads::ahead; ++u) {
       const Index key = key_in(key0, u);
-      const bool there = key < last, k_behind = Heads::k_joint < Heads::keys && key >= Heads::k_joint,
-                 v_behind = Heads::v_joint < Heads::keys && key >= Heads::v_joint;
+      const bool there = key < last, k_behind = heads.k_joint < heads.keys && key >= heads.k_joint,
+                 v_behind = heads.v_joint < heads.keys && key >= heads.v_joint;
 #pragma unroll
       for (int c = 0; c < Few::chunks; ++c) {
         const int i = (c * Few::lanes + lane) * Few::run;
         read.keys[u][c] =
             run_of<vectors, Heads::width, Few::run>(k_behind ? k_tail : k, i, there, [&](int at) {
-              return k_behind ? Heads::k_tail(head0, key - Heads::k_joint, static_cast<Index>(at))
-                              : Heads::k(head0, key, static_cast<Index>(at));
+              return k_behind ? heads.k_tail(head0, key - heads.k_joint, static_cast<Index>(at))
+                              : heads.k(head0, key, static_cast<Index>(at));
             });
         read.values[u][c] =
             run_of<vectors, Heads::value_width, Few::run>(v_behind ? v_tail : v, i, there, [&](int at) {
-              return v_behind ? Heads::v_tail(head0, key - Heads::v_joint, static_cast<Index>(at))
-                              : Heads::v(head0, key, static_cast<Index>(at));
+              return v_behind ? heads.v_tail(head0, key - heads.v_joint, static_cast<Index>(at))
+                              : heads.v(head0, key, static_cast<Index>(at));
             });
       }
     }
@@ -345,7 +357,7 @@ __global__ void __launch_bounds__(Heads::warps * 32)
     for (int c = 0; c < Few::chunks; ++c)
       rows[r].q[c] = run_of<vectors, Heads::width, Few::run>(
           q, (c * Few::lanes + lane) * Few::run, true,
-          [&](int i) { return Heads::q(head_of(r), query_of(r), static_cast<Index>(i)); });
+          [&](int i) { return heads.q(head_of(r), query_of(r), static_cast<Index>(i)); });
 
   for (int stage = 0; key0 < last;) {
     FewKeys<Heads> read;
@@ -364,8 +376,8 @@ __global__ void __launch_bounds__(Heads::warps * 32)
     }
 #pragma unroll
     for (int r = 0; r < Heads::rows; ++r)
-      attend_few<Heads>(rows[r], read, mask, head_of(r), query_of(r), last,
-                        [&](int u) { return key_in(key0, u); });
+      attend_few(heads, rows[r], read, mask, head_of(r), query_of(r), last,
+                 [&](int u) { return key_in(key0, u); });
     key0 = next_round(key0 + step);
   }
 
@@ -407,11 +419,11 @@ __global__ void __launch_bounds__(Heads::warps * 32)
       total += total_of_warps[w][row] * scale;
     }
     if constexpr (Heads::splits == 1) {
-      store_few<Heads>(tile, row, i, sum, total, out, epilogue);
+      store_few(heads, tile, row, i, sum, total, out, epilogue);
     } else {
       const int64_t of_row = (int64_t{tile} * Heads::splits + split) * Heads::rows + row;
       partial[of_row * Few::pitch + i] = sum;
-      if (i == 0) partial[Few::sums + of_row * 2] = most, partial[Few::sums + of_row * 2 + 1] = total;
+      if (i == 0) partial[few.sums + of_row * 2] = most, partial[few.sums + of_row * 2 + 1] = total;
     }
   }
   if constexpr (Heads::splits > 1) {
@@ -424,24 +436,21 @@ __global__ void __launch_bounds__(Heads::warps * 32)
     if (!is_last) return;
     __threadfence();
     if (thread == 0) finished[tile] = 0;  // reset for the next call
-    combine_few<Heads>(tile, partial, scales, of_warps, totals, out, epilogue);
+    combine_few(heads, tile, partial, scales, of_warps, totals, out, epilogue);
   }
 }
 
 // `partial` and `finished` (a zero per tile) are needed only if splits > 1.
 template <class Heads, class Epilogue>
-StitchStatus enqueue_attention_of_few(const char* name, const typename Heads::Query* q,
+StitchStatus enqueue_attention_of_few(const char* name, Heads heads, const typename Heads::Query* q,
                                       const typename Heads::Key* k, const typename Heads::Value* v,
                                       const typename Heads::Key* k_tail, const typename Heads::Value* v_tail,
                                       const typename Heads::Mask* mask, typename Heads::Out* out,
                                       Epilogue epilogue, float* partial, unsigned* finished,
                                       cudaStream_t stream) {
   using Few = FewQueries<Heads>;
-  constexpr int64_t blocks = int64_t{Few::tiles} * Heads::splits;
-  static_assert(blocks < (int64_t{1} << 31), "more tiles than a grid has blocks");
-  static_assert(Heads::splits == 1 || Few::keys_per_split * (Heads::splits - 1) < Few::seen,
-                "a block without keys");
-  Geometry geometry{static_cast<unsigned>(blocks), static_cast<unsigned>(Few::threads)};
+  Geometry geometry{blocks_of(int64_t{FewTiles<Heads>(heads).tiles} * Heads::splits),
+                    static_cast<unsigned>(Few::threads)};
   if constexpr (Heads::runs) {
     static_assert(Heads::stages == 1 || (Heads::run * sizeof(typename Heads::Key) == 16 &&
                                          Heads::run * sizeof(typename Heads::Value) == 16),
@@ -453,11 +462,11 @@ StitchStatus enqueue_attention_of_few(const char* name, const typename Heads::Qu
     if (aligned(q) && aligned(k) && aligned(v) && aligned(k_tail) && aligned(v_tail)) {
       geometry.shared_bytes = Few::shared_bytes;
       return launch(name, attention_of_few<Heads, true, Epilogue>, geometry, stream, q, k, v, k_tail, v_tail,
-                    mask, out, partial, finished, epilogue);
+                    mask, out, partial, finished, epilogue, heads);
     }
   }
   return launch(name, attention_of_few<Heads, false, Epilogue>, geometry, stream, q, k, v, k_tail, v_tail,
-                mask, out, partial, finished, epilogue);
+                mask, out, partial, finished, epilogue, heads);
 }
 
 inline StitchStatus clear_finished(unsigned* finished, int64_t tiles, cudaStream_t stream) {

@@ -8,6 +8,7 @@
 // Tiles of keys that a bool mask hides completely are skipped (attention_half_mask.h), and so are a warp's
 // products with fully masked tiles. Besides attention_heads.h and attention_half_mask.h:
 //     static constexpr int warps, row_tiles, key_tile, group, splits, stages;
+//     static constexpr int rest;  // keys of a partial last tile; 0: none; -1: known at run time
 //     static constexpr Index k_step, v_step;  // stride between keys; 0 if not uniform
 //     static constexpr Index k_joint, v_joint;  // the first key in the other tensor; `keys`: none
 //     __device__ static Index k_tail(Index head, Index key, Index i);  // also v_tail; from the joint on
@@ -28,36 +29,57 @@
 #include "stitch/runtime/mma.h"
 
 namespace stitch {
+// How a grid shares the queries and keys.
+template <class Heads, int rows>
+struct HalfGrid {
+  using Index = typename Heads::Index;
+  Heads heads;
+  Index all_rows, tiles, key_heads;  // rows: per head of k and v
+  Index keys_per_split;
+
+  __host__ __device__ explicit constexpr HalfGrid(Heads of)
+      : heads(of),
+        all_rows(Heads::group * heads.queries),
+        tiles((all_rows + rows - 1) / rows),
+        key_heads(heads.heads / Heads::group),
+        keys_per_split(((heads.keys + Heads::key_tile - 1) / Heads::key_tile + Heads::splits - 1) /
+                       Heads::splits * Heads::key_tile) {}
+  __host__ __device__ constexpr int64_t blocks() const { return int64_t{tiles} * key_heads * Heads::splits; }
+  __host__ __device__ constexpr shared_memory::KeptTiles kept() const {
+    return {Heads::masking != Masking::keeping        ? 0
+            : Heads::mask_queries || Heads::group > 1 ? rows
+                                                      : 1,
+            keys_per_split / Heads::key_tile};
+  }
+};
+
 // The block's queries and keys.
 template <class Heads, int rows>
-struct HalfBlock {
+struct HalfBlock : HalfGrid<Heads, rows> {
+  using Grid = HalfGrid<Heads, rows>;
   using Index = typename Heads::Index;
-  static constexpr Index all_rows = Heads::group * Heads::queries;  // per head of k and v
-  static constexpr Index tiles = (all_rows + rows - 1) / rows, heads = Heads::heads / Heads::group;
-  static constexpr Index key_tiles = (Heads::keys + Heads::key_tile - 1) / Heads::key_tile,
-                         keys_per_split = (key_tiles + Heads::splits - 1) / Heads::splits * Heads::key_tile;
-  static constexpr int64_t blocks = int64_t{tiles} * heads * Heads::splits;
-  // Blocks with the least work come last, to shorten the tail: the first queries of all heads if causal,
-  // otherwise a partial tile.
-  static constexpr bool heads_first = Heads::causal || (all_rows % rows != 0 && blocks <= 4096);
+  using Grid::all_rows, Grid::heads, Grid::key_heads, Grid::keys_per_split, Grid::tiles;
   Index row0, head0, split, first_key, last_key;
 
-  __device__ __forceinline__ HalfBlock() {
+  __device__ __forceinline__ explicit HalfBlock(Heads of) : Grid(of) {
+    // Blocks with the least work come last, to shorten the tail: the first queries of all heads if causal,
+    // otherwise a partial tile.
+    const bool heads_first = Heads::causal || (all_rows % rows != 0 && Grid::blocks() <= 4096);
     const Index number = static_cast<Index>(blockIdx.x);
-    const Index tile = heads_first ? number / heads % tiles : number % tiles;
+    const Index tile = heads_first ? number / key_heads % tiles : number % tiles;
     row0 = (Heads::causal ? tiles - 1 - tile : tile) * rows;
-    head0 = (heads_first ? number % heads : number / tiles % heads) * Heads::group;
-    split = number / (tiles * heads);
+    head0 = (heads_first ? number % key_heads : number / tiles % key_heads) * Heads::group;
+    split = number / (tiles * key_heads);
     first_key = Heads::splits == 1 ? 0 : split * keys_per_split;
-    last_key = Heads::keys;
+    last_key = heads.keys;
     if (Heads::splits > 1 && first_key + keys_per_split < last_key) last_key = first_key + keys_per_split;
     if (Heads::causal && Heads::group == 1 && row0 + rows < last_key) last_key = row0 + rows;
   }
   __device__ __forceinline__ Index head_of(Index row) const {
-    return Heads::group == 1 ? head0 : head0 + (row0 + row) / Heads::queries;
+    return Heads::group == 1 ? head0 : head0 + (row0 + row) / heads.queries;
   }
   __device__ __forceinline__ Index query_of(Index row) const {
-    return Heads::group == 1 ? row0 + row : (row0 + row) % Heads::queries;
+    return Heads::group == 1 ? row0 + row : (row0 + row) % heads.queries;
   }
 };
 
@@ -67,34 +89,25 @@ struct HalfAttention {
   using Number = typename Heads::Key;
   static constexpr bool is_bfloat = std::is_same_v<Number, __nv_bfloat16>;
   static constexpr int threads = Heads::warps * 32, rows = Heads::warps * Heads::row_tiles * 16;
+  using Grid = HalfGrid<Heads, rows>;
   using Block = HalfBlock<Heads, rows>;
   static constexpr int round_up(int count) { return (count + 15) / 16 * 16; }
   static constexpr int width = round_up(Heads::width), value_width = round_up(Heads::value_width);
   static constexpr int pitch = width + 8, value_pitch = value_width + 8;  // an odd number of 16 bytes
   static constexpr int depth_tiles = width / 16, value_tiles = value_width / 8;
-  static constexpr Index all_rows = Block::all_rows;
   static constexpr bool keeping = Heads::masking == Masking::keeping;
-  // Keys of a partial last tile.
-  static constexpr int rest = Heads::keys % Heads::key_tile;
 
   static constexpr shared_memory::HalfTiles sizes{.width = Heads::width,
                                                   .value_width = Heads::value_width,
                                                   .row_tiles = Heads::row_tiles,
                                                   .rows = rows,
                                                   .key_tile = Heads::key_tile,
-                                                  .tiles = Block::keys_per_split / Heads::key_tile,
-                                                  .mask_rows = !keeping ? 0
-                                                               : Heads::mask_queries || Heads::group > 1
-                                                                   ? rows
-                                                                   : 1,
-                                                  .most_stages = Heads::stages};
+                                                  .stages = Heads::stages};
   static constexpr bool holds_q = sizes.holds_q();
   // Offsets in shared memory, in elements.
   static constexpr int stage = static_cast<int>(sizes.stage()), v_at = Heads::key_tile * pitch,
                        q_at = static_cast<int>(sizes.q_at()), kept_at = static_cast<int>(sizes.kept_at());
-  static constexpr size_t shared_bytes = static_cast<size_t>(sizes.bytes());
-  static constexpr int stages = static_cast<int>(sizes.stages()),
-                       resident = static_cast<int>(sizes.resident());
+  static constexpr int stages = Heads::stages, resident = static_cast<int>(sizes.resident());
   // Copies that may still be in flight when q, or a tile, is needed.
   static constexpr int behind_q = stages > 1 ? stages - 1 : 1, behind_tile = stages > 1 ? stages - 2 : 0;
 
@@ -122,7 +135,7 @@ struct HalfRows {
   float base[2] = {HalfScale<Heads>::lowest, HalfScale<Heads>::lowest}, total[2] = {};
 };
 
-// One tile of `count` keys for the rows of a warp.
+// One tile of `count` keys for the rows of a warp, of fewer if `rest` < 0 and they are the last.
 template <class Heads, bool vectors, int count>
 __device__ __forceinline__ void attend_tile(HalfRows<Heads> (&rows)[Heads::row_tiles], const __half* q_tile,
                                             const __half* k_tile, const __half* v_tile,
@@ -133,6 +146,9 @@ __device__ __forceinline__ void attend_tile(HalfRows<Heads> (&rows)[Heads::row_t
   using Index = typename Heads::Index;
   using Sizes = HalfAttention<Heads>;
   constexpr int row_tiles = Heads::row_tiles, keys = (count + 15) / 16 * 16, key_tiles = keys / 8;
+  const Heads& heads = block.heads;
+  const Index left_over = heads.keys - key0;
+  const int there_are = Heads::rest < 0 && left_over < count ? static_cast<int>(left_over) : count;
   const int lane = static_cast<int>(threadIdx.x) % 32, group = lane / 4, pair = lane % 4;
 
   // Mask values are loaded before the products, which hide their latency.
@@ -144,7 +160,7 @@ __device__ __forceinline__ void attend_tile(HalfRows<Heads> (&rows)[Heads::row_t
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const int row = warp_row + m * 16 + r * 8 + group;
-      const bool there = block.row0 + row < Sizes::all_rows;
+      const bool there = block.row0 + row < block.all_rows;
       if constexpr (Sizes::keeping) {
         const uint64_t of_row = kept.bits[2 * m + r];
         any |= there && of_row != 0;
@@ -161,11 +177,13 @@ __device__ __forceinline__ void attend_tile(HalfRows<Heads> (&rows)[Heads::row_t
           const int i = n * 8 + 2 * pair;
           Pack<typename Heads::Mask, 2>& two = added[m][n][r];
           if constexpr (vectors && Heads::mask_run > 1) {
-            if (n * 8 + 8 <= count || i < count) two = load<2>(mask + Heads::mask(head, query, key0 + i), 0);
+            if ((Heads::rest >= 0 && n * 8 + 8 <= count) || i < there_are)
+              two = load<2>(mask + heads.mask(head, query, key0 + i), 0);
           } else {
 #pragma unroll
             for (int e = 0; e < 2; ++e)
-              if (n * 8 + 8 <= count || i + e < count) two[e] = mask[Heads::mask(head, query, key0 + i + e)];
+              if ((Heads::rest >= 0 && n * 8 + 8 <= count) || i + e < there_are)
+                two[e] = mask[heads.mask(head, query, key0 + i + e)];
           }
         }
       }
@@ -202,10 +220,13 @@ __device__ __forceinline__ void attend_tile(HalfRows<Heads> (&rows)[Heads::row_t
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const int row = warp_row + m * 16 + r * 8 + group;
-      // The tile's first key that is masked for this row (causal).
-      const Index past = Heads::causal ? block.query_of(row) + 1 - key0 : count;
-      const bool bounded =
-          Heads::causal && (Heads::group > 1 || key0 + count > block.row0 + warp_row + m * 16 + 1);
+      // The tile's first key that is masked for this row (causal), or the first that isn't there.
+      Index past = Heads::causal ? block.query_of(row) + 1 - key0 : count;
+      bool bounded = Heads::causal && (Heads::group > 1 || key0 + count > block.row0 + warp_row + m * 16 + 1);
+      if (Heads::rest < 0 && there_are < count) {
+        past = past < there_are ? past : there_are;
+        bounded = true;
+      }
       mask_scores<Heads, count>(scores[m], r, bits[m][r], all,
                                 added[Heads::masking == Masking::adding ? m : 0],
                                 static_cast<int>(past) - 2 * pair, bounded);
@@ -238,9 +259,10 @@ __device__ __forceinline__ void attend_tile(HalfRows<Heads> (&rows)[Heads::row_t
 // Stores a row of the result, or its partial result for the second pass. All lanes of a row must call it,
 // valid or not.
 template <class Heads, bool vectors, int value_tiles, class Epilogue>
-__device__ __forceinline__ void store_half_row(const float (&sums)[value_tiles][4], int r, float base,
-                                               float total, bool there, typename Heads::Index head,
-                                               typename Heads::Index query, typename Heads::Index split,
+__device__ __forceinline__ void store_half_row(Heads heads, const float (&sums)[value_tiles][4], int r,
+                                               float base, float total, bool there,
+                                               typename Heads::Index head, typename Heads::Index query,
+                                               typename Heads::Index split,
                                                typename Heads::Out* __restrict__ out,
                                                float* __restrict__ partial, Epilogue& epilogue) {
   constexpr bool softmax = Heads::weights != Weights::relu;
@@ -250,10 +272,10 @@ __device__ __forceinline__ void store_half_row(const float (&sums)[value_tiles][
   if constexpr (!softmax) total = 1.0f;
   if (!there) return;
   if constexpr (Heads::splits == 1) {
-    store_attention_row<Heads, vectors>(sums, r, total, 1.0f, head, query, 2 * pair, out, epilogue);
+    store_attention_row<Heads, vectors>(heads, sums, r, total, 1.0f, head, query, 2 * pair, out, epilogue);
   } else {
-    constexpr int64_t whole = int64_t{Heads::heads} * Heads::queries;
-    const int64_t at = split * whole + int64_t{head} * Heads::queries + query;
+    const int64_t whole = int64_t{heads.heads} * heads.queries;
+    const int64_t at = split * whole + int64_t{head} * heads.queries + query;
     float* to = partial + at * Heads::value_width;
 #pragma unroll
     for (int n = 0; n < value_tiles; ++n)
@@ -271,7 +293,7 @@ __device__ __forceinline__ void half_attention_block(
     const typename Heads::Query* __restrict__ q, const typename Heads::Key* __restrict__ k,
     const typename Heads::Value* __restrict__ v, const typename Heads::Key* __restrict__ k_tail,
     const typename Heads::Value* __restrict__ v_tail, const typename Heads::Mask* __restrict__ mask,
-    typename Heads::Out* __restrict__ out, float* __restrict__ partial, Epilogue& epilogue) {
+    typename Heads::Out* __restrict__ out, float* __restrict__ partial, Epilogue& epilogue, Heads heads) {
   using Index = typename Heads::Index;
   using Sizes = HalfAttention<Heads>;
   constexpr int row_tiles = Heads::row_tiles;
@@ -282,37 +304,37 @@ __device__ __forceinline__ void half_attention_block(
 
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, group = lane / 4,
             warp_row = thread / 32 * row_tiles * 16;
-  const typename Sizes::Block block;
+  const typename Sizes::Block block(heads);
   const Index row0 = block.row0, last_key = block.last_key;
   auto fetch = [&](Index key0, int stage) {
     __half* to = tiles + stage * Sizes::stage;
     const Index count = last_key - key0;
-    auto k_at = [&](int row, int i) { return Heads::k(block.head0, key0 + row, i); };
-    auto v_at = [&](int row, int i) { return Heads::v(block.head0, key0 + row, i); };
+    auto k_at = [&](int row, int i) { return heads.k(block.head0, key0 + row, i); };
+    auto v_at = [&](int row, int i) { return heads.v(block.head0, key0 + row, i); };
     // Few tiles, if any: those with appended keys.
-    if constexpr (Heads::k_joint < Heads::keys || Heads::v_joint < Heads::keys) {
-      constexpr Index joint = Heads::k_joint < Heads::v_joint ? Heads::k_joint : Heads::v_joint;
+    if (heads.k_joint < heads.keys || heads.v_joint < heads.keys) {
+      const Index joint = heads.k_joint < heads.v_joint ? heads.k_joint : heads.v_joint;
       if (key0 + Heads::key_tile > joint) {
-        const Index k_joint = Heads::k_joint - key0, v_joint = Heads::v_joint - key0;
+        const Index k_joint = heads.k_joint - key0, v_joint = heads.v_joint - key0;
         const Index k_from = k_joint < 0 ? -k_joint : 0, v_from = v_joint < 0 ? -v_joint : 0;
         fetch_joined_rows<Sizes::threads, Heads::key_tile, Heads::width, vectors>(
-            to, k, k_at, k_tail, [&](int row, int i) { return Heads::k_tail(block.head0, k_from + row, i); },
+            to, k, k_at, k_tail, [&](int row, int i) { return heads.k_tail(block.head0, k_from + row, i); },
             k_joint < 0 ? 0 : k_joint, count);
         fetch_joined_rows<Sizes::threads, Heads::key_tile, Heads::value_width, vectors>(
             to + Sizes::v_at, v, v_at, v_tail,
-            [&](int row, int i) { return Heads::v_tail(block.head0, v_from + row, i); },
+            [&](int row, int i) { return heads.v_tail(block.head0, v_from + row, i); },
             v_joint < 0 ? 0 : v_joint, count);
         return;
       }
     }
-    fetch_rows<Sizes::threads, Heads::key_tile, Heads::width, vectors, Heads::k_step>(to, k, count, k_at);
-    fetch_rows<Sizes::threads, Heads::key_tile, Heads::value_width, vectors, Heads::v_step>(to + Sizes::v_at,
-                                                                                            v, count, v_at);
+    fetch_rows<Sizes::threads, Heads::key_tile, Heads::width, vectors>(to, k, heads.k_step, count, k_at);
+    fetch_rows<Sizes::threads, Heads::key_tile, Heads::value_width, vectors>(to + Sizes::v_at, v,
+                                                                             heads.v_step, count, v_at);
   };
 
-  fetch_rows<Sizes::threads, Sizes::rows, Heads::width, vectors, 0>(
-      q_tile, q, Sizes::all_rows - row0,
-      [&](int row, int i) { return Heads::q(block.head_of(row), block.query_of(row), i); });
+  fetch_rows<Sizes::threads, Sizes::rows, Heads::width, vectors>(
+      q_tile, q, 0, block.all_rows - row0,
+      [&](int row, int i) { return heads.q(block.head_of(row), block.query_of(row), i); });
   close_copies();
   // Prefetch the first tile while the mask is read: masks rarely hide it.
   if (block.first_key < last_key) fetch(block.first_key, 0);
@@ -347,7 +369,7 @@ __device__ __forceinline__ void half_attention_block(
       for (int d = 0; d < Sizes::depth_tiles; ++d)
         rows[m].q[d] = load_left(q_tile + (warp_row + m * 16) * Sizes::pitch + d * 16, Sizes::pitch);
   }
-  const bool busy = row0 + warp_row < Sizes::all_rows;
+  const bool busy = row0 + warp_row < block.all_rows;
   for (int stage = 0, free = Sizes::stages - 1; key0 < last_key;) {
     wait_for_copies<Sizes::behind_tile>();
     __syncthreads();  // this tile has arrived, and the previous one is no longer read
@@ -359,10 +381,10 @@ __device__ __forceinline__ void half_attention_block(
     close_copies();
     const Index next = Sizes::stages <= 2 ? ahead : kept.next(key0 + Heads::key_tile);
     if (sees) {
-      if (Sizes::rest != 0 && key0 + Heads::key_tile > Heads::keys)
-        attend_tile<Heads, vectors, Sizes::rest == 0 ? Heads::key_tile : Sizes::rest>(
+      if (Heads::rest > 0 && key0 + Heads::key_tile > heads.keys)
+        attend_tile<Heads, vectors, Heads::rest <= 0 ? Heads::key_tile : Heads::rest>(
             rows, q_tile, k_tile, v_tile, block, now, mask, key0, warp_row);
-      else if constexpr (Heads::keys >= Heads::key_tile)
+      else if (Heads::rest < 0 || heads.keys >= Heads::key_tile)
         attend_tile<Heads, vectors, Heads::key_tile>(rows, q_tile, k_tile, v_tile, block, now, mask, key0,
                                                      warp_row);
     }
@@ -376,8 +398,8 @@ __device__ __forceinline__ void half_attention_block(
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const int row = warp_row + m * 16 + r * 8 + group;
-      store_half_row<Heads, vectors>(rows[m].sums, r, rows[m].base[r], rows[m].total[r],
-                                     row0 + row < Sizes::all_rows, block.head_of(row), block.query_of(row),
+      store_half_row<Heads, vectors>(heads, rows[m].sums, r, rows[m].base[r], rows[m].total[r],
+                                     row0 + row < block.all_rows, block.head_of(row), block.query_of(row),
                                      block.split, out, partial, epilogue);
     }
 }
@@ -389,19 +411,19 @@ __global__ void __launch_bounds__(Heads::warps * 32, HalfAttention<Heads>::resid
                    const typename Heads::Key* __restrict__ k_tail,
                    const typename Heads::Value* __restrict__ v_tail,
                    const typename Heads::Mask* __restrict__ mask, typename Heads::Out* __restrict__ out,
-                   float* __restrict__ partial, Epilogue epilogue) {
+                   float* __restrict__ partial, Epilogue epilogue, Heads heads) {
   wait_for_previous_kernel();
-  half_attention_block<Heads, vectors>(q, k, v, k_tail, v_tail, mask, out, partial, epilogue);
+  half_attention_block<Heads, vectors>(q, k, v, k_tail, v_tail, mask, out, partial, epilogue, heads);
 }
 
 // One thread per element: sums the splits, rescaled to the common maximum.
 template <class Heads, class Epilogue>
 __global__ void __launch_bounds__(256)
     combine_attention(const float* __restrict__ partial, typename Heads::Out* __restrict__ out,
-                      Epilogue epilogue) {
+                      Epilogue epilogue, Heads heads) {
   wait_for_previous_kernel();
   using Index = typename Heads::Index;
-  constexpr int64_t whole = int64_t{Heads::heads} * Heads::queries;
+  const int64_t whole = int64_t{heads.heads} * heads.queries;
   const int64_t element = int64_t{blockIdx.x} * 256 + threadIdx.x;
   if (element >= whole * Heads::value_width) return;
   const int64_t row = element / Heads::value_width;
@@ -422,52 +444,48 @@ __global__ void __launch_bounds__(256)
   }
   if constexpr (Heads::weights == Weights::relu) total = 1.0f;
   const bool nothing = Heads::weights != Weights::softmax && total == 0.0f;
-  const Index head = static_cast<Index>(row / Heads::queries),
-              query = static_cast<Index>(row % Heads::queries);
-  out[Heads::out(head, query, i)] = static_cast<typename Heads::Out>(
-      epilogue(nothing ? 0.0f : sum / total, Heads::position(head, query, static_cast<Index>(i))));
+  const Index head = static_cast<Index>(row / heads.queries), query = static_cast<Index>(row % heads.queries);
+  out[heads.out(head, query, i)] = static_cast<typename Heads::Out>(
+      epilogue(nothing ? 0.0f : sum / total, heads.position(head, query, static_cast<Index>(i))));
 }
 
 template <class Heads, class Epilogue>
-StitchStatus combine_splits(const char* name, const float* partial, typename Heads::Out* out,
+StitchStatus combine_splits(const char* name, Heads heads, const float* partial, typename Heads::Out* out,
                             Epilogue epilogue, cudaStream_t stream) {
   if constexpr (Heads::splits > 1) {
-    constexpr int64_t elements = int64_t{Heads::heads} * Heads::queries * Heads::value_width;
+    const int64_t elements = int64_t{heads.heads} * heads.queries * Heads::value_width;
     return launch(name, combine_attention<Heads, Epilogue>, spread(elements, 256), stream, partial, out,
-                  epilogue);
+                  epilogue, heads);
   }
   return STITCH_OK;
 }
 
 template <class Heads, class Epilogue>
-StitchStatus enqueue_half_attention(const char* name, const typename Heads::Query* q,
+StitchStatus enqueue_half_attention(const char* name, Heads heads, const typename Heads::Query* q,
                                     const typename Heads::Key* k, const typename Heads::Value* v,
                                     const typename Heads::Mask* mask, typename Heads::Out* out,
                                     Epilogue epilogue, float* partial, cudaStream_t stream,
                                     const typename Heads::Key* k_tail = nullptr,
                                     const typename Heads::Value* v_tail = nullptr) {
   using Sizes = HalfAttention<Heads>;
-  using Blocks = typename Sizes::Block;
-  constexpr int64_t blocks = Blocks::blocks;
-  static_assert(blocks < (int64_t{1} << 31), "more tiles than a grid has blocks");
+  const typename Sizes::Grid grid(heads);
   static_assert(Heads::key_tile % 16 == 0 && Heads::key_tile <= (Sizes::keeping ? 64 : 128),
                 "a tile of keys is 16 to 128");
-  static_assert(Heads::splits == 1 || Blocks::keys_per_split * (Heads::splits - 1) < Heads::keys,
-                "a block without keys");
-  const Geometry geometry{static_cast<unsigned>(blocks), Sizes::threads, Sizes::shared_bytes};
+  const Geometry geometry{blocks_of(grid.blocks()), Sizes::threads,
+                          static_cast<size_t>(Sizes::sizes.bytes(grid.kept()))};
   auto run = [&]() -> StitchStatus {
     if constexpr (Heads::runs) {
       auto aligned = [](const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; };
       if (aligned(q) && aligned(k) && aligned(v) && aligned(k_tail) && aligned(v_tail) && aligned(out) &&
           aligned(mask))
         return launch(name, half_attention<Heads, true, Epilogue>, geometry, stream, q, k, v, k_tail, v_tail,
-                      mask, out, partial, epilogue);
+                      mask, out, partial, epilogue, heads);
     }
     return launch(name, half_attention<Heads, false, Epilogue>, geometry, stream, q, k, v, k_tail, v_tail,
-                  mask, out, partial, epilogue);
+                  mask, out, partial, epilogue, heads);
   };
   STITCH_OK_OR_RETURN(run());
-  return combine_splits<Heads>(name, partial, out, epilogue, stream);
+  return combine_splits(name, heads, partial, out, epilogue, stream);
 }
 
 }  // namespace stitch

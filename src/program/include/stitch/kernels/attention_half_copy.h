@@ -19,27 +19,31 @@ struct RowCopies {
 
 // Rows [0, count) into shared memory, zeros after them. `at`: offset of a row's element i; `step`: stride
 // between rows, 0 if not uniform. Complete after wait_for_copies and a barrier.
-template <int threads, int tile_rows, int width, bool vectors, int64_t step, class Number, class At>
-__device__ __forceinline__ void fetch_rows(__half* to, const Number* __restrict__ from, int64_t count,
-                                           At at) {
+template <int threads, int tile_rows, int width, bool vectors, class Number, class At>
+__device__ __forceinline__ void fetch_rows(__half* to, const Number* __restrict__ from, int64_t step,
+                                           int64_t count, At at) {
   using Copies = RowCopies<threads, tile_rows, width>;
   constexpr int pitch = Copies::pitch, wide = Copies::wide, each = Copies::each;
   const int thread = static_cast<int>(threadIdx.x);
-  if constexpr (vectors && Copies::straight && step != 0 && width == wide) {
-    // One address per side; the others are at constant offsets.
-    const int first = thread / each, column = thread % each * 8;
-    const Number* source = from + at(first, column);
-    __half* target = to + first * pitch + column;
-    const bool all = count >= tile_rows;
+  if constexpr (vectors && Copies::straight && width == wide) {
+    if (step != 0) {
+      // One address per side; the others are at constant offsets.
+      const int first = thread / each, column = thread % each * 8;
+      const Number* source = from + at(first, column);
+      __half* target = to + first * pitch + column;
+      const bool all = count >= tile_rows;
 #pragma unroll
-    for (int r = 0; r < Copies::rounds; ++r) {
-      const int row = first + r * Copies::row_step;
-      if ((r + 1) * threads > Copies::total && row >= tile_rows) break;
-      const bool there = all || row < count;
-      copy_16_bytes(target + r * Copies::row_step * pitch,
-                    there ? source + r * Copies::row_step * step : from, there);
+      for (int r = 0; r < Copies::rounds; ++r) {
+        const int row = first + r * Copies::row_step;
+        if ((r + 1) * threads > Copies::total && row >= tile_rows) break;
+        const bool there = all || row < count;
+        copy_16_bytes(target + r * Copies::row_step * pitch,
+                      there ? source + r * Copies::row_step * step : from, there);
+      }
+      return;
     }
-  } else if constexpr (vectors) {
+  }
+  if constexpr (vectors) {
 #pragma unroll
     for (int r = 0; r < Copies::rounds; ++r) {
       const int i = thread + r * threads, row = i / each, column = i % each * 8;

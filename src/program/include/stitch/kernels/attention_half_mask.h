@@ -12,27 +12,27 @@
 namespace stitch {
 // Bits of 16 keys from `key` on; 0 past the end.
 template <class Heads, bool vectors>
-__device__ __forceinline__ uint32_t kept_run(const typename Heads::Mask* __restrict__ mask,
+__device__ __forceinline__ uint32_t kept_run(Heads heads, const typename Heads::Mask* __restrict__ mask,
                                              typename Heads::Index head, typename Heads::Index query,
                                              typename Heads::Index key) {
   uint32_t bits = 0;
   // The multiplication gathers the low bits of a word's four bytes.
   auto four_bits = [](uint32_t word) { return (word * 0x01020408u) >> 24 & 15u; };
   if constexpr (vectors && Heads::mask_run == 16) {
-    const auto* words = reinterpret_cast<const uint32_t*>(mask + Heads::mask(head, query, key));
+    const auto* words = reinterpret_cast<const uint32_t*>(mask + heads.mask(head, query, key));
     const Pack<uint32_t, 4> four = load<4>(words, 0);
 #pragma unroll
     for (int w = 0; w < 4; ++w) bits |= four_bits(four[w]) << (w * 4);
   } else if constexpr (vectors && Heads::mask_run == 4) {
 #pragma unroll
     for (int w = 0; w < 4; ++w)
-      if (key + w * 4 < Heads::keys)
-        bits |= four_bits(*reinterpret_cast<const uint32_t*>(mask + Heads::mask(head, query, key + w * 4)))
+      if (key + w * 4 < heads.keys)
+        bits |= four_bits(*reinterpret_cast<const uint32_t*>(mask + heads.mask(head, query, key + w * 4)))
                 << (w * 4);
   } else {
 #pragma unroll
     for (int i = 0; i < 16; ++i)
-      if (key + i < Heads::keys && mask[Heads::mask(head, query, key + i)]) bits |= 1u << i;
+      if (key + i < heads.keys && mask[heads.mask(head, query, key + i)]) bits |= 1u << i;
   }
   return bits;
 }
@@ -47,11 +47,9 @@ template <class Heads, class Block, int rows, int threads, bool vectors>
 class KeptKeys {
   using Tile = KeptTile<Heads>;
   using Index = typename Heads::Index;
-  using Sizes = shared_memory::KeptTiles;
-  static constexpr Sizes sizes{Heads::mask_queries || Heads::group > 1 ? rows : 1,
-                               Block::keys_per_split / Heads::key_tile};
-  static constexpr int window = static_cast<int>(sizes.window()), pitch = static_cast<int>(sizes.pitch());
+  static constexpr int mask_rows = Heads::mask_queries || Heads::group > 1 ? rows : 1;
   const Block& block_;
+  const int tiles_, window_, pitch_;
   const typename Heads::Mask* __restrict__ mask_;
   uint64_t* bits_;   // (rows or 1, window)
   uint32_t* flags_;  // (window)
@@ -59,21 +57,22 @@ class KeptKeys {
 
   // Needs a barrier before and after.
   __device__ __forceinline__ void read_window(Index key0) {
-    constexpr int runs = Heads::key_tile / 16, in_row = window * runs,
-                  all = static_cast<int>(sizes.rows) * in_row;
+    constexpr int runs = Heads::key_tile / 16;
+    const int in_row = window_ * runs, all = mask_rows * in_row;
     const int thread = static_cast<int>(threadIdx.x);
     __syncthreads();
-    for (int i = thread; i < window; i += threads) flags_[i] = 0;
+    for (int i = thread; i < window_; i += threads) flags_[i] = 0;
     __syncthreads();
     auto* pieces = reinterpret_cast<uint16_t*>(bits_);
 #pragma unroll 4
     for (int i = thread; i < all; i += threads) {
       const int row = i / in_row, tile = i % in_row / runs, piece = i % runs;
       const Index key = key0 + tile * Heads::key_tile + piece * 16;
-      const bool there = block_.row0 + row < Block::all_rows && key < block_.last_key;
-      const uint32_t bits =
-          there ? kept_run<Heads, vectors>(mask_, block_.head_of(row), block_.query_of(row), key) : 0;
-      pieces[(row * pitch + tile) * 4 + piece] = static_cast<uint16_t>(bits);
+      const bool there = block_.row0 + row < block_.all_rows && key < block_.last_key;
+      const uint32_t bits = there ? kept_run<Heads, vectors>(block_.heads, mask_, block_.head_of(row),
+                                                             block_.query_of(row), key)
+                                  : 0;
+      pieces[(row * pitch_ + tile) * 4 + piece] = static_cast<uint16_t>(bits);
       if (bits != 0) flags_[tile] = 1;  // all writers write the same value
     }
     __syncthreads();
@@ -84,16 +83,18 @@ class KeptKeys {
   __device__ __forceinline__ KeptKeys(const Block& block, const typename Heads::Mask* __restrict__ mask,
                                       void* shared)
       : block_(block),
+        tiles_(static_cast<int>(block.kept().tiles)),
+        window_(static_cast<int>(block.kept().window())),
+        pitch_(static_cast<int>(block.kept().pitch())),
         mask_(mask),
         bits_(static_cast<uint64_t*>(shared)),
-        flags_(reinterpret_cast<uint32_t*>(bits_ + sizes.rows * pitch)) {
+        flags_(reinterpret_cast<uint32_t*>(bits_ + mask_rows * pitch_)) {
     read_window(block.first_key);
   }
   // The first tile from key0 on that some query of the block sees.
   __device__ __forceinline__ Index next(Index key0) {
     for (; key0 < block_.last_key; key0 += Heads::key_tile) {
-      if constexpr (window < sizes.tiles)
-        if (key0 - window0_ >= window * Heads::key_tile) read_window(key0);
+      if (window_ < tiles_ && key0 - window0_ >= window_ * Heads::key_tile) read_window(key0);
       if (flags_[(key0 - window0_) / Heads::key_tile] != 0) break;
     }
     return key0;
@@ -106,7 +107,7 @@ class KeptKeys {
 #pragma unroll
     for (int i = 0; i < Heads::row_tiles * 2; ++i)
       tile.bits[i] =
-          bits_[(sizes.rows == 1 ? 0 : (row0 + i * 8) * pitch) + (key0 - window0_) / Heads::key_tile];
+          bits_[(mask_rows == 1 ? 0 : (row0 + i * 8) * pitch_) + (key0 - window0_) / Heads::key_tile];
     return tile;
   }
 };

@@ -1,4 +1,7 @@
-// Shared by the flash attention kernels. Operands are described by a struct, as in matmul.h:
+// Shared by the flash attention kernels. Operands are described by a struct, as in matmul.h, passed by value:
+// what depends on the number of heads, queries and keys is read from the object, so that a program for a
+// range of sizes has it as ordinary members (`static` here is what programs of one size have); all else is
+// known at compile time.
 //   struct Heads {
 //     using Query = float; using Key = float; using Value = float; using Mask = float; using Out = float;
 //     using Index = int;
@@ -37,15 +40,15 @@ __device__ __forceinline__ float capped_score(float score) {
 
 // A score: q · k, scaled, capped and masked.
 template <class Heads>
-__device__ __forceinline__ float attention_score(float product, const typename Heads::Mask* mask,
+__device__ __forceinline__ float attention_score(Heads heads, float product, const typename Heads::Mask* mask,
                                                  typename Heads::Index head, typename Heads::Index query,
                                                  typename Heads::Index key) {
   float score = capped_score<Heads>(product * Heads::scale);
   if constexpr (Heads::causal) score = key > query ? -INFINITY : score;
   if constexpr (Heads::masking == Masking::keeping)
-    score = mask[Heads::mask(head, query, key)] ? score : -INFINITY;
+    score = mask[heads.mask(head, query, key)] ? score : -INFINITY;
   if constexpr (Heads::masking == Masking::adding)
-    score += static_cast<float>(mask[Heads::mask(head, query, key)]);
+    score += static_cast<float>(mask[heads.mask(head, query, key)]);
   return score;
 }
 

@@ -8,15 +8,15 @@
 namespace stitch {
 // A query's visible keys from key0 on, as bits.
 template <class Heads, bool vectors>
-__device__ __forceinline__ uint64_t kept_keys(const typename Heads::Mask* __restrict__ mask,
+__device__ __forceinline__ uint64_t kept_keys(Heads heads, const typename Heads::Mask* __restrict__ mask,
                                               typename Heads::Index head, typename Heads::Index query,
                                               typename Heads::Index key0) {
   uint64_t bits = 0;
   if constexpr (vectors && Heads::mask_runs) {
 #pragma unroll
     for (int i = 0; i < Heads::key_tile; i += 16) {
-      if (key0 + i >= Heads::keys) break;
-      const auto* words = reinterpret_cast<const uint32_t*>(mask + Heads::mask(head, query, key0 + i));
+      if (key0 + i >= heads.keys) break;
+      const auto* words = reinterpret_cast<const uint32_t*>(mask + heads.mask(head, query, key0 + i));
       const Pack<uint32_t, 4> four = load<4>(words, 0);
       // The multiplication gathers the low bits of a word's four bytes.
 #pragma unroll
@@ -25,7 +25,7 @@ __device__ __forceinline__ uint64_t kept_keys(const typename Heads::Mask* __rest
   } else {
 #pragma unroll 16
     for (int i = 0; i < Heads::key_tile; ++i)
-      if (key0 + i < Heads::keys && mask[Heads::mask(head, query, key0 + i)]) bits |= uint64_t{1} << i;
+      if (key0 + i < heads.keys && mask[heads.mask(head, query, key0 + i)]) bits |= uint64_t{1} << i;
   }
   return bits;
 }

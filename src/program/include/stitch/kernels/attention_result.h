@@ -8,8 +8,8 @@
 namespace stitch {
 // Stores row `r` of the two in `sums`, from `column` on. `total`: of its weights; `unit`: scale of v.
 template <class Heads, bool vectors, int tiles, class Epilogue>
-__device__ __forceinline__ void store_attention_row(const float (&sums)[tiles][4], int r, float total,
-                                                    float unit, typename Heads::Index head,
+__device__ __forceinline__ void store_attention_row(Heads heads, const float (&sums)[tiles][4], int r,
+                                                    float total, float unit, typename Heads::Index head,
                                                     typename Heads::Index query, int column,
                                                     typename Heads::Out* __restrict__ out,
                                                     Epilogue& epilogue) {
@@ -24,13 +24,13 @@ __device__ __forceinline__ void store_attention_row(const float (&sums)[tiles][4
     for (int e = 0; e < 2; ++e)
       if (i + e < Heads::value_width)
         two[e] = static_cast<typename Heads::Out>(
-            epilogue(sums[n][2 * r + e] * inverse * unit, Heads::position(head, query, i + e)));
+            epilogue(sums[n][2 * r + e] * inverse * unit, heads.position(head, query, i + e)));
     if constexpr (Heads::out_pairs && vectors) {
-      if (i < Heads::value_width) store<2>(out + Heads::out(head, query, i), 0, two);
+      if (i < Heads::value_width) store<2>(out + heads.out(head, query, i), 0, two);
     } else {
 #pragma unroll
       for (int e = 0; e < 2; ++e)
-        if (i + e < Heads::value_width) out[Heads::out(head, query, i + e)] = two[e];
+        if (i + e < Heads::value_width) out[heads.out(head, query, i + e)] = two[e];
     }
   }
 }

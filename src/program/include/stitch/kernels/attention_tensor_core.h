@@ -32,7 +32,9 @@ struct TensorCoreAttention {
   static constexpr size_t shared_bytes = shared_memory::tensor_core_attention(
       Heads::width, Heads::value_width, rows, Heads::key_tile, Heads::parts);
   static_assert(shared_bytes == sizeof(__half) * Heads::parts * (q_halves + k_halves + v_halves));
-  static constexpr Index query_tiles = (Heads::queries + rows - 1) / rows;
+  __host__ __device__ static constexpr Index query_tiles(Heads heads) {
+    return (heads.queries + rows - 1) / rows;
+  }
 };
 
 template <class Heads, bool vectors, class Epilogue>
@@ -41,7 +43,7 @@ __global__ void __launch_bounds__(Heads::warps * 32)
                           const typename Heads::Key* __restrict__ k,
                           const typename Heads::Value* __restrict__ v,
                           const typename Heads::Mask* __restrict__ mask,
-                          typename Heads::Out* __restrict__ out, Epilogue epilogue) {
+                          typename Heads::Out* __restrict__ out, Epilogue epilogue, Heads heads) {
   wait_for_previous_kernel();
   using Index = typename Heads::Index;
   using Sizes = TensorCoreAttention<Heads>;
@@ -59,11 +61,10 @@ __global__ void __launch_bounds__(Heads::warps * 32)
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32, group = lane / 4,
             pair = lane % 4, warp_row = warp * row_tiles * 16;
   // The last queries first: if causal they have most work.
-  const Index tile = static_cast<Index>(blockIdx.x) % Sizes::query_tiles,
-              query0 = (Sizes::query_tiles - 1 - tile) * Sizes::rows,
-              head = static_cast<Index>(blockIdx.x) / Sizes::query_tiles;
+  const Index tiles = Sizes::query_tiles(heads), tile = static_cast<Index>(blockIdx.x) % tiles,
+              query0 = (tiles - 1 - tile) * Sizes::rows, head = static_cast<Index>(blockIdx.x) / tiles;
   const Index last_key =
-      Heads::causal && query0 + Sizes::rows < Heads::keys ? query0 + Sizes::rows : Heads::keys;
+      Heads::causal && query0 + Sizes::rows < heads.keys ? query0 + Sizes::rows : heads.keys;
 
   auto publish = [&](unsigned(&of)[Heads::warps], unsigned most) {
     if (lane == 0) of[warp] = most;
@@ -74,8 +75,9 @@ __global__ void __launch_bounds__(Heads::warps * 32)
       for (; key0 < last_key; key0 += Heads::key_tile) {
         bool any = false;
         for (int row = thread; row < Sizes::rows; row += Sizes::threads) {
-          const uint64_t bits =
-              query0 + row < Heads::queries ? kept_keys<Heads, vectors>(mask, head, query0 + row, key0) : 0;
+          const uint64_t bits = query0 + row < heads.queries
+                                    ? kept_keys<Heads, vectors>(heads, mask, head, query0 + row, key0)
+                                    : 0;
           kept[row] = bits;
           any |= bits != 0;
         }
@@ -90,8 +92,8 @@ __global__ void __launch_bounds__(Heads::warps * 32)
   float q_scale;
   {
     HeldTile<Sizes::threads, Sizes::rows, Sizes::width> held;
-    held.template fetch<vectors>(q, Heads::queries - query0, Heads::width,
-                                 [&](int row, int i) { return Heads::q(head, query0 + row, i); });
+    held.template fetch<vectors>(q, heads.queries - query0, Heads::width,
+                                 [&](int row, int i) { return heads.q(head, query0 + row, i); });
     publish(found[1], held.largest());
     __syncthreads();
     q_scale = half_range_scale(largest_of(found[1]));
@@ -102,7 +104,7 @@ __global__ void __launch_bounds__(Heads::warps * 32)
   HeldTile<Sizes::threads, Heads::key_tile, Sizes::value_width> held_v;
   auto fetch_k = [&](Index key0) {
     held_k.template fetch<vectors>(k, last_key - key0, Heads::width,
-                                   [&](int row, int i) { return Heads::k(head, key0 + row, i); });
+                                   [&](int row, int i) { return heads.k(head, key0 + row, i); });
   };
   float sums[row_tiles][value_tiles][4] = {};
   float most[row_tiles][2], total[row_tiles][2] = {}, rescale[row_tiles][2];
@@ -120,7 +122,7 @@ __global__ void __launch_bounds__(Heads::warps * 32)
     held_k.template put<Heads::parts>(k_tile, Sizes::pitch, Sizes::k_halves, k_scale);
     // Prefetched while scores are computed.
     held_v.template fetch<vectors>(v, last_key - key0, Heads::value_width,
-                                   [&](int row, int i) { return Heads::v(head, key0 + row, i); });
+                                   [&](int row, int i) { return heads.v(head, key0 + row, i); });
     __syncthreads();
 
     float scores[row_tiles][key_tiles][4] = {};
@@ -159,7 +161,7 @@ __global__ void __launch_bounds__(Heads::warps * 32)
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         const int row = warp_row + m * 16 + r * 8 + group;
-        const Index query = query0 + row < Heads::queries ? query0 + row : Heads::queries - 1;
+        const Index query = query0 + row < heads.queries ? query0 + row : heads.queries - 1;
         uint64_t bits = 0;
         if constexpr (Heads::masking == Masking::keeping) bits = kept[row] >> (2 * pair);
         float largest = most[m][r];
@@ -175,8 +177,8 @@ __global__ void __launch_bounds__(Heads::warps * 32)
                   (bits >> (n * 8 + e)) & 1 ? capped_score<Heads>(score * unit * Heads::scale) : -INFINITY;
               if constexpr (Heads::causal) score = key > query ? -INFINITY : score;
             } else {
-              const bool inside = Heads::keys % Heads::key_tile == 0 || key < Heads::keys;
-              score = inside ? attention_score<Heads>(score * unit, mask, head, query, key) : -INFINITY;
+              const bool inside = heads.keys % Heads::key_tile == 0 || key < heads.keys;
+              score = inside ? attention_score(heads, score * unit, mask, head, query, key) : -INFINITY;
             }
             largest = fmaxf(largest, score);
           }
@@ -278,30 +280,29 @@ __global__ void __launch_bounds__(Heads::warps * 32)
         all += __shfl_xor_sync(0xffffffffu, all, 2);
       }
       const Index query = query0 + warp_row + m * 16 + r * 8 + group;
-      if (query >= Heads::queries) continue;
-      store_attention_row<Heads, vectors>(sums[m], r, all, 1.0f / v_scale, head, query, 2 * pair, out,
+      if (query >= heads.queries) continue;
+      store_attention_row<Heads, vectors>(heads, sums[m], r, all, 1.0f / v_scale, head, query, 2 * pair, out,
                                           epilogue);
     }
 }
 
 template <class Heads, class Epilogue>
-StitchStatus enqueue_tensor_core_attention(const char* name, const typename Heads::Query* q,
+StitchStatus enqueue_tensor_core_attention(const char* name, Heads heads, const typename Heads::Query* q,
                                            const typename Heads::Key* k, const typename Heads::Value* v,
                                            const typename Heads::Mask* mask, typename Heads::Out* out,
                                            Epilogue epilogue, cudaStream_t stream) {
   using Sizes = TensorCoreAttention<Heads>;
-  constexpr int64_t blocks = int64_t{Sizes::query_tiles} * Heads::heads;
-  static_assert(blocks < (int64_t{1} << 31), "more tiles than a grid has blocks");
   static_assert(Heads::key_tile % 16 == 0 && Heads::key_tile <= 64, "a tile of keys is 16 to 64");
-  const Geometry geometry{static_cast<unsigned>(blocks), Sizes::threads, Sizes::shared_bytes};
+  const Geometry geometry{blocks_of(int64_t{Sizes::query_tiles(heads)} * heads.heads), Sizes::threads,
+                          Sizes::shared_bytes};
   if constexpr (Heads::quads) {
     auto aligned = [](const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; };
     if (aligned(q) && aligned(k) && aligned(v) && aligned(out) && aligned(mask))
       return launch(name, tensor_core_attention<Heads, true, Epilogue>, geometry, stream, q, k, v, mask, out,
-                    epilogue);
+                    epilogue, heads);
   }
   return launch(name, tensor_core_attention<Heads, false, Epilogue>, geometry, stream, q, k, v, mask, out,
-                epilogue);
+                epilogue, heads);
 }
 
 }  // namespace stitch

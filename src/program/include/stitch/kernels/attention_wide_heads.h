@@ -5,6 +5,8 @@
 //   result (64, up to 512 columns per pass) = weights · v, 16 keys at a time, an eighth of the columns a warp
 // Numbers are split as in attention_tensor_core.h; the scale follows the running largest magnitude. Two-stage
 // pipeline, one barrier per step. Moves q and the result once, k and v once per 64 queries, mostly from L2.
+// Besides attention_heads.h:
+//     static constexpr int key_share;  // of a warp's keys, a multiple of 16; 8 of them hold all
 #pragma once
 
 #include "stitch/kernels/attention_result.h"
@@ -17,9 +19,10 @@ template <class Heads>
 struct WideAttention {
   using Index = typename Heads::Index;
   static constexpr int rows = 64, warps = 8, threads = warps * 32, step = 16, row_tiles = rows / 16;
-  static constexpr int share_of(int count) { return ((count + warps - 1) / warps + 15) / 16 * 16; }
-  static constexpr int key_share = share_of(Heads::keys), keys = warps * key_share;
-  static constexpr int value_share = share_of(Heads::value_width) < 64 ? share_of(Heads::value_width) : 64,
+  static constexpr int key_share = Heads::key_share, keys = warps * key_share;  // at most
+  static constexpr int value_share_of_all =
+                           static_cast<int>(shared_memory::wide_heads_share(Heads::value_width)),
+                       value_share = value_share_of_all < 64 ? value_share_of_all : 64,
                        columns = warps * value_share;  // of the result, per pass
   // Pitches are odd multiples of 16 bytes.
   static constexpr int pitch = step + 8, q_halves = rows * pitch, k_halves = keys * pitch;
@@ -28,10 +31,12 @@ struct WideAttention {
   static constexpr int first_halves = 2 * Heads::parts * (q_halves + k_halves),
                        second_halves = Heads::parts * (weight_halves + 2 * v_halves);
   static constexpr size_t shared_bytes =
-      shared_memory::wide_heads_attention(Heads::keys, Heads::value_width, Heads::parts);
+      shared_memory::wide_heads_attention(keys, Heads::value_width, Heads::parts);
   static_assert(shared_bytes ==
                 sizeof(__half) * (first_halves > second_halves ? first_halves : second_halves));
-  static constexpr Index query_tiles = (Heads::queries + rows - 1) / rows;
+  __host__ __device__ static constexpr Index query_tiles(Heads heads) {
+    return (heads.queries + rows - 1) / rows;
+  }
 };
 
 // A running power of two: it changes only when fp16 could overflow, and then with room to spare.
@@ -130,7 +135,7 @@ __global__ void __launch_bounds__(256, 1)
                          const typename Heads::Key* __restrict__ k,
                          const typename Heads::Value* __restrict__ v,
                          const typename Heads::Mask* __restrict__ mask, typename Heads::Out* __restrict__ out,
-                         Epilogue epilogue) {
+                         Epilogue epilogue, Heads heads) {
   wait_for_previous_kernel();
   using Index = typename Heads::Index;
   using Sizes = WideAttention<Heads>;
@@ -144,8 +149,9 @@ __global__ void __launch_bounds__(256, 1)
 
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32,
             group = lane / 4, pair = lane % 4;
-  const Index query0 = static_cast<Index>(blockIdx.x) % Sizes::query_tiles * Sizes::rows,
-              head = static_cast<Index>(blockIdx.x) / Sizes::query_tiles;
+  const Index tiles = Sizes::query_tiles(heads),
+              query0 = static_cast<Index>(blockIdx.x) % tiles * Sizes::rows,
+              head = static_cast<Index>(blockIdx.x) / tiles;
   auto publish = [&](unsigned(&of)[Sizes::warps], unsigned most) {
     if (lane == 0) of[warp] = most;
   };
@@ -158,10 +164,10 @@ __global__ void __launch_bounds__(256, 1)
     HeldTile<Sizes::threads, Sizes::keys, Sizes::step> held_k;
     FollowingScale q_scale, k_scale;
     auto fetch = [&](int d0) {
-      held_q.template fetch<vectors>(q, Heads::queries - query0, Heads::width - d0,
-                                     [&](int row, int i) { return Heads::q(head, query0 + row, d0 + i); });
-      held_k.template fetch<vectors>(k, Heads::keys, Heads::width - d0,
-                                     [&](int row, int i) { return Heads::k(head, row, d0 + i); });
+      held_q.template fetch<vectors>(q, heads.queries - query0, Heads::width - d0,
+                                     [&](int row, int i) { return heads.q(head, query0 + row, d0 + i); });
+      held_k.template fetch<vectors>(k, heads.keys, Heads::width - d0,
+                                     [&](int row, int i) { return heads.k(head, row, d0 + i); });
     };
     auto announce = [&](int parity) {
       publish(found[parity][0], held_q.largest());
@@ -197,8 +203,8 @@ __global__ void __launch_bounds__(256, 1)
   // Prefetch the first keys of v while scores become weights.
   HeldTile<Sizes::threads, Sizes::step, Sizes::columns> held_v;
   auto fetch_v = [&](int key0, int column0) {
-    held_v.template fetch<vectors>(v, Heads::keys - key0, Heads::value_width - column0,
-                                   [&](int row, int i) { return Heads::v(head, key0 + row, column0 + i); });
+    held_v.template fetch<vectors>(v, heads.keys - key0, Heads::value_width - column0,
+                                   [&](int row, int i) { return heads.v(head, key0 + row, column0 + i); });
   };
   fetch_v(0, 0);
   float most[Sizes::row_tiles][2], total[Sizes::row_tiles][2];
@@ -207,7 +213,7 @@ __global__ void __launch_bounds__(256, 1)
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const Index row = query0 + m * 16 + r * 8 + group,
-                  query = row < Heads::queries ? row : Heads::queries - 1;
+                  query = row < heads.queries ? row : heads.queries - 1;
       float largest = softmax ? -INFINITY : 0.0f;
 #pragma unroll
       for (int n = 0; n < key_tiles; ++n)
@@ -215,8 +221,8 @@ __global__ void __launch_bounds__(256, 1)
         for (int e = 0; e < 2; ++e) {
           float& score = scores[m][n][2 * r + e];
           const Index key = warp * Sizes::key_share + n * 8 + 2 * pair + e;
-          const bool inside = Sizes::keys == Heads::keys || key < Heads::keys;
-          score = inside ? attention_score<Heads>(score * unit, mask, head, query, key) : -INFINITY;
+          const bool inside = Sizes::keys == heads.keys || key < heads.keys;
+          score = inside ? attention_score(heads, score * unit, mask, head, query, key) : -INFINITY;
           largest = fmaxf(largest, score);
         }
       most[m][r] = largest;
@@ -265,7 +271,7 @@ __global__ void __launch_bounds__(256, 1)
   for (int column0 = 0; column0 < Heads::value_width; column0 += Sizes::columns) {
     float sums[Sizes::row_tiles][value_tiles][4] = {};
     FollowingScale v_scale;
-    constexpr int steps = (Heads::keys + Sizes::step - 1) / Sizes::step;
+    const int steps = (static_cast<int>(heads.keys) + Sizes::step - 1) / Sizes::step;
     if (column0 > 0) fetch_v(0, column0);
     __syncthreads();
     publish(found[0][1], held_v.largest());
@@ -293,31 +299,30 @@ __global__ void __launch_bounds__(256, 1)
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         const Index query = query0 + m * 16 + r * 8 + group;
-        if (query >= Heads::queries) continue;
-        store_attention_row<Heads, vectors>(sums[m], r, total[m][r], v_unit, head, query,
+        if (query >= heads.queries) continue;
+        store_attention_row<Heads, vectors>(heads, sums[m], r, total[m][r], v_unit, head, query,
                                             column0 + warp * Sizes::value_share + 2 * pair, out, epilogue);
       }
   }
 }
 
 template <class Heads, class Epilogue>
-StitchStatus enqueue_wide_heads_attention(const char* name, const typename Heads::Query* q,
+StitchStatus enqueue_wide_heads_attention(const char* name, Heads heads, const typename Heads::Query* q,
                                           const typename Heads::Key* k, const typename Heads::Value* v,
                                           const typename Heads::Mask* mask, typename Heads::Out* out,
                                           Epilogue epilogue, cudaStream_t stream) {
   using Sizes = WideAttention<Heads>;
-  constexpr int64_t blocks = int64_t{Sizes::query_tiles} * Heads::heads;
-  static_assert(blocks < (int64_t{1} << 31), "more tiles than a grid has blocks");
   static_assert(Sizes::key_share <= 64, "a block keeps the scores of at most 512 keys");
-  const Geometry geometry{static_cast<unsigned>(blocks), Sizes::threads, Sizes::shared_bytes};
+  const Geometry geometry{blocks_of(int64_t{Sizes::query_tiles(heads)} * heads.heads), Sizes::threads,
+                          Sizes::shared_bytes};
   if constexpr (Heads::quads) {
     auto aligned = [](const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; };
     if (aligned(q) && aligned(k) && aligned(v) && aligned(out))
       return launch(name, wide_heads_attention<Heads, true, Epilogue>, geometry, stream, q, k, v, mask, out,
-                    epilogue);
+                    epilogue, heads);
   }
   return launch(name, wide_heads_attention<Heads, false, Epilogue>, geometry, stream, q, k, v, mask, out,
-                epilogue);
+                epilogue, heads);
 }
 
 }  // namespace stitch

@@ -5,6 +5,12 @@
 
 #include <cstdint>
 
+#ifdef __CUDACC__
+#define STITCH_ANYWHERE __host__ __device__
+#else
+#define STITCH_ANYWHERE
+#endif
+
 namespace stitch {
 namespace shared_memory {
 // Static shared memory of a kernel besides, at most: flags, sums of its warps.
@@ -25,21 +31,20 @@ constexpr int64_t tensor_core_attention(int64_t width, int64_t value_width, int6
 // per tile. Tiles beyond the window are read later. An odd pitch has fewer bank conflicts.
 struct KeptTiles {
   int64_t rows, tiles;
-  constexpr int64_t window() const {
+  STITCH_ANYWHERE constexpr int64_t window() const {
     const int64_t most = rows > 8 ? 2048 / rows : 256;
     return tiles < most ? tiles : most;
   }
-  constexpr int64_t pitch() const { return window() | 1; }
+  STITCH_ANYWHERE constexpr int64_t pitch() const { return window() | 1; }
   constexpr int64_t bytes() const { return rows == 0 ? 0 : 8 * rows * pitch() + 4 * rounded_up(window(), 4); }
 };
 
 // attention_half.h: stages of tiles of k and v, and q. If q is held in registers it shares the last stage's
-// place. Sizes and offsets in fp16 elements.
+// place. Sizes and offsets in fp16 elements. None depends on the number of keys but the mask's bits.
 struct HalfTiles {
-  int64_t width, value_width, row_tiles, rows, key_tile, tiles, mask_rows, most_stages;
+  int64_t width, value_width, row_tiles, rows, key_tile, stages;
   constexpr int64_t wide() const { return rounded_up(width, 16); }
   constexpr int64_t value_wide() const { return rounded_up(value_width, 16); }
-  constexpr KeptTiles kept() const { return {mask_rows, tiles}; }
   // Registers per thread for sums and scores, and for q if there is room.
   constexpr int64_t sums() const { return row_tiles * (value_wide() / 2 + key_tile / 2); }
   constexpr bool holds_q() const { return sums() + row_tiles * wide() / 4 <= 176; }
@@ -52,18 +57,19 @@ struct HalfTiles {
     return 4 * in_quarter > warps ? 4 * in_quarter / warps : 1;
   }
   constexpr int64_t stage() const { return key_tile * (wide() + 8 + value_wide() + 8); }
-  // A mask's bits cover one window, so copies don't run ahead into the next.
-  constexpr int64_t stages() const {
-    const int64_t most = mask_rows > 0 && kept().window() < tiles && most_stages > 2 ? 2 : most_stages;
-    return most < tiles ? most : tiles;
+  // Of at most so many, for the tiles that a block walks over. A mask's bits cover one window, so copies
+  // don't run ahead into the next.
+  static constexpr int64_t stages_of(int64_t wanted, const KeptTiles& kept) {
+    const int64_t most = kept.rows > 0 && kept.window() < kept.tiles && wanted > 2 ? 2 : wanted;
+    return most < kept.tiles ? most : kept.tiles;
   }
-  constexpr bool shares() const { return holds_q() && stages() > 1; }
-  constexpr int64_t q_at() const { return (shares() ? stages() - 1 : stages()) * stage(); }
+  constexpr bool shares() const { return holds_q() && stages > 1; }
+  constexpr int64_t q_at() const { return (shares() ? stages - 1 : stages) * stage(); }
   constexpr int64_t kept_at() const {
-    const int64_t q_end = q_at() + rows * (wide() + 8), tiles_end = stages() * stage();
+    const int64_t q_end = q_at() + rows * (wide() + 8), tiles_end = stages * stage();
     return q_end > tiles_end ? q_end : tiles_end;
   }
-  constexpr int64_t bytes() const { return 2 * kept_at() + kept().bytes(); }
+  constexpr int64_t bytes(const KeptTiles& kept) const { return 2 * kept_at() + kept.bytes(); }
 };
 
 // matmul_tensor_core.h: a tile's pitch, and stages of both sides' tiles.
@@ -85,11 +91,13 @@ constexpr int64_t few_attention(int64_t warps, int64_t stages, int64_t ahead, in
 
 // attention_wide_heads.h: two steps of 16 features of 64 queries and all keys, then weights of all keys and
 // two steps of 16 keys of v.
+constexpr int64_t wide_heads_share(int64_t count) {
+  return rounded_up(divided_up(count, 8), 16);
+}  // of a warp
 constexpr int64_t wide_heads_attention(int64_t keys, int64_t value_width, int64_t parts) {
   const int64_t rows = 64, warps = 8, step = 16;
-  const int64_t all_keys = warps * rounded_up(divided_up(keys, warps), 16);
-  const int64_t share = rounded_up(divided_up(value_width, warps), 16),
-                columns = warps * (share < 64 ? share : 64);
+  const int64_t all_keys = warps * wide_heads_share(keys);
+  const int64_t share = wide_heads_share(value_width), columns = warps * (share < 64 ? share : 64);
   const int64_t scores = 2 * (rows + all_keys) * (step + 8);
   const int64_t results = rows * (all_keys + 8) + 2 * step * (columns + 8);
   return 2 * parts * (scores > results ? scores : results);

@@ -14,11 +14,16 @@ struct Geometry {
   bool resident = false;    // all blocks must be co-resident, otherwise an error
 };
 
+// A grid's blocks; a number that no grid has fails at the launch.
+inline unsigned blocks_of(int64_t count) {
+  return count < (int64_t{1} << 31) ? static_cast<unsigned>(count) : ~0u;
+}
+
 inline int64_t divide_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
 
 // One thread per element, `threads` per block.
 inline Geometry spread(int64_t count, int threads) {
-  return {dim3(static_cast<unsigned>(divide_up(count, threads))), dim3(static_cast<unsigned>(threads))};
+  return {dim3(blocks_of(divide_up(count, threads))), dim3(static_cast<unsigned>(threads))};
 }
 
 // Programmatic dependent launch: the next kernel is set up while this one runs, and its blocks start when the
