@@ -141,12 +141,14 @@ Result<RegionCode> write_attention_plain(const RegionRequest& request) {
                      a.heads * a.queries, a.keys);
   code.source += format(
       "{} {{\n  auto* scores = static_cast<{}*>(workspace);  // {}\n"
-      "  STITCH_OK_OR_RETURN(stitch::enqueue_product<{}>(\n      \"{}_scores\", {}, {}, scores, {}{{{}}}, "
+      "  STITCH_OK_OR_RETURN(stitch::enqueue_product<{}>(\n      \"{}_scores\", {}{{}}, {}, {}, scores, "
+      "{}{{{}}}, "
       "stream));\n"
-      "{}  return stitch::enqueue_product<{}>(\n      \"{}_mix\", scores, {}, {}, {}, stream);\n}}\n",
-      signature.head(), element_type(dtype), shape_comment(scores_shape), products[0], request.name,
-      a.q.place->pointer, a.k.place->pointer, score, a.mask ? a.mask->place->pointer : "", softmax,
-      products[1], request.name, a.v.place->pointer, a.result.view.place->pointer, epilogue.construct);
+      "{}  return stitch::enqueue_product<{}>(\n      \"{}_mix\", {}{{}}, scores, {}, {}, {}, stream);\n}}\n",
+      signature.head(), element_type(dtype), shape_comment(scores_shape), product_lanes(first), request.name,
+      products[0], a.q.place->pointer, a.k.place->pointer, score, a.mask ? a.mask->place->pointer : "",
+      softmax, product_lanes(second), request.name, products[1], a.v.place->pointer,
+      a.result.view.place->pointer, epilogue.construct);
   code.arguments = signature.arguments();
   return code;
 }

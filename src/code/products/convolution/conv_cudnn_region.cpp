@@ -183,7 +183,7 @@ class Writer {
       padded_ = folded_->padded;
       const std::string name = place.pointer + "_folded";
       reserve(name, folded_->elements(c_), image_comment(padded_, folded_->size));
-      body_ += format("  STITCH_OK_OR_RETURN(stitch::fold_image<{}>({}, {}, stream));\n", folded_name(),
+      body_ += format("  STITCH_OK_OR_RETURN(stitch::fold_image({}{{}}, {}, {}, stream));\n", folded_name(),
                       place.pointer, name);
       return name;
     }
@@ -351,18 +351,18 @@ class Writer {
     const Place& out = *c_.result.view.place;
     std::string functor = in_library_ ? "stitch::NoEpilogue{}" : epilogue_.construct;
     bool needs_struct = finishes_ || !unaligned_.empty();
-    std::string phases = phases_ ? ", " + phases_name() : "";
+    std::string phases = phases_ ? format(", {}{{}}", phases_name()) : "";
     if (finishes_) {
       if (planes_)
         body_ += format(
-            "  return stitch::finish_transposed<{}, {}{}>(\n      \"{}\", {}, {}, {}, {}, {}, stream);\n",
-            product_, run_of_pixels(), phases, request_.name, result_, out.pointer, functor, c_.batch,
-            c_.positions());
+            "  return stitch::finish_transposed<{}>(\n      \"{}\", {}{{}}, {}, {}, {}, {}, {}, stream{});\n",
+            run_of_pixels(), request_.name, product_, result_, out.pointer, functor, c_.batch, c_.positions(),
+            phases);
       else
-        body_ +=
-            format("  return stitch::finish_image<{}, {}, {}{}>(\n      \"{}\", {}, {}, {}, {}, stream);\n",
-                   product_, last_, finished_pack(), phases, request_.name, result_, out.pointer, functor,
-                   c_.positions());
+        body_ += format(
+            "  return stitch::finish_image<{}, {}>(\n      \"{}\", {}{{}}, {}, {}, {}, {}, stream{});\n",
+            last_, finished_pack(), request_.name, product_, result_, out.pointer, functor, c_.positions(),
+            phases);
     } else {
       body_ += "  return STITCH_OK;\n";
     }
@@ -371,9 +371,9 @@ class Writer {
       signature_.read(*c_.weight.place);
       body_ = format(
           "  if ({})  // cuDNN can't: the plain kernel then\n    return stitch::enqueue_product<{}>(\n       "
-          " \"{}\", {}, {}, {}, {}, stream);\n{}",
-          join(unaligned_, " || "), product_, request_.name, c_.weight.place->pointer, c_.x.place->pointer,
-          out.pointer, epilogue_.construct, body_);
+          " \"{}\", {}{{}}, {}, {}, {}, {}, stream);\n{}",
+          join(unaligned_, " || "), product_lanes(c_), request_.name, product_, c_.weight.place->pointer,
+          c_.x.place->pointer, out.pointer, epilogue_.construct, body_);
     }
     bool needs_functor = !epilogue_.empty() && (!unaligned_.empty() || (finishes_ && !in_library_));
     if (needs_functor)

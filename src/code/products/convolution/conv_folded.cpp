@@ -33,15 +33,16 @@ std::optional<Folded> folded_of(const Graph& graph, const Convolution& c, int64_
 std::string folded_struct(const Convolution& c, const Folded& folded, const std::string& name) {
   const auto strides = c.strides(c.x);
   std::string text = format("struct {} {{\n", name);
-  text += format("  static constexpr int batch = {}, channels = {}, height = {}, width = {}, filters = {};\n",
-                 c.batch, c.channels_in, c.size_in[1], c.size_in[2], c.channels_out);
+  text += format("  static constexpr int channels = {}, filters = {};\n", c.channels_in, c.channels_out);
+  text += format("  static constexpr int batch = {}, height = {}, width = {}, size_y = {}, size_x = {};\n",
+                 c.batch, c.size_in[1], c.size_in[2], folded.size[1], folded.size[2]);
   text += format(
       "  static constexpr int kernel_y = {}, kernel_x = {}, stride_y = {}, stride_x = {}, pad_y = {}, pad_x "
       "= "
       "{};\n",
       c.kernel[1], c.kernel[2], c.stride[1], c.stride[2], c.padding[1], c.padding[2]);
-  text += format("  static constexpr int size_y = {}, size_x = {}, taps_y = {}, taps_x = {}, padded = {};\n",
-                 folded.size[1], folded.size[2], folded.taps[1], folded.taps[2], folded.padded);
+  text += format("  static constexpr int taps_y = {}, taps_x = {}, padded = {};\n", folded.taps[1],
+                 folded.taps[2], folded.padded);
   return text + format(
                     "  static constexpr int64_t offset = {}, x_sample = {}, x_channel = {}, x_y = {}, x_x = "
                     "{};\n}};\n",

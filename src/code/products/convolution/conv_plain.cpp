@@ -5,6 +5,7 @@
 #include "code/names.h"
 #include "code/products/convolution/convolution.h"
 #include "code/products/kernel_region.h"
+#include "code/products/matmul/library_product.h"
 #include "code/products/techniques.h"
 #include "plan/regions/layouts.h"
 
@@ -165,8 +166,10 @@ std::string convolution_struct(const Convolution& c, const std::string& name) {
       element_type(c.weight.place->dtype), element_type(c.x.place->dtype), element_type(dtype),
       doubles ? "double" : "float", small ? "int" : "int64_t");
   text += "  // Filters, positions of all samples, channels and taps; a batch is a group.\n";
-  text += format("  static constexpr Index batches = {}, rows = {}, columns = {}, depth = {};\n", c.groups,
-                 filters, c.batch * c.positions(), channels * taps);
+  text += format(
+      "  static constexpr Index batches = {}, rows = {}, depth = {};\n  static constexpr Index columns = "
+      "{};\n",
+      c.groups, filters, channels * taps, c.batch * c.positions());
   text += format(
       "  static constexpr bool left_by_depth = {}, right_by_depth = {}, has_right = true, padded = true;\n",
       !c.transposed, channels_first);
@@ -175,6 +178,11 @@ std::string convolution_struct(const Convolution& c, const std::string& name) {
   text += pixel_index_function("out", {"group", "row", "column"}, out);
   text += pixel_index_function("position", {"group", "row", "column"}, position);
   return text + "};\n";
+}
+
+int64_t product_lanes(const Convolution& c) {
+  return product_lanes(c.groups, c.channels_out / c.groups, c.batch * c.positions(),
+                       c.channels_in / c.groups * c.taps(), true);
 }
 
 namespace {
@@ -200,8 +208,8 @@ Result<RegionCode> write_conv_plain(const RegionRequest& request) {
        .idea = "A product that gathers x, on the CUDA cores, exact; kernels/matmul.h has the kernel.",
        .structs = convolution_struct(convolution, product) + "\n",
        .reads = {&x, &weight},
-       .call = format("enqueue_product<{}>", product),
-       .arguments = {weight.pointer, x.pointer, out.pointer}});
+       .call = format("enqueue_product<{}>", product_lanes(convolution)),
+       .arguments = {product + "{}", weight.pointer, x.pointer, out.pointer}});
 }
 
 }  // namespace

@@ -51,9 +51,9 @@ Result<RegionCode> write_conv_vector(const RegionRequest& request) {
                   pixels),
        .structs = convolution_struct(c, product) + "\n",
        .reads = {&weight, &x},
-       .call = format("enqueue_vector_product<{}, false, true, {}, {}, {}>", product, most_channels, teams,
+       .call = format("enqueue_vector_product<false, {}, true, {}, 1, {}, {}>", pixels, most_channels, teams,
                       lies_in_quads(c)),
-       .arguments = {weight.pointer, x.pointer, "nullptr", out.pointer}});
+       .arguments = {product + "{}", weight.pointer, x.pointer, "nullptr", out.pointer}});
 }
 
 }  // namespace

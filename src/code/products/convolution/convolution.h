@@ -46,6 +46,8 @@ std::string describe(const Convolution& convolution);
 
 // The indices of a convolution as a gathering product, for kernels/matmul.h.
 std::string convolution_struct(const Convolution& convolution, const std::string& name);
+// Threads for each element of its result there; 0: tiles.
+int64_t product_lanes(const Convolution& convolution);
 
 // As a struct of constants, for kernels/conv_depthwise.h and conv_direct.h: "struct NAME {  // description"
 // with element and index types; sizes, kernel, stride, padding and dilation; offsets of elements of x and the

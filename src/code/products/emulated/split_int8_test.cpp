@@ -34,13 +34,13 @@ struct Product {
 };
 template <bool inside>
 int split(const float* from, void* memory, float* scales, float* numbers) {
-  using L = stitch::Int8Operand<Product<inside>, true, inside>;
+  const stitch::Int8Operand<Product<inside>, true, inside, 1024> left{};
   auto* parts = static_cast<__half*>(memory);
-  if (stitch::split_in_int8<L, inside>(from, parts, nullptr) || cudaDeviceSynchronize()) return 1;
-  for (int i = 0; i < 16; ++i) scales[i] = L::scales(parts)[i];
+  if (stitch::split_in_int8<inside>(left, from, parts, nullptr) || cudaDeviceSynchronize()) return 1;
+  for (int i = 0; i < 16; ++i) scales[i] = left.scales(parts)[i];
   for (int row = 0; row < 16; ++row)
     for (int k = 0; k < 1024; k += 4)
-      for (int i = 0; i < 4; ++i) numbers[row * 1024 + k + i] = L::restored(parts, row, k)[i];
+      for (int i = 0; i < 4; ++i) numbers[row * 1024 + k + i] = left.restored(parts, row, k)[i];
   return 0;
 }
 extern "C" int run(const float* from, int inside, void* memory, float* scales, float* numbers) {

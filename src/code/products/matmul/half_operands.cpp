@@ -165,19 +165,20 @@ void write_conversions(LibraryProduct& made, HalfOperands& operands) {
     signature.add(Signature::writes, "__half*", "packed", comment(*side));
     made.code.declaration += signature.declaration();
     made.definitions += format(
-        "{} {{\n  return stitch::split_weight<{}, {}>(\n      {}, packed, {}, stitch::SplitBlocks{{{}, {}}}, "
-        "stream{});\n}}\n\n",
-        signature.head(), side->type, side->quads, from, elements, usual_blocks * sms, sms, more);
+        "{} {{\n  return stitch::split_weight<{}>(\n      {}{{{}{{}}}}, {}, packed, {}, "
+        "stitch::SplitBlocks{{{}, {}}}, stream{});\n}}\n\n",
+        signature.head(), side->quads, side->type, made.product, from, elements, usual_blocks * sms, sms,
+        more);
     made.signature.packed(packed, comment(*side));
     made.code.packed.push_back(std::move(packed));
   }
   for (const HalfOperand* side : {&right, &left})
     if (side->converted())
       made.body += format(
-          "  STITCH_OK_OR_RETURN((stitch::split_operand<{}, {}, {}>(\n      {}, {}, {}, {}, {}, {}, "
-          "stitch::SplitBlocks{{{}, {}}}, stream)));\n",
-          side->type, side == last, side->quads, side->place->pointer, side->pointer, largest, scale, factors,
-          factor, blocks, sms);
+          "  STITCH_OK_OR_RETURN((stitch::split_operand<{}, {}>(\n      {}{{{}{{}}}}, {}, {}, {}, {}, {}, "
+          "{}, stitch::SplitBlocks{{{}, {}}}, stream)));\n",
+          side == last, side->quads, side->type, made.product, side->place->pointer, side->pointer, largest,
+          scale, factors, factor, blocks, sms);
 }
 
 plan::Knob conversion_blocks_knob(const GpuSpec& gpu) {

@@ -108,7 +108,7 @@ void LibraryProduct::fill_up(int64_t rows_to, int64_t columns_to) {
   finishes = true;
   in_place = false;
   in_library = {};
-  pitch = (columns() + columns_to - 1) / columns_to * columns_to;
+  filled = columns_to;
   more_rows = (rows() + rows_to - 1) / rows_to * rows_to - rows();
 }
 
@@ -138,7 +138,7 @@ std::string LibraryProduct::result_spec() const {
   std::string text;
   if (finishes && !in_place) {
     text += "  spec.result_type = CUDA_R_32F;\n";
-    if (pitch) text += format("  spec.result_row_stride = {};\n", pitch);
+    if (filled > 1) text += format("  spec.result_row_stride = {};\n", dense_pitch());
   } else {
     text += format("  spec.result_type = {};\n", cuda_type(result_type));
     if (result_form.row_stride != columns())
@@ -164,16 +164,15 @@ RegionCode LibraryProduct::finish(std::string_view idea) {
     return finish_own(idea);
   }
   // In place, it reads where it writes.
-  int64_t from_pitch = in_place ? 0 : dense_pitch();
   std::string from = in_place ? contraction.out.place->pointer : "dense_result";
   // 16-byte vectors in place; of an FP32 result that is converted, four elements.
   bool quads =
       !contraction.scatter && lies_in_quads(contraction, contraction.columns, &Axis::out,
                                             contraction.out.offset, in_place ? 16 / size_of(result_type) : 4);
-  std::string form = format("{}, {}, {}, {}", product, partials, from_pitch, quads);
+  std::string form = format("{}, {}, {}", partials, in_place ? 0 : filled, quads);
   if (enlarged > 1) form += format(", {}", enlarged);
-  body += format("  return stitch::finish_product<{}>(\"{}\", {}, {}, {}, stream);\n", form, request.name,
-                 from, contraction.out.place->pointer, epilogue.construct);
+  body += format("  return stitch::finish_product<{}>(\"{}\", {}{{}}, {}, {}, {}, stream);\n", form,
+                 request.name, product, from, contraction.out.place->pointer, epilogue.construct);
   return finish_own(idea);
 }
 

@@ -37,7 +37,7 @@ struct LibraryProduct {
   bool in_place = false;       // … where the library wrote it
   int64_t partials = 1;        // results of the library that the pass sums
   int64_t enlarged = 1;        // above 1: rows of two results interleaved, the second scaled by this
-  int64_t pitch = 0;           // of the rows that the pass reads, if not the columns
+  int64_t filled = 1;          // rows that the pass reads are filled up to a multiple of this
   int64_t more_rows = 0;       // of padding written by the library
   MatrixForm result_form;
   DType result_type = DType::f32;  // written by the library
@@ -57,7 +57,7 @@ struct LibraryProduct {
   int64_t rows() const { return extent(contraction.rows); }
   int64_t columns() const { return extent(contraction.columns); }
   int64_t depth() const { return extent(contraction.depth); }
-  int64_t dense_pitch() const { return pitch ? pitch : columns(); }
+  int64_t dense_pitch() const { return (columns() + filled - 1) / filled * filled; }
   bool is_weight(const View& view) const;
   // Weights to which the library keeps pointers: the bias.
   std::vector<std::string> kept_weights() const;
@@ -97,6 +97,9 @@ Result<LibraryProduct> library_product(const RegionRequest& request, DType opera
 // Whether the depth rather than the other side is contiguous.
 bool lies_by_depth(const Axes& depth, const Axes& side, int64_t Axis::*tensor);
 std::string product_struct(const Contraction& contraction, const std::string& name);
+// Threads for each element of the result in kernels/matmul.h; 0: tiles.
+int64_t product_lanes(int64_t batches, int64_t rows, int64_t columns, int64_t depth, bool padded = false);
+int64_t product_lanes(const Contraction& contraction);
 std::string cuda_type(DType dtype);  // CUDA_R_32F
 
 }  // namespace stitch::code

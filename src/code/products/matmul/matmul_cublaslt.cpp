@@ -47,15 +47,15 @@ Operand prepare(LibraryProduct& made, bool left, DType type) {
     signature.read(place);
     signature.add(Signature::writes, packed.type + "*", "packed", comment);
     made.code.declaration += signature.declaration();
-    made.definitions += format("{} {{\n  return stitch::{}<{}>({}, packed, stream);\n}}\n\n",
+    made.definitions += format("{} {{\n  return stitch::{}({}{{}}, {}, packed, stream);\n}}\n\n",
                                signature.head(), function, made.product, place.pointer);
     made.signature.packed(packed, comment);
     made.code.packed.push_back(std::move(packed));
   } else {
     made.signature.read(place);
     made.reserve(copy, element_type(type), elements, comment);
-    made.body += format("  STITCH_OK_OR_RETURN(stitch::{}<{}>({}, {}, stream));\n", function, made.product,
-                        place.pointer, copy);
+    made.body += format("  STITCH_OK_OR_RETURN(stitch::{}({}{{}}, {}, {}, stream));\n", function,
+                        made.product, place.pointer, copy);
   }
   return out;
 }

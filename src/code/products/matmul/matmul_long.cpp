@@ -89,9 +89,9 @@ Result<RegionCode> write_matmul_long(const RegionRequest& request) {
       form, segment, quads(&Axis::left, c.rows, c.left.offset),
       quads(&Axis::right, c.columns, c.right.offset));
   made.body += format(
-      "  STITCH_OK_OR_RETURN((stitch::enqueue_long_sums<{}, {}>(\n      \"{}\", {}, {}, dense_result, "
-      "stream)));\n",
-      made.product, form, request.name, c.left.place->pointer, c.right.place->pointer);
+      "  STITCH_OK_OR_RETURN(stitch::enqueue_long_sums<{}>(\n      \"{}\", {}{{}}, {}, {}, dense_result, "
+      "stream));\n",
+      form, request.name, made.product, c.left.place->pointer, c.right.place->pointer);
   return made.finish(
       format("Split into fp16 on the way to tensor cores, {} segments of the depth.", segments));
 }

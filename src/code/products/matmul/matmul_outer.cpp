@@ -46,26 +46,26 @@ Result<RegionCode> write_matmul_outer(const RegionRequest& request) {
   code.source += format(
       "template <class P, class Epilogue>\n"
       "__global__ void {0}(const typename P::Left* left, const typename P::Right* right,\n"
-      "                    typename P::Out* out, Epilogue epilogue) {{\n"
+      "                    typename P::Out* out, Epilogue epilogue, P p) {{\n"
       "  stitch::wait_for_previous_kernel();\n"
       "  using Index = typename P::Index;\n"
       "  using Sum = typename P::Sum;\n"
       "  const Index element = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;\n"
-      "  if (element >= P::batches * P::rows * P::columns) return;\n"
-      "  const Index column = element % P::columns, row = element / P::columns % P::rows,\n"
-      "              batch = element / (P::columns * P::rows);\n"
-      "  const Sum value = static_cast<Sum>(left[P::left(batch, row, 0)]) *\n"
-      "                    static_cast<Sum>(right[P::right(batch, 0, column)]);\n"
-      "  out[P::out(batch, row, column)] =\n"
-      "      static_cast<typename P::Out>(epilogue(value, P::position(batch, row, column)));\n"
+      "  if (element >= p.batches * p.rows * p.columns) return;\n"
+      "  const Index column = element % p.columns, row = element / p.columns % p.rows,\n"
+      "              batch = element / (p.columns * p.rows);\n"
+      "  const Sum value = static_cast<Sum>(left[p.left(batch, row, 0)]) *\n"
+      "                    static_cast<Sum>(right[p.right(batch, 0, column)]);\n"
+      "  out[p.out(batch, row, column)] =\n"
+      "      static_cast<typename P::Out>(epilogue(value, p.position(batch, row, column)));\n"
       "}}\n\n",
       kernel);
   constexpr int64_t threads = 256;
   const int64_t blocks = (extent(c.batch) * extent(c.rows) * extent(c.columns) + threads - 1) / threads;
-  code.source +=
-      format("{} {{\n  return stitch::launch(\"{}\", {}<{}, {}>, {{{}, {}}}, stream, {}, {}, {}, {});\n}}\n",
-             signature.head(), request.name, kernel, product, epilogue.type, blocks, threads, left.pointer,
-             right.pointer, out.pointer, epilogue.construct);
+  code.source += format(
+      "{} {{\n  return stitch::launch(\"{}\", {}<{}, {}>, {{{}, {}}}, stream, {}, {}, {}, {}, {}{{}});\n}}\n",
+      signature.head(), request.name, kernel, product, epilogue.type, blocks, threads, left.pointer,
+      right.pointer, out.pointer, epilogue.construct, product);
   code.arguments = signature.arguments();
   return code;
 }

@@ -21,7 +21,10 @@ bool fits_int(const Contraction& contraction) {
     if (index_in(contraction, tensor).most() >= most) return false;
   for (const Axes* axes : {&contraction.batch, &contraction.rows, &contraction.columns, &contraction.depth})
     if (extent(*axes) >= most) return false;
-  return true;
+  // Dense copies of both sides are counted in as many bits.
+  const int64_t batches = extent(contraction.batch), depth = extent(contraction.depth);
+  return batches * extent(contraction.rows) * depth < 2 * most &&
+         batches * extent(contraction.columns) * depth < 2 * most;
 }
 
 std::string matrix_index_function(std::string_view name, const std::array<const char*, 3>& variables,
@@ -66,6 +69,16 @@ std::string product_struct(const Contraction& c, const std::string& name) {
   return out + "};\n";
 }
 
+int64_t product_lanes(int64_t batches, int64_t rows, int64_t columns, int64_t depth, bool padded) {
+  if (rows >= 16 && columns >= 16) return 0;
+  return depth >= 128 && (!padded || batches * rows * columns < 32768) ? 32 : 1;
+}
+
+int64_t product_lanes(const Contraction& c) {
+  const int64_t lanes = product_lanes(extent(c.batch), extent(c.rows), extent(c.columns), extent(c.depth));
+  return lanes == 0 && !c.has_right() ? (extent(c.depth) >= 128 ? 32 : 1) : lanes;
+}
+
 namespace {
 
 Result<void> accepts_matmul_plain(const plan::Context& context, const plan::Region& region) {
@@ -107,9 +120,9 @@ Result<RegionCode> write_matmul_plain(const RegionRequest& request) {
     std::string name = type_name(request.name, all.steps.size() > 1 ? format("Product{}", i + 1) : "Product");
     structs += product_struct(step, name) + "\n";
     std::string right = step.has_right() ? step.right.place->pointer : "nullptr";
-    std::string call = format("stitch::enqueue_product<{}>(\n      \"{}\", {}, {}, {}, {}, stream)", name,
-                              request.name, step.left.place->pointer, right, step.out.place->pointer,
-                              last ? epilogue.construct : "stitch::NoEpilogue{}");
+    std::string call = format("stitch::enqueue_product<{}>(\n      \"{}\", {}{{}}, {}, {}, {}, {}, stream)",
+                              product_lanes(step), request.name, name, step.left.place->pointer, right,
+                              step.out.place->pointer, last ? epilogue.construct : "stitch::NoEpilogue{}");
     body += last ? format("  return {};\n", call) : format("  STITCH_OK_OR_RETURN({});\n", call);
   }
   structs += epilogue.text();

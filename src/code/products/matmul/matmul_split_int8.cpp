@@ -129,8 +129,10 @@ Result<RegionCode> write_matmul_split_int8(const RegionRequest& request) {
   made.reserve_result();
   made.code.includes += "#include \"stitch/kernels/split_int8.h\"\n";
   for (const Int8Side* side : {&left, &right})
-    made.definitions += format("using {} = stitch::Int8Operand<{}, {}, {}>;  // of {}\n", side->type,
-                               made.product, side->left, side->depth_inside, side->place->pointer);
+    made.definitions +=
+        format("using {} = stitch::Int8Operand<{}, {}, {}, {}>;  // of {}\n", side->type, made.product,
+               side->left, side->depth_inside, made.depth(), side->place->pointer);
+  auto object = [&](const Int8Side& side) { return format("{}{{{}{{}}}}", side.type, made.product); };
   made.definitions += "\n";
 
   for (Int8Side* side : {&right, &left}) {
@@ -141,8 +143,8 @@ Result<RegionCode> write_matmul_split_int8(const RegionRequest& request) {
       made.signature.read(*side->place);
       side->pointer = side->left ? "left_split" : "right_split";
       made.reserve(side->pointer, "__half", side->elements(), comment);
-      made.body += format("  STITCH_OK_OR_RETURN((stitch::split_in_int8<{}, {}>({}, {}, stream)));\n",
-                          side->type, side->quads, from, side->pointer);
+      made.body += format("  STITCH_OK_OR_RETURN((stitch::split_in_int8<{}>({}, {}, {}, stream)));\n",
+                          side->quads, object(*side), from, side->pointer);
       continue;
     }
     const std::string pack = "pack_" + request.own_name(*side->place);
@@ -154,8 +156,8 @@ Result<RegionCode> write_matmul_split_int8(const RegionRequest& request) {
     signature.read(*side->place);
     signature.add(Signature::writes, "__half*", "packed", comment);
     made.code.declaration += signature.declaration();
-    made.definitions += format("{} {{\n  return stitch::split_in_int8<{}, {}>({}, packed, stream);\n}}\n\n",
-                               signature.head(), side->type, side->quads, from);
+    made.definitions += format("{} {{\n  return stitch::split_in_int8<{}>({}, {}, packed, stream);\n}}\n\n",
+                               signature.head(), side->quads, object(*side), from);
     made.signature.packed(packed, comment);
     made.code.packed.push_back(std::move(packed));
   }
@@ -197,7 +199,7 @@ Result<RegionCode> write_matmul_split_int8(const RegionRequest& request) {
     };
     auto operand = [&](const Int8Side& side) {
       if (!part.small) return plus(side.pointer, part.at);
-      return plus(format("{}::small({})", side.type, side.pointer),
+      return plus(format("{}.small({})", object(side), side.pointer),
                   side.left ? 0 : part.first_column * stride);
     };
     const int64_t sums = part.small ? made.batches() * made.rows() * made.columns() : 0;
@@ -224,10 +226,9 @@ Result<RegionCode> write_matmul_split_int8(const RegionRequest& request) {
       !made.contraction.scatter && made.result_type == DType::f32 &&
       lies_in_quads(made.contraction, made.contraction.columns, &Axis::out, made.contraction.out.offset, 4);
   made.body += format(
-      "  return stitch::finish_int8_product<{}, {}, {}, {}, {}>(\n      \"{}\", {}, {}, dense_result, {}, "
-      "{}, "
+      "  return stitch::finish_int8_product<{}>(\n      \"{}\", {}, {}, {}, {}, dense_result, {}, {}, "
       "stream);\n",
-      made.product, left.type, right.type, made.columns(), quads, request.name, left.pointer, right.pointer,
+      quads, request.name, object(left), object(right), left.pointer, right.pointer,
       made.contraction.out.place->pointer, made.epilogue.construct);
   return made.finish_own("Large terms in fp16 and small ones in int8 on tensor cores.");
 }

@@ -169,14 +169,16 @@ Result<RegionCode> write_matmul_tensor_core(const RegionRequest& request) {
        .structs = format(
            "{}\nstruct {} {{\n  static constexpr int warp_rows = {}, warp_columns = {}, row_tiles = {}, "
            "column_tiles = {};\n  static constexpr int depth_tile = {}, stages = {};\n"
-           "  static constexpr bool left_quads = {}, right_quads = {}, out_pairs = {};\n}};\n\n",
+           "  static constexpr bool folds = {};\n  static constexpr bool left_quads = {}, right_quads = {}, "
+           "out_pairs = {};\n}};\n\n",
            product_struct(c, product), name, tiles.warp_rows, tiles.warp_columns, tiles.row_tiles,
-           tiles.column_tiles, tiles.depth_tile, tiles.stages, quads(&Axis::left, c.rows, c.left.offset),
-           quads(&Axis::right, c.columns, c.right.offset),
+           tiles.column_tiles, tiles.depth_tile, tiles.stages,
+           shared_memory::divided_up(extent(c.depth), tiles.depth_tile) > 256 / tiles.depth_tile,
+           quads(&Axis::left, c.rows, c.left.offset), quads(&Axis::right, c.columns, c.right.offset),
            !c.scatter && lies_in_quads(c, c.columns, &Axis::out, c.out.offset, 2)),
        .reads = {&left, &right},
-       .call = format("enqueue_tensor_core_product<{}, {}>", product, name),
-       .arguments = {left.pointer, right.pointer, out.pointer}});
+       .call = format("enqueue_tensor_core_product<{}>", name),
+       .arguments = {product + "{}", left.pointer, right.pointer, out.pointer}});
 }
 
 }  // namespace

@@ -98,10 +98,11 @@ Result<RegionCode> write_matmul_vector(const RegionRequest& request) {
     made.reserve(partial, "float", element_count(shape), shape_comment(shape));
   }
   made.body += format(
-      "  return stitch::enqueue_vector_product<{}, {}, {}, {}, {}, {}>(\n      \"{}\", {}, {}, {}, {}, {}, "
-      "stream);\n",
-      made.product, thin_rows, depth_inside, segment, teams, quads, request.name, c.left.place->pointer,
-      c.right.place->pointer, partial, c.out.place->pointer, made.epilogue.construct);
+      "  return stitch::enqueue_vector_product<{}, {}, {}, {}, {}, {}, {}>(\n      \"{}\", {}{{}}, {}, {}, "
+      "{}, "
+      "{}, {}, stream);\n",
+      thin_rows, thin, depth_inside, segment, segments, teams, quads, request.name, made.product,
+      c.left.place->pointer, c.right.place->pointer, partial, c.out.place->pointer, made.epilogue.construct);
   return made.finish_own("The wide matrix is read once; kernels/matmul_vector.h has the kernel.");
 }
 

@@ -96,10 +96,10 @@ class Writer {
       functor = format("{}{{{}}}", name, weights.input_bias->pointer);
     }
     body_ += format(
-        "  STITCH_OK_OR_RETURN(stitch::enqueue_product<{}>(\n      \"{}_input\", {}, {}, gates, {}, "
+        "  STITCH_OK_OR_RETURN(stitch::enqueue_product<{}>(\n      \"{}_input\", {}{{}}, {}, {}, gates, {}, "
         "stream));\n",
-        product, request_.name, layer == 0 ? r_.x.place->pointer : before.pointer, weights.input->pointer,
-        functor);
+        product_lanes(contraction), request_.name, product, layer == 0 ? r_.x.place->pointer : before.pointer,
+        weights.input->pointer, functor);
   }
 
   void write_direction(int64_t layer, int64_t direction) {

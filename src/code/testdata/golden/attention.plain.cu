@@ -49,9 +49,9 @@ StitchStatus enqueue_golden(const float* q,  // (1, 2, 8, 5)
                             void* workspace,
                             cudaStream_t stream) {
   auto* scores = static_cast<float*>(workspace);  // (1, 2, 1, 8, 8)
-  STITCH_OK_OR_RETURN(stitch::enqueue_product<GoldenScores>(
-      "golden_scores", q, k, scores, GoldenScore{}, stream));
+  STITCH_OK_OR_RETURN(stitch::enqueue_product<1>(
+      "golden_scores", GoldenScores{}, q, k, scores, GoldenScore{}, stream));
   STITCH_OK_OR_RETURN(stitch::enqueue_safe_softmax(scores, 16, 8, stream));
-  return stitch::enqueue_product<GoldenMix>(
-      "golden_mix", scores, v, y, stitch::NoEpilogue{}, stream);
+  return stitch::enqueue_product<1>(
+      "golden_mix", GoldenMix{}, scores, v, y, stitch::NoEpilogue{}, stream);
 }

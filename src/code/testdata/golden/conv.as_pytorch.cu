@@ -12,7 +12,8 @@ struct GoldenProduct {
   using Sum = float;
   using Index = int;
   // Filters, positions of all samples, channels and taps; a batch is a group.
-  static constexpr Index batches = 1, rows = 24, columns = 70, depth = 144;
+  static constexpr Index batches = 1, rows = 24, depth = 144;
+  static constexpr Index columns = 70;
   static constexpr bool left_by_depth = true, right_by_depth = false, has_right = true, padded = true;
   __device__ static Index left(Index, Index row, Index k) { return k + row * 144; }
   __device__ static Index right(Index, Index k, Index column) {
@@ -48,11 +49,11 @@ StitchStatus enqueue_golden(const float* x,            // (2, 16, 9, 7)
                             float* y,                  // (2, 24, 5, 7)
                             cudaStream_t stream) {
   if (!stitch::is_aligned(y, 32) || !stitch::is_aligned(x, 32))  // cuDNN can't: the plain kernel then
-    return stitch::enqueue_product<GoldenProduct>(
-        "golden", conv_weight, x, y, GoldenEpilogue{conv_bias}, stream);
+    return stitch::enqueue_product<0>(
+        "golden", GoldenProduct{}, conv_weight, x, y, GoldenEpilogue{conv_bias}, stream);
   STITCH_OK_OR_RETURN(golden_convolution.enqueue(x, conv_weight, y, stream));
-  return stitch::finish_image<GoldenProduct, false, 1>(
-      "golden", y, y, GoldenEpilogue{conv_bias}, 35, stream);
+  return stitch::finish_image<false, 1>(
+      "golden", GoldenProduct{}, y, y, GoldenEpilogue{conv_bias}, 35, stream);
 }
 
 // When the program is created:

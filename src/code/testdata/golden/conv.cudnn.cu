@@ -11,7 +11,8 @@ struct GoldenProduct {  // y (4, 64, 16, 16) = x (4, 32, 16, 16) * conv_weight (
   using Sum = float;
   using Index = int;
   // Filters, positions of all samples, channels and taps; a batch is a group.
-  static constexpr Index batches = 1, rows = 64, columns = 1024, depth = 288;
+  static constexpr Index batches = 1, rows = 64, depth = 288;
+  static constexpr Index columns = 1024;
   static constexpr bool left_by_depth = true, right_by_depth = false, has_right = true, padded = true;
   __device__ static Index left(Index, Index row, Index k) { return k + row * 288; }
   __device__ static Index right(Index, Index k, Index column) {
@@ -47,8 +48,8 @@ StitchStatus enqueue_golden(const float* x,            // (4, 32, 16, 16)
                             float* y,                  // (4, 64, 16, 16)
                             cudaStream_t stream) {
   if (!stitch::is_aligned(y, 16) || !stitch::is_aligned(x, 16))  // cuDNN can't: the plain kernel then
-    return stitch::enqueue_product<GoldenProduct>(
-        "golden", conv_weight, x, y, GoldenEpilogue{conv_bias}, stream);
+    return stitch::enqueue_product<0>(
+        "golden", GoldenProduct{}, conv_weight, x, y, GoldenEpilogue{conv_bias}, stream);
   STITCH_OK_OR_RETURN(golden_convolution.enqueue(x, conv_weight, y, stream));
   return STITCH_OK;
 }

@@ -11,7 +11,8 @@ struct GoldenProduct {  // z (4, 16, 1, 1) = x (4, 12, 3, 3) * w (16, 12, 3, 3)
   using Sum = float;
   using Index = int;
   // Filters, positions of all samples, channels and taps; a batch is a group.
-  static constexpr Index batches = 1, rows = 16, columns = 4, depth = 108;
+  static constexpr Index batches = 1, rows = 16, depth = 108;
+  static constexpr Index columns = 4;
   static constexpr bool left_by_depth = true, right_by_depth = false, has_right = true, padded = true;
   __device__ static Index left(Index, Index row, Index k) { return k + row * 108; }
   __device__ static Index right(Index, Index k, Index column) {
@@ -51,8 +52,8 @@ StitchStatus enqueue_golden(const float* x,                // (4, 12, 3, 3)
                             void* workspace,
                             cudaStream_t stream) {
   if (!stitch::is_aligned(z, 16) || !stitch::is_aligned(r, 16))  // cuDNN can't: the plain kernel then
-    return stitch::enqueue_product<GoldenProduct>(
-        "golden", w, x, z, GoldenEpilogue{b, r}, stream);
+    return stitch::enqueue_product<1>(
+        "golden", GoldenProduct{}, w, x, z, GoldenEpilogue{b, r}, stream);
   auto* x_arranged = reinterpret_cast<float*>(static_cast<char*>(workspace) + 0);  // (4, 3, 3, 12)
   STITCH_OK_OR_RETURN(stitch::to_channels_last<12>(
       x, reinterpret_cast<stitch::Tf32*>(x_arranged), stitch::ImageStrides{108, 9, 0, 3, 1, 3, 3}, 4, 12, 9,
@@ -61,8 +62,8 @@ StitchStatus enqueue_golden(const float* x,                // (4, 12, 3, 3)
       golden_convolution.enqueue(x_arranged, golden_w_packed, z, {b, r}, stream));
   if (golden_convolution.fused()) return STITCH_OK;
   // cuDNN has no engine for all of it.
-  return stitch::finish_image<GoldenProduct, true, 4>(
-      "golden", z, z, GoldenEpilogue{b, r}, 1, stream);
+  return stitch::finish_image<true, 4>(
+      "golden", GoldenProduct{}, z, z, GoldenEpilogue{b, r}, 1, stream);
 }
 
 // When the program is created:

@@ -9,7 +9,8 @@ struct GoldenProduct {  // y (1, 4, 6, 6) = x (1, 3, 8, 8) * conv_weight (4, 3, 
   using Sum = float;
   using Index = int;
   // Filters, positions of all samples, channels and taps; a batch is a group.
-  static constexpr Index batches = 1, rows = 4, columns = 36, depth = 27;
+  static constexpr Index batches = 1, rows = 4, depth = 27;
+  static constexpr Index columns = 36;
   static constexpr bool left_by_depth = true, right_by_depth = false, has_right = true, padded = true;
   __device__ static Index left(Index, Index row, Index k) { return k + row * 27; }
   __device__ static Index right(Index, Index k, Index column) {
@@ -37,6 +38,6 @@ StitchStatus enqueue_golden(const float* x,            // (1, 3, 8, 8)
                             const float* conv_bias,    // (4)
                             float* y,                  // (1, 4, 6, 6)
                             cudaStream_t stream) {
-  return stitch::enqueue_product<GoldenProduct>(
-      "golden", conv_weight, x, y, GoldenEpilogue{conv_bias}, stream);
+  return stitch::enqueue_product<1>(
+      "golden", GoldenProduct{}, conv_weight, x, y, GoldenEpilogue{conv_bias}, stream);
 }

@@ -9,7 +9,8 @@ struct GoldenProduct {  // y (1, 32, 1, 1) = x (1, 64, 1, 1) * conv_weight (32, 
   using Sum = float;
   using Index = int;
   // Filters, positions of all samples, channels and taps; a batch is a group.
-  static constexpr Index batches = 1, rows = 32, columns = 1, depth = 64;
+  static constexpr Index batches = 1, rows = 32, depth = 64;
+  static constexpr Index columns = 1;
   static constexpr bool left_by_depth = true, right_by_depth = true, has_right = true, padded = true;
   __device__ static Index left(Index, Index row, Index k) { return k + row * 64; }
   __device__ static Index right(Index, Index k, Index) {
@@ -33,6 +34,6 @@ StitchStatus enqueue_golden(const float* conv_weight,  // (32, 64, 1, 1)
                             const float* conv_bias,    // (32)
                             float* y,                  // (1, 32, 1, 1)
                             cudaStream_t stream) {
-  return stitch::enqueue_vector_product<GoldenProduct, false, true, 8192, 1, true>(
-      "golden", conv_weight, x, nullptr, y, GoldenEpilogue{conv_bias}, stream);
+  return stitch::enqueue_vector_product<false, 1, true, 8192, 1, 1, true>(
+      "golden", GoldenProduct{}, conv_weight, x, nullptr, y, GoldenEpilogue{conv_bias}, stream);
 }

@@ -28,8 +28,8 @@ StitchStatus enqueue_golden(const float* a,  // (128, 16384)
                             void* workspace,
                             cudaStream_t stream) {
   auto* dense_result = reinterpret_cast<float*>(static_cast<char*>(workspace) + 0);  // (128, 128, 128)
-  STITCH_OK_OR_RETURN((stitch::enqueue_long_sums<GoldenProduct, GoldenLong>(
-      "golden", a, b, dense_result, stream)));
-  return stitch::finish_product<GoldenProduct, 128, 128, true>("golden", dense_result, y,
-                                                               stitch::NoEpilogue{}, stream);
+  STITCH_OK_OR_RETURN(stitch::enqueue_long_sums<GoldenLong>(
+      "golden", GoldenProduct{}, a, b, dense_result, stream));
+  return stitch::finish_product<128, 1, true>("golden", GoldenProduct{}, dense_result, y,
+                                              stitch::NoEpilogue{}, stream);
 }

@@ -19,18 +19,18 @@ struct GoldenProduct {  // y (64, 96) = a (64, 1) · b (1, 96)
 
 template <class P, class Epilogue>
 __global__ void golden_outer(const typename P::Left* left, const typename P::Right* right,
-                    typename P::Out* out, Epilogue epilogue) {
+                    typename P::Out* out, Epilogue epilogue, P p) {
   stitch::wait_for_previous_kernel();
   using Index = typename P::Index;
   using Sum = typename P::Sum;
   const Index element = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (element >= P::batches * P::rows * P::columns) return;
-  const Index column = element % P::columns, row = element / P::columns % P::rows,
-              batch = element / (P::columns * P::rows);
-  const Sum value = static_cast<Sum>(left[P::left(batch, row, 0)]) *
-                    static_cast<Sum>(right[P::right(batch, 0, column)]);
-  out[P::out(batch, row, column)] =
-      static_cast<typename P::Out>(epilogue(value, P::position(batch, row, column)));
+  if (element >= p.batches * p.rows * p.columns) return;
+  const Index column = element % p.columns, row = element / p.columns % p.rows,
+              batch = element / (p.columns * p.rows);
+  const Sum value = static_cast<Sum>(left[p.left(batch, row, 0)]) *
+                    static_cast<Sum>(right[p.right(batch, 0, column)]);
+  out[p.out(batch, row, column)] =
+      static_cast<typename P::Out>(epilogue(value, p.position(batch, row, column)));
 }
 
 StitchStatus enqueue_golden(const float* a,  // (64, 1)
@@ -38,5 +38,5 @@ StitchStatus enqueue_golden(const float* a,  // (64, 1)
                             float* y,        // (64, 96)
                             cudaStream_t stream) {
   return stitch::launch("golden", golden_outer<GoldenProduct, stitch::NoEpilogue>, {24, 256}, stream, a, b, y,
-                        stitch::NoEpilogue{});
+                        stitch::NoEpilogue{}, GoldenProduct{});
 }

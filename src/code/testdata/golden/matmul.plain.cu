@@ -30,6 +30,6 @@ StitchStatus enqueue_golden(const float* x,          // (3, 4)
                             const float* fc_bias,    // (5)
                             float* y,                // (3, 5)
                             cudaStream_t stream) {
-  return stitch::enqueue_product<GoldenProduct>(
-      "golden", x, fc_weight, y, GoldenEpilogue{fc_bias}, stream);
+  return stitch::enqueue_product<1>(
+      "golden", GoldenProduct{}, x, fc_weight, y, GoldenEpilogue{fc_bias}, stream);
 }

@@ -24,8 +24,8 @@ using GoldenRight = stitch::SplitOperand<GoldenProduct, false, true, 1, 512, tru
 StitchStatus pack_golden_fc_weight(const float* fc_weight,  // (256, 512)
                                    __half* packed,          // (1, 256, 512)
                                    cudaStream_t stream) {
-  return stitch::split_weight<GoldenRight, true>(
-      fc_weight, packed, 131072, stitch::SplitBlocks{792, 132}, stream);
+  return stitch::split_weight<true>(
+      GoldenRight{GoldenProduct{}}, fc_weight, packed, 131072, stitch::SplitBlocks{792, 132}, stream);
 }
 
 StitchStatus enqueue_golden(const float* x,                       // (256, 512)
@@ -38,8 +38,9 @@ StitchStatus enqueue_golden(const float* x,                       // (256, 512)
                             void* workspace,
                             cudaStream_t stream) {
   auto* left_half = reinterpret_cast<__half*>(static_cast<char*>(workspace) + 0);  // (1, 256, 512)
-  STITCH_OK_OR_RETURN((stitch::split_operand<GoldenLeft, true, true>(
-      x, left_half, golden_largest, stitch::weight_scale(golden_fc_weight_half, 131072), golden_factors, 1.0f,
+  STITCH_OK_OR_RETURN((stitch::split_operand<true, true>(
+      GoldenLeft{GoldenProduct{}}, x, left_half, golden_largest,
+      stitch::weight_scale(golden_fc_weight_half, 131072), golden_factors, 1.0f,
       stitch::SplitBlocks{golden_blocks, 132}, stream)));
   STITCH_OK_OR_RETURN(golden_matmul.enqueue(left_half, golden_fc_weight_half, y, stream));
   return STITCH_OK;

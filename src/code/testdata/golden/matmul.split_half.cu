@@ -24,8 +24,8 @@ using GoldenRight = stitch::SplitOperand<GoldenProduct, false, true, 3, 512, tru
 StitchStatus pack_golden_fc_weight(const float* fc_weight,  // (256, 512)
                                    __half* packed,          // (1, 256, 1, 3, 512)
                                    cudaStream_t stream) {
-  return stitch::split_weight<GoldenRight, true>(
-      fc_weight, packed, 393216, stitch::SplitBlocks{792, 132}, stream);
+  return stitch::split_weight<true>(
+      GoldenRight{GoldenProduct{}}, fc_weight, packed, 393216, stitch::SplitBlocks{792, 132}, stream);
 }
 
 StitchStatus enqueue_golden(const float* x,                        // (256, 512)
@@ -38,9 +38,10 @@ StitchStatus enqueue_golden(const float* x,                        // (256, 512)
                             void* workspace,
                             cudaStream_t stream) {
   auto* left_split = reinterpret_cast<__half*>(static_cast<char*>(workspace) + 0);  // (1, 256, 1, 3, 512)
-  STITCH_OK_OR_RETURN((stitch::split_operand<GoldenLeft, true, true>(
-      x, left_split, golden_largest, stitch::weight_scale(golden_fc_weight_split, 393216), golden_factors,
-      1.0f, stitch::SplitBlocks{golden_blocks, 132}, stream)));
+  STITCH_OK_OR_RETURN((stitch::split_operand<true, true>(
+      GoldenLeft{GoldenProduct{}}, x, left_split, golden_largest,
+      stitch::weight_scale(golden_fc_weight_split, 393216), golden_factors, 1.0f,
+      stitch::SplitBlocks{golden_blocks, 132}, stream)));
   STITCH_OK_OR_RETURN(golden_matmul.enqueue(left_split, golden_fc_weight_split, y, stream));
   return STITCH_OK;
 }

@@ -27,14 +27,14 @@ struct GoldenEpilogue {
   }
 };
 
-using GoldenLeft = stitch::Int8Operand<GoldenProduct, true, true>;  // of x
-using GoldenRight = stitch::Int8Operand<GoldenProduct, false, true>;  // of fc_weight
+using GoldenLeft = stitch::Int8Operand<GoldenProduct, true, true, 512>;  // of x
+using GoldenRight = stitch::Int8Operand<GoldenProduct, false, true, 512>;  // of fc_weight
 
 StitchStatus pack_golden_fc_weight(
     const float* fc_weight,  // (256, 512)
     __half* packed,          // fp16 and int8 of (256, 512), scales and means of 256
     cudaStream_t stream) {
-  return stitch::split_in_int8<GoldenRight, true>(fc_weight, packed, stream);
+  return stitch::split_in_int8<true>(GoldenRight{GoldenProduct{}}, fc_weight, packed, stream);
 }
 
 StitchStatus enqueue_golden(
@@ -49,13 +49,14 @@ StitchStatus enqueue_golden(
   auto* dense_result = reinterpret_cast<float*>(static_cast<char*>(workspace) + 0);  // (2, 256, 256)
   // fp16 and int8 of (256, 512), scales and means of 256
   auto* left_split = reinterpret_cast<__half*>(static_cast<char*>(workspace) + 524288);
-  STITCH_OK_OR_RETURN((stitch::split_in_int8<GoldenLeft, true>(x, left_split, stream)));
-  STITCH_OK_OR_RETURN(golden_small.enqueue(GoldenLeft::small(left_split),
-                                           GoldenRight::small(golden_fc_weight_split), dense_result + 65536,
-                                           stream));
+  STITCH_OK_OR_RETURN((stitch::split_in_int8<true>(GoldenLeft{GoldenProduct{}}, x, left_split, stream)));
+  STITCH_OK_OR_RETURN(golden_small.enqueue(GoldenLeft{GoldenProduct{}}.small(left_split),
+                                           GoldenRight{GoldenProduct{}}.small(golden_fc_weight_split),
+                                           dense_result + 65536, stream));
   STITCH_OK_OR_RETURN(golden_large.enqueue(left_split, golden_fc_weight_split, dense_result, stream));
-  return stitch::finish_int8_product<GoldenProduct, GoldenLeft, GoldenRight, 256, true>(
-      "golden", left_split, golden_fc_weight_split, dense_result, y, GoldenEpilogue{fc_bias}, stream);
+  return stitch::finish_int8_product<true>(
+      "golden", GoldenLeft{GoldenProduct{}}, GoldenRight{GoldenProduct{}}, left_split, golden_fc_weight_split,
+      dense_result, y, GoldenEpilogue{fc_bias}, stream);
 }
 
 // When the program is created:

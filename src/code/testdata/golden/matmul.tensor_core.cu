@@ -19,6 +19,7 @@ struct GoldenProduct {  // z (20480, 48) = x (20480, 512) · clusters (512, 48)
 struct GoldenTiles {
   static constexpr int warp_rows = 4, warp_columns = 1, row_tiles = 1, column_tiles = 6;
   static constexpr int depth_tile = 32, stages = 3;
+  static constexpr bool folds = true;
   static constexpr bool left_quads = true, right_quads = true, out_pairs = true;
 };
 
@@ -33,6 +34,6 @@ StitchStatus enqueue_golden(const float* x,         // (20480, 512)
                             const float* clusters,  // (512, 48)
                             float* z,               // (20480, 48)
                             cudaStream_t stream) {
-  return stitch::enqueue_tensor_core_product<GoldenProduct, GoldenTiles>(
-      "golden", x, clusters, z, GoldenEpilogue{}, stream);
+  return stitch::enqueue_tensor_core_product<GoldenTiles>(
+      "golden", GoldenProduct{}, x, clusters, z, GoldenEpilogue{}, stream);
 }

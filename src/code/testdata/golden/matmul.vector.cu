@@ -30,6 +30,6 @@ StitchStatus enqueue_golden(const float* x,          // (1, 512)
                             const float* fc_bias,    // (256)
                             float* y,                // (1, 256)
                             cudaStream_t stream) {
-  return stitch::enqueue_vector_product<GoldenProduct, true, true, 2048, 1, true>(
-      "golden", x, fc_weight, nullptr, y, GoldenEpilogue{fc_bias}, stream);
+  return stitch::enqueue_vector_product<true, 1, true, 2048, 1, 1, true>(
+      "golden", GoldenProduct{}, x, fc_weight, nullptr, y, GoldenEpilogue{fc_bias}, stream);
 }

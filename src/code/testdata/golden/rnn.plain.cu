@@ -33,8 +33,8 @@ StitchStatus enqueue_golden(const float* x,          // (5, 3, 7)
                             void* workspace,
                             cudaStream_t stream) {
   auto* gates = reinterpret_cast<float*>(static_cast<char*>(workspace) + 0);  // (5, 3, 3, 6)
-  STITCH_OK_OR_RETURN(stitch::enqueue_product<GoldenInput>(
-      "golden_input", x, weight_ih, gates, GoldenBias{bias_ih}, stream));
+  STITCH_OK_OR_RETURN(stitch::enqueue_product<1>(
+      "golden_input", GoldenInput{}, x, weight_ih, gates, GoldenBias{bias_ih}, stream));
   for (int i = 0; i < 5; ++i) {
     int step = i;
     stitch::RecurrenceStep<float> s{3, 6, 6};  // batch, hidden, output

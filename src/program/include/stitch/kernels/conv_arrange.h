@@ -60,9 +60,8 @@ struct ImageTile {
     return values[channel * pixels + (pixel + channel / pack * apart) % pixels];
   }
   static Geometry geometry(int64_t samples, int64_t image_pixels) {
-    return {
-        static_cast<unsigned>(samples * divide_up(all_channels, channels) * divide_up(image_pixels, pixels)),
-        image_threads};
+    return {blocks_of(samples * divide_up(all_channels, channels) * divide_up(image_pixels, pixels)),
+            image_threads};
   }
 };
 // The block's part of the image.
@@ -141,8 +140,8 @@ StitchStatus to_channels_last(const From* from, To* to, const ImageStrides& stri
   if constexpr (padded * sizeof(To) == 16) {
     int64_t count = int64_t{samples} * pixels;
     return launch("to_channels_last", few_channels_last_kernel<From, To, padded>,
-                  {static_cast<unsigned>(divide_up(count, image_threads)), image_threads}, stream, from, to,
-                  strides, count, channels, pixels);
+                  {blocks_of(divide_up(count, image_threads)), image_threads}, stream, from, to, strides,
+                  count, channels, pixels);
   } else {
     return launch("to_channels_last",
                   strides.dense(pixels) ? channels_last_kernel<From, To, padded, true>
@@ -167,9 +166,8 @@ template <class From, class To>
 StitchStatus to_channels_first(const From* from, To* to, const ImageStrides& strides, int samples,
                                int channels, int pixels, cudaStream_t stream) {
   int64_t count = int64_t{samples} * channels * pixels;
-  return launch("to_channels_first", channels_first_kernel<From, To>,
-                {static_cast<unsigned>(divide_up(count, 256)), 256}, stream, from, to, strides, count,
-                channels, pixels);
+  return launch("to_channels_first", channels_first_kernel<From, To>, {blocks_of(divide_up(count, 256)), 256},
+                stream, from, to, strides, count, channels, pixels);
 }
 
 // packed (filters, taps, padded channels) from (filters, channels, taps)
@@ -189,27 +187,28 @@ template <class From, class To>
 StitchStatus pack_filter(const From* weight, To* packed, int filters, int channels, int padded, int taps,
                          cudaStream_t stream) {
   int64_t count = int64_t{filters} * padded * taps;
-  return launch("pack_filter", pack_filter_kernel<From, To>,
-                {static_cast<unsigned>(divide_up(count, 256)), 256}, stream, weight, packed, count, channels,
-                padded, taps);
+  return launch("pack_filter", pack_filter_kernel<From, To>, {blocks_of(divide_up(count, 256)), 256}, stream,
+                weight, packed, count, channels, padded, taps);
 }
 
 // A transposed convolution as one convolution with the filters of every phase: output o along an axis is the
 // sum over j of pixel (o + padding) / stride - j and tap (o + padding) % stride + j * stride. Phases has the
 // sizes, `before` is the padding in whole strides. Maps an output to its place in that convolution's result,
 // (sample, z, y, x, phase, channel):
+struct NoPhases {};
 template <class Phases>
 struct InPhases {
+  Phases sizes;
   __device__ __forceinline__ int64_t operator()(int sample, int pixel) const {
-    const int z = pixel / Phases::width / Phases::height + Phases::before_z;
-    const int y = pixel / Phases::width % Phases::height + Phases::before_y;
-    const int x = pixel % Phases::width + Phases::before_x;
+    const int z = pixel / sizes.width / sizes.height + sizes.before_z;
+    const int y = pixel / sizes.width % sizes.height + sizes.before_y;
+    const int x = pixel % sizes.width + sizes.before_x;
     const int phase = (z % Phases::stride_z * Phases::stride_y + y % Phases::stride_y) * Phases::stride_x +
                       x % Phases::stride_x;
     const int64_t row =
-        (int64_t{sample} * Phases::size_z + z / Phases::stride_z) * Phases::size_y + y / Phases::stride_y;
+        (int64_t{sample} * sizes.size_z + z / Phases::stride_z) * sizes.size_y + y / Phases::stride_y;
     constexpr int phases = Phases::stride_z * Phases::stride_y * Phases::stride_x;
-    return ((row * Phases::size_x + x / Phases::stride_x) * phases + phase) * Phases::filters;
+    return ((row * sizes.size_x + x / Phases::stride_x) * phases + phase) * Phases::filters;
   }
 };
 // packed (phases, filters, taps of a phase, padded channels) from (channels, filters, kernel)
@@ -278,12 +277,13 @@ __device__ __forceinline__ Out finished_as(Sum value, Index position) {
 // convolution.
 template <class Product, bool last, int pack, bool together, class Phases, class From, class Epilogue>
 __global__ void __launch_bounds__(256)
-    finish_image_kernel(const From* image, typename Product::Out* out, Epilogue epilogue, int pixels) {
+    finish_image_kernel(const From* image, typename Product::Out* out, Epilogue epilogue, int pixels,
+                        Product product, Phases phases) {
   wait_for_previous_kernel();
   using Index = typename Product::Index;
-  constexpr int64_t all = int64_t{Product::batches} * Product::rows * Product::columns,
-                    channels = int64_t{Product::batches} * Product::rows;
-  using Flat = flat_index_t<all>;
+  using Flat = flat_t<Product>;
+  constexpr int64_t channels = int64_t{Product::batches} * Product::rows;
+  const int64_t all = channels * product.columns;
   const int64_t wide = (static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x) * pack;
   if (wide >= all) return;
   Pack<typename Product::Out, pack> results;
@@ -293,16 +293,17 @@ __global__ void __launch_bounds__(256)
   const Flat channel = last ? first % Flat{channels} : first / plane % Flat{channels};
   const Flat column = last ? first / Flat{channels} : first / plane / Flat{channels} * plane + first % plane;
   int64_t from = wide;
-  if constexpr (!std::is_void_v<Phases>)
-    from = InPhases<Phases>{}(static_cast<int>(column / plane), static_cast<int>(column % plane)) + channel;
+  if constexpr (!std::is_same_v<Phases, NoPhases>)
+    from = InPhases<Phases>{phases}(static_cast<int>(column / plane), static_cast<int>(column % plane)) +
+           channel;
   const Pack<From, pack> values = load<pack>(image + from, 0);
 #pragma unroll
   for (int v = 0; v < pack; ++v) {
     const Index own = static_cast<Index>(channel) + (last ? v : 0),
                 place = static_cast<Index>(column) + (last ? 0 : v);
     const Index group = own / Product::rows, row = own % Product::rows;
-    at[v] = Product::out(group, row, place);
-    const Index position = Product::position(group, row, place);
+    at[v] = product.out(group, row, place);
+    const Index position = product.position(group, row, place);
     results[v] = finished_as<typename Product::Out, From>(
         epilogue(static_cast<typename Product::Sum>(values[v]), position), position);
   }
@@ -314,18 +315,19 @@ __global__ void __launch_bounds__(256)
   }
 }
 // `pack` contiguous elements of the image are contiguous in `out`; 1: unknown.
-template <class Product, bool last, int pack, class Phases = void, class From, class Epilogue>
-StitchStatus finish_image(const char* name, const From* image, typename Product::Out* out, Epilogue epilogue,
-                          int pixels, cudaStream_t stream) {
-  constexpr int64_t count = int64_t{Product::batches} * Product::rows * Product::columns;
+template <bool last, int pack, class Product, class From, class Epilogue, class Phases = NoPhases>
+StitchStatus finish_image(const char* name, Product product, const From* image, typename Product::Out* out,
+                          Epilogue epilogue, int pixels, cudaStream_t stream, Phases phases = {}) {
+  const int64_t count = int64_t{Product::batches} * Product::rows * product.columns;
   bool packed = reinterpret_cast<uintptr_t>(image) % (pack * sizeof(From)) == 0 &&
                 reinterpret_cast<uintptr_t>(out) % (pack * sizeof(typename Product::Out)) == 0;
   if (pack > 1 && packed)
     return launch(name, finish_image_kernel<Product, last, pack, true, Phases, From, Epilogue>,
-                  {static_cast<unsigned>(divide_up(count / pack, 256)), 256}, stream, image, out, epilogue,
-                  pixels);
+                  {blocks_of(divide_up(count / pack, 256)), 256}, stream, image, out, epilogue, pixels,
+                  product, phases);
   return launch(name, finish_image_kernel<Product, last, 1, false, Phases, From, Epilogue>,
-                {static_cast<unsigned>(divide_up(count, 256)), 256}, stream, image, out, epilogue, pixels);
+                {blocks_of(divide_up(count, 256)), 256}, stream, image, out, epilogue, pixels, product,
+                phases);
 }
 
 // Operands that an epilogue reads once per run, if it declares them: mostly its bias.
@@ -374,7 +376,7 @@ struct PlanesTile {
 template <class Product, int run, class Where, class From, class Epilogue>
 __global__ void __launch_bounds__(image_threads, 4)
     finish_transposed_kernel(const From* __restrict__ image, typename Product::Out* __restrict__ out,
-                             Epilogue epilogue, int pixels, Where where) {
+                             Epilogue epilogue, int pixels, Where where, Product product) {
   wait_for_previous_kernel();
   using Index = typename Product::Index;
   constexpr int channels = static_cast<int>(int64_t{Product::batches} * Product::rows);
@@ -419,7 +421,7 @@ __global__ void __launch_bounds__(image_threads, 4)
     if (channels % Tile::channels != 0 && channel >= channels) return;
     const Index group = static_cast<Index>(channel) / Product::rows,
                 filter = static_cast<Index>(channel) % Product::rows;
-    const Index position = Product::position(group, filter, place);
+    const Index position = product.position(group, filter, place);
     From values[run];
     if constexpr (run == 1) {
       values[0] = (*tile.at(row + i * rows, column / in_word))[column % in_word];
@@ -438,17 +440,18 @@ __global__ void __launch_bounds__(image_threads, 4)
       results[v] = finished_as<typename Product::Out, From>(
           finished(epilogue, static_cast<typename Product::Sum>(values[v]), position + v, shared),
           position + v);
-    store<run>(out + Product::out(group, filter, place), 0, results);
+    store<run>(out + product.out(group, filter, place), 0, results);
   }
 }
 // `run`: pixels of a plane that are contiguous in `out`, aligned to as many elements.
-template <class Product, int run, class Phases = void, class From, class Epilogue>
-StitchStatus finish_transposed(const char* name, const From* image, typename Product::Out* out,
-                               Epilogue epilogue, int samples, int pixels, cudaStream_t stream) {
+template <int run, class Product, class From, class Epilogue, class Phases = NoPhases>
+StitchStatus finish_transposed(const char* name, Product product, const From* image,
+                               typename Product::Out* out, Epilogue epilogue, int samples, int pixels,
+                               cudaStream_t stream, Phases phases = {}) {
   constexpr int channels = static_cast<int>(int64_t{Product::batches} * Product::rows);
   using Tile = PlanesTile<From, channels>;
   const Geometry geometry{
-      static_cast<unsigned>(samples * divide_up(channels, Tile::channels) * divide_up(pixels, Tile::pixels)),
+      blocks_of(samples * divide_up(channels, Tile::channels) * divide_up(pixels, Tile::pixels)),
       image_threads};
   const bool aligned = reinterpret_cast<uintptr_t>(out) % (run * sizeof(typename Product::Out)) == 0;
   auto finish = [&](auto where) {
@@ -456,12 +459,12 @@ StitchStatus finish_transposed(const char* name, const From* image, typename Pro
     return launch(name,
                   aligned ? finish_transposed_kernel<Product, run, Where, From, Epilogue>
                           : finish_transposed_kernel<Product, 1, Where, From, Epilogue>,
-                  geometry, stream, image, out, epilogue, pixels, where);
+                  geometry, stream, image, out, epilogue, pixels, where, product);
   };
-  if constexpr (std::is_void_v<Phases>)
+  if constexpr (std::is_same_v<Phases, NoPhases>)
     return finish(InOrder<channels>{pixels});
   else
-    return finish(InPhases<Phases>{});
+    return finish(InPhases<Phases>{phases});
 }
 
 }  // namespace stitch

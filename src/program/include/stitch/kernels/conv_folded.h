@@ -21,7 +21,7 @@ namespace stitch {
 // to (batch, size_y, size_x, padded): one thread per row of a block of pixels.
 template <class Layer, class From, class To>
 __global__ void __launch_bounds__(256)
-    fold_image_kernel(const From* __restrict__ x, To* __restrict__ to, int64_t count) {
+    fold_image_kernel(const From* __restrict__ x, To* __restrict__ to, int64_t count, Layer layer) {
   wait_for_previous_kernel();
   constexpr int row = Layer::stride_x * Layer::channels, all = Layer::stride_y * row,
                 rest = Layer::padded - all;
@@ -32,19 +32,19 @@ __global__ void __launch_bounds__(256)
   if (i >= count) return;
   const int offset_y = static_cast<int>(i % Layer::stride_y);
   const int64_t pixel = i / Layer::stride_y;
-  const int y = static_cast<int>(pixel / Layer::size_x % Layer::size_y) * Layer::stride_y + offset_y -
+  const int y = static_cast<int>(pixel / layer.size_x % layer.size_y) * Layer::stride_y + offset_y -
                 Layer::pad_y,
-            x0 = static_cast<int>(pixel % Layer::size_x) * Layer::stride_x - Layer::pad_x;
-  const int64_t n = pixel / Layer::size_x / Layer::size_y;
-  const From* from = x + Layer::offset + n * Layer::x_sample + y * Layer::x_y + x0 * Layer::x_x;
+            x0 = static_cast<int>(pixel % layer.size_x) * Layer::stride_x - Layer::pad_x;
+  const int64_t n = pixel / layer.size_x / layer.size_y;
+  const From* from = x + layer.offset + n * layer.x_sample + y * layer.x_y + x0 * layer.x_x;
   To values[row];
 #pragma unroll
   for (int channel = 0; channel < Layer::channels; ++channel)
 #pragma unroll
     for (int offset_x = 0; offset_x < Layer::stride_x; ++offset_x) {
-      const bool inside = y >= 0 && y < Layer::height && x0 + offset_x >= 0 && x0 + offset_x < Layer::width;
+      const bool inside = y >= 0 && y < layer.height && x0 + offset_x >= 0 && x0 + offset_x < layer.width;
       values[offset_x * Layer::channels + channel] = static_cast<To>(
-          inside ? static_cast<float>(from[channel * Layer::x_channel + offset_x * Layer::x_x]) : 0.0f);
+          inside ? static_cast<float>(from[channel * layer.x_channel + offset_x * layer.x_x]) : 0.0f);
     }
   To* own = to + pixel * Layer::padded + offset_y * row;
 #pragma unroll
@@ -61,11 +61,10 @@ __global__ void __launch_bounds__(256)
 }
 // `to` is aligned to 16 bytes.
 template <class Layer, class From, class To>
-StitchStatus fold_image(const From* x, To* to, cudaStream_t stream) {
-  constexpr int64_t count = int64_t{Layer::batch} * Layer::size_y * Layer::size_x * Layer::stride_y;
-  static_assert((count + 255) / 256 < (int64_t{1} << 31), "more pixels than a grid has threads");
-  return launch("fold_image", fold_image_kernel<Layer, From, To>,
-                {static_cast<unsigned>((count + 255) / 256), 256}, stream, x, to, count);
+StitchStatus fold_image(Layer layer, const From* x, To* to, cudaStream_t stream) {
+  const int64_t count = int64_t{layer.batch} * layer.size_y * layer.size_x * Layer::stride_y;
+  return launch("fold_image", fold_image_kernel<Layer, From, To>, spread(count, 256), stream, x, to, count,
+                layer);
 }
 
 // packed (filters, taps_y, taps_x, padded) from (filters, channels, kernel_y, kernel_x)

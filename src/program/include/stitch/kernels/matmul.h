@@ -1,5 +1,6 @@
 // Products on the CUDA cores for any strides: Out[batch, row, column] = epilogue(Σ_k Left[batch, row, k] ·
-// Right[batch, k, column]). Described by a struct, so that all indices are constant expressions:
+// Right[batch, k, column]). Described by a struct that is passed by value: in programs for one size all of it
+// is constant expressions; in one for a range, what depends on sizes are ordinary members and functions.
 //   struct Fc1Product {  // linear (64, 100) = x (64, 256) · weight (100, 256)
 //     using Left = float; using Right = float; using Out = float; using Sum = float; using Index = int;
 //     static constexpr Index batches = 1, rows = 64, columns = 100, depth = 256;
@@ -43,6 +44,9 @@ using accumulator_t = typename Accumulator<Sum>::type;
 // The index type for `count` elements: 32 bits if possible, since 64-bit divisions are several times slower.
 template <int64_t count>
 using flat_index_t = std::conditional_t<(count < (int64_t{1} << 31)), uint32_t, int64_t>;
+// The same for the elements of a product's tensors, of which none has more than `Index` counts.
+template <class Product>
+using flat_t = std::conditional_t<sizeof(typename Product::Index) == 4, uint32_t, int64_t>;
 
 // If Product is padded, index -1 is a zero: a convolution's border.
 template <class Product, class Value>
@@ -65,7 +69,7 @@ template <class Product, class Epilogue>
 __global__ void __launch_bounds__(matmul_tile::threads)
     matmul_tiled(const typename Product::Left* __restrict__ left,
                  const typename Product::Right* __restrict__ right, typename Product::Out* __restrict__ out,
-                 Epilogue epilogue) {
+                 Epilogue epilogue, Product product) {
   wait_for_previous_kernel();
   namespace tile = matmul_tile;
   using Index = typename Product::Index;
@@ -73,8 +77,8 @@ __global__ void __launch_bounds__(matmul_tile::threads)
   using Value = accumulator_t<Sum>;
   __shared__ Value left_tile[tile::depth][tile::rows + 1];
   __shared__ Value right_tile[tile::depth][tile::columns + 1];
-  constexpr int64_t column_tiles = (int64_t{Product::columns} + tile::columns - 1) / tile::columns;
-  constexpr int64_t row_tiles = (int64_t{Product::rows} + tile::rows - 1) / tile::rows;
+  const int64_t column_tiles = (int64_t{product.columns} + tile::columns - 1) / tile::columns;
+  const int64_t row_tiles = (int64_t{product.rows} + tile::rows - 1) / tile::rows;
   const int64_t block = blockIdx.x;
   const Index column0 = static_cast<Index>(block % column_tiles) * tile::columns;
   const Index row0 = static_cast<Index>(block / column_tiles % row_tiles) * tile::rows;
@@ -84,24 +88,24 @@ __global__ void __launch_bounds__(matmul_tile::threads)
 
   Value totals[tile::each][tile::each] = {}, sums[tile::each][tile::each] = {};
   int folded = 0;
-  for (Index k0 = 0; k0 < Product::depth; k0 += tile::depth) {
+  for (Index k0 = 0; k0 < product.depth; k0 += tile::depth) {
 #pragma unroll
     for (int i = 0; i < tile::rows * tile::depth / tile::threads; ++i) {
       int at = i * tile::threads + thread;
       int k = Product::left_by_depth ? at % tile::depth : at / tile::rows;
       int row = Product::left_by_depth ? at / tile::depth : at % tile::rows;
-      bool inside = row0 + row < Product::rows && k0 + k < Product::depth;
+      bool inside = row0 + row < product.rows && k0 + k < product.depth;
       left_tile[k][row] =
-          inside ? static_cast<Value>(left[Product::left(batch, row0 + row, k0 + k)]) : Value{};
+          inside ? static_cast<Value>(left[product.left(batch, row0 + row, k0 + k)]) : Value{};
     }
 #pragma unroll
     for (int i = 0; i < tile::columns * tile::depth / tile::threads; ++i) {
       int at = i * tile::threads + thread;
       int k = Product::right_by_depth ? at % tile::depth : at / tile::columns;
       int column = Product::right_by_depth ? at / tile::depth : at % tile::columns;
-      bool inside = column0 + column < Product::columns && k0 + k < Product::depth;
+      bool inside = column0 + column < product.columns && k0 + k < product.depth;
       right_tile[k][column] =
-          inside ? load_right<Product, Value>(right, Product::right(batch, k0 + k, column0 + column))
+          inside ? load_right<Product, Value>(right, product.right(batch, k0 + k, column0 + column))
                  : Value{};
     }
     __syncthreads();
@@ -135,10 +139,9 @@ __global__ void __launch_bounds__(matmul_tile::threads)
 #pragma unroll
     for (int j = 0; j < tile::each; ++j) {
       Index row = row0 + thread_row + i * 16, column = column0 + thread_column + j * 16;
-      if (row >= Product::rows || column >= Product::columns) continue;
-      Sum value =
-          epilogue(static_cast<Sum>(totals[i][j] + sums[i][j]), Product::position(batch, row, column));
-      out[Product::out(batch, row, column)] = static_cast<typename Product::Out>(value);
+      if (row >= product.rows || column >= product.columns) continue;
+      Sum value = epilogue(static_cast<Sum>(totals[i][j] + sums[i][j]), product.position(batch, row, column));
+      out[product.out(batch, row, column)] = static_cast<typename Product::Out>(value);
     }
 }
 
@@ -148,64 +151,61 @@ template <class Product, int lanes, class Epilogue>
 __global__ void __launch_bounds__(256)
     matmul_direct(const typename Product::Left* __restrict__ left,
                   const typename Product::Right* __restrict__ right, typename Product::Out* __restrict__ out,
-                  Epilogue epilogue) {
+                  Epilogue epilogue, Product product) {
   wait_for_previous_kernel();
   using Index = typename Product::Index;
   using Sum = typename Product::Sum;
   using Value = accumulator_t<Sum>;
-  constexpr int64_t count = int64_t{Product::batches} * Product::rows * Product::columns;
-  using Flat = flat_index_t<count>;
+  using Flat = flat_t<Product>;
+  const int64_t count = int64_t{product.batches} * product.rows * product.columns;
   const int64_t wide = (static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x) / lanes;
   if (wide >= count) return;  // whole groups of lanes return together
-  const Flat element = static_cast<Flat>(wide);
-  const Index column = static_cast<Index>(element % Flat{Product::columns});
-  const Index row = static_cast<Index>(element / Flat{Product::columns} % Flat{Product::rows});
-  const Index batch = static_cast<Index>(element / Flat{Product::columns} / Flat{Product::rows});
+  const Flat element = static_cast<Flat>(wide), columns = static_cast<Flat>(product.columns),
+             rows = static_cast<Flat>(product.rows);
+  const Index column = static_cast<Index>(element % columns);
+  const Index row = static_cast<Index>(element / columns % rows);
+  const Index batch = static_cast<Index>(element / columns / rows);
   const Index lane = static_cast<Index>(threadIdx.x) % lanes;
   constexpr Index fold = 256 * lanes;
   Value total{};
-  for (Index k0 = lane; k0 < Product::depth; k0 += fold) {
+  for (Index k0 = lane; k0 < product.depth; k0 += fold) {
     Value sum{};
-    const Index end = Product::depth - k0 < fold ? Product::depth : k0 + fold;
+    const Index end = product.depth - k0 < fold ? product.depth : k0 + fold;
     for (Index k = k0; k < end; k += lanes) {
-      Value a = static_cast<Value>(left[Product::left(batch, row, k)]);
+      Value a = static_cast<Value>(left[product.left(batch, row, k)]);
       if constexpr (Product::has_right)
-        sum += a * load_right<Product, Value>(right, Product::right(batch, k, column));
+        sum += a * load_right<Product, Value>(right, product.right(batch, k, column));
       else
         sum += a;
     }
     total += sum;
-    if (Product::depth - k0 <= fold) break;  // the next k0 may overflow
+    if (product.depth - k0 <= fold) break;  // the next k0 may overflow
   }
   if constexpr (lanes == 32) {
 #pragma unroll
     for (int mask = 16; mask > 0; mask /= 2) total += __shfl_xor_sync(0xffffffffu, total, mask);
     if (lane != 0) return;
   }
-  Sum value = epilogue(static_cast<Sum>(total), Product::position(batch, row, column));
-  out[Product::out(batch, row, column)] = static_cast<typename Product::Out>(value);
+  Sum value = epilogue(static_cast<Sum>(total), product.position(batch, row, column));
+  out[product.out(batch, row, column)] = static_cast<typename Product::Out>(value);
 }
 
-template <class Product, class Epilogue>
-StitchStatus enqueue_product(const char* name, const typename Product::Left* left,
+// `lanes`: threads per element of the result, 1 or 32; 0: tiles.
+template <int lanes, class Product, class Epilogue>
+StitchStatus enqueue_product(const char* name, Product product, const typename Product::Left* left,
                              const typename Product::Right* right, typename Product::Out* out,
                              Epilogue epilogue, cudaStream_t stream) {
-  constexpr int64_t count = int64_t{Product::batches} * Product::rows * Product::columns;
-  if constexpr (count == 0) {
-    return STITCH_OK;
-  } else if constexpr (Product::has_right && Product::rows >= 16 && Product::columns >= 16) {
-    constexpr int64_t tiles = (int64_t{Product::columns} + matmul_tile::columns - 1) / matmul_tile::columns *
-                              ((int64_t{Product::rows} + matmul_tile::rows - 1) / matmul_tile::rows) *
-                              Product::batches;
-    static_assert(tiles < (int64_t{1} << 31), "more tiles than a grid has blocks");
-    return launch(name, matmul_tiled<Product, Epilogue>, {static_cast<unsigned>(tiles), matmul_tile::threads},
-                  stream, left, right, out, epilogue);
+  const int64_t count = int64_t{product.batches} * product.rows * product.columns;
+  if (count == 0) return STITCH_OK;
+  if constexpr (lanes == 0) {
+    const int64_t tiles = divide_up(product.columns, matmul_tile::columns) *
+                          divide_up(product.rows, matmul_tile::rows) * product.batches;
+    return launch(name, matmul_tiled<Product, Epilogue>, {blocks_of(tiles), matmul_tile::threads}, stream,
+                  left, right, out, epilogue, product);
   } else {
-    constexpr int lanes = Product::depth >= 128 && (!Product::padded || count < 32768) ? 32 : 1;
-    constexpr int64_t blocks = (count * lanes + 255) / 256;
-    static_assert(blocks < (int64_t{1} << 31), "more elements than a grid has threads");
-    return launch(name, matmul_direct<Product, lanes, Epilogue>, {static_cast<unsigned>(blocks), 256}, stream,
-                  left, right, out, epilogue);
+    return launch(name, matmul_direct<Product, lanes, Epilogue>,
+                  {blocks_of(divide_up(count * lanes, 256)), 256}, stream, left, right, out, epilogue,
+                  product);
   }
 }
 

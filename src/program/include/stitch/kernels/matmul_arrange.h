@@ -10,78 +10,89 @@ namespace stitch {
 constexpr int arrange_threads = 256;
 
 inline Geometry one_thread_each(int64_t count) {
-  return {static_cast<unsigned>(divide_up(count, arrange_threads)), arrange_threads};
+  return {blocks_of(divide_up(count, arrange_threads)), arrange_threads};
+}
+
+template <int filled>
+__host__ __device__ constexpr int64_t filled_up(int64_t count) {
+  return filled <= 1 ? count : (count + filled - 1) / filled * filled;
 }
 
 // dense (batches, rows, depth)
 template <class Product, class To>
 __global__ void __launch_bounds__(arrange_threads)
-    arrange_left_kernel(const typename Product::Left* __restrict__ left, To* __restrict__ dense) {
+    arrange_left_kernel(const typename Product::Left* __restrict__ left, To* __restrict__ dense,
+                        Product product) {
   wait_for_previous_kernel();
   using Index = typename Product::Index;
-  constexpr int64_t count = int64_t{Product::batches} * Product::rows * Product::depth;
-  using Flat = flat_index_t<count>;
+  using Flat = flat_t<Product>;
+  const int64_t count = int64_t{product.batches} * product.rows * product.depth;
   const int64_t wide = static_cast<int64_t>(blockIdx.x) * arrange_threads + threadIdx.x;
   if (wide >= count) return;
-  const Flat element = static_cast<Flat>(wide);
-  const Index k = static_cast<Index>(element % Flat{Product::depth}),
-              row = static_cast<Index>(element / Flat{Product::depth} % Flat{Product::rows}),
-              batch = static_cast<Index>(element / Flat{Product::depth} / Flat{Product::rows});
-  dense[element] = static_cast<To>(static_cast<typename Product::Sum>(left[Product::left(batch, row, k)]));
+  const Flat element = static_cast<Flat>(wide), depth = static_cast<Flat>(product.depth),
+             side = static_cast<Flat>(product.rows);
+  const Index k = static_cast<Index>(element % depth), row = static_cast<Index>(element / depth % side),
+              batch = static_cast<Index>(element / depth / side);
+  dense[element] = static_cast<To>(static_cast<typename Product::Sum>(left[product.left(batch, row, k)]));
 }
 template <class Product, class To>
-StitchStatus arrange_left(const typename Product::Left* left, To* dense, cudaStream_t stream) {
+StitchStatus arrange_left(Product product, const typename Product::Left* left, To* dense,
+                          cudaStream_t stream) {
   return launch("arrange_left", arrange_left_kernel<Product, To>,
-                one_thread_each(int64_t{Product::batches} * Product::rows * Product::depth), stream, left,
-                dense);
+                one_thread_each(int64_t{product.batches} * product.rows * product.depth), stream, left, dense,
+                product);
 }
 
 // dense (batches, columns, depth): transposed, like nn.Linear's weight
 template <class Product, class To>
 __global__ void __launch_bounds__(arrange_threads)
-    arrange_right_kernel(const typename Product::Right* __restrict__ right, To* __restrict__ dense) {
+    arrange_right_kernel(const typename Product::Right* __restrict__ right, To* __restrict__ dense,
+                         Product product) {
   wait_for_previous_kernel();
   using Index = typename Product::Index;
-  constexpr int64_t count = int64_t{Product::batches} * Product::columns * Product::depth;
-  using Flat = flat_index_t<count>;
+  using Flat = flat_t<Product>;
+  const int64_t count = int64_t{product.batches} * product.columns * product.depth;
   const int64_t wide = static_cast<int64_t>(blockIdx.x) * arrange_threads + threadIdx.x;
   if (wide >= count) return;
-  const Flat element = static_cast<Flat>(wide);
-  const Index k = static_cast<Index>(element % Flat{Product::depth}),
-              column = static_cast<Index>(element / Flat{Product::depth} % Flat{Product::columns}),
-              batch = static_cast<Index>(element / Flat{Product::depth} / Flat{Product::columns});
+  const Flat element = static_cast<Flat>(wide), depth = static_cast<Flat>(product.depth),
+             side = static_cast<Flat>(product.columns);
+  const Index k = static_cast<Index>(element % depth), column = static_cast<Index>(element / depth % side),
+              batch = static_cast<Index>(element / depth / side);
   dense[element] =
-      static_cast<To>(static_cast<typename Product::Sum>(right[Product::right(batch, k, column)]));
+      static_cast<To>(static_cast<typename Product::Sum>(right[product.right(batch, k, column)]));
 }
 template <class Product, class To>
-StitchStatus arrange_right(const typename Product::Right* right, To* dense, cudaStream_t stream) {
+StitchStatus arrange_right(Product product, const typename Product::Right* right, To* dense,
+                           cudaStream_t stream) {
   return launch("arrange_right", arrange_right_kernel<Product, To>,
-                one_thread_each(int64_t{Product::batches} * Product::columns * Product::depth), stream, right,
-                dense);
+                one_thread_each(int64_t{product.batches} * product.columns * product.depth), stream, right,
+                dense, product);
 }
 
 // dense (batches, rows, pitch), whose first columns are the result, or `partials` such matrices to be summed;
-// pitch 0: `out` itself. `enlarged` above 1: (rows, 2, pitch) instead, the second scaled by `enlarged`.
-// `width` adjacent elements per thread.
-template <class Product, int partials, int64_t pitch, int width, int enlarged, class From, class Epilogue>
+// the pitch is the columns, rounded up to a multiple of `filled`; 0: `out` itself. `enlarged` above 1: (rows,
+// 2, pitch) instead, the second scaled by `enlarged`. `width` adjacent elements per thread.
+template <class Product, int partials, int filled, int width, int enlarged, class From, class Epilogue>
 __global__ void __launch_bounds__(arrange_threads)
-    finish_kernel(const From* dense, typename Product::Out* out, Epilogue epilogue) {
+    finish_kernel(const From* dense, typename Product::Out* out, Epilogue epilogue, Product product) {
   wait_for_previous_kernel();
   using Index = typename Product::Index;
-  constexpr int64_t high = int64_t{Product::batches} * Product::rows, count = high * Product::columns;
-  constexpr int64_t row_pitch = enlarged > 1 ? partials * pitch : pitch;
-  constexpr int64_t distance = enlarged > 1 ? pitch : high * pitch;
-  using Flat = flat_index_t<(row_pitch > Product::columns ? high * row_pitch : count)>;
+  using Flat = flat_t<Product>;
+  const int64_t high = int64_t{product.batches} * product.rows, count = high * product.columns;
+  const int64_t pitch = filled_up<filled>(product.columns);
+  const int64_t row_pitch = enlarged > 1 ? partials * pitch : pitch;
+  const int64_t distance = enlarged > 1 ? pitch : high * pitch;
   const int64_t wide = (static_cast<int64_t>(blockIdx.x) * arrange_threads + threadIdx.x) * width;
   if (wide >= count) return;
-  const Flat element = static_cast<Flat>(wide);
-  const Index column = static_cast<Index>(element % Flat{Product::columns}),
-              row = static_cast<Index>(element / Flat{Product::columns} % Flat{Product::rows}),
-              batch = static_cast<Index>(element / Flat{Product::columns} / Flat{Product::rows});
-  if constexpr (pitch == 0)
-    dense += Product::out(batch, row, column);
+  const Flat element = static_cast<Flat>(wide), columns = static_cast<Flat>(product.columns),
+             rows = static_cast<Flat>(product.rows);
+  const Index column = static_cast<Index>(element % columns),
+              row = static_cast<Index>(element / columns % rows),
+              batch = static_cast<Index>(element / columns / rows);
+  if constexpr (filled == 0)
+    dense += product.out(batch, row, column);
   else
-    dense += element / Flat{Product::columns} * Flat{row_pitch} + element % Flat{Product::columns};
+    dense += element / columns * row_pitch + element % columns;
   typename Product::Sum sums[width] = {};
 #pragma unroll 8
   for (int p = 0; p < partials; ++p) {
@@ -95,23 +106,22 @@ __global__ void __launch_bounds__(arrange_threads)
 #pragma unroll
   for (int i = 0; i < width; ++i)
     results[i] =
-        static_cast<typename Product::Out>(epilogue(sums[i], Product::position(batch, row, column + i)));
-  *reinterpret_cast<Pack<typename Product::Out, width>*>(out + Product::out(batch, row, column)) = results;
+        static_cast<typename Product::Out>(epilogue(sums[i], product.position(batch, row, column + i)));
+  *reinterpret_cast<Pack<typename Product::Out, width>*>(out + product.out(batch, row, column)) = results;
 }
 // `quads`: every four adjacent elements of a row are contiguous in `out`, 16-byte aligned if it is.
-template <class Product, int partials, int64_t pitch, bool quads, int enlarged = 1, class From,
-          class Epilogue>
-StitchStatus finish_product(const char* name, const From* dense, typename Product::Out* out,
+template <int partials, int filled, bool quads, int enlarged = 1, class Product, class From, class Epilogue>
+StitchStatus finish_product(const char* name, Product product, const From* dense, typename Product::Out* out,
                             Epilogue epilogue, cudaStream_t stream) {
-  constexpr int64_t count = int64_t{Product::batches} * Product::rows * Product::columns;
-  constexpr int width = pitch == 0 ? 16 / static_cast<int>(sizeof(From)) : 4;
+  const int64_t count = int64_t{product.batches} * product.rows * product.columns;
+  constexpr int width = filled == 0 ? 16 / static_cast<int>(sizeof(From)) : 4;
   if constexpr (quads) {
     if (reinterpret_cast<uintptr_t>(dense) % 16 == 0 && reinterpret_cast<uintptr_t>(out) % 16 == 0)
-      return launch(name, finish_kernel<Product, partials, pitch, width, enlarged, From, Epilogue>,
-                    one_thread_each(count / width), stream, dense, out, epilogue);
+      return launch(name, finish_kernel<Product, partials, filled, width, enlarged, From, Epilogue>,
+                    one_thread_each(count / width), stream, dense, out, epilogue, product);
   }
-  return launch(name, finish_kernel<Product, partials, pitch, 1, enlarged, From, Epilogue>,
-                one_thread_each(count), stream, dense, out, epilogue);
+  return launch(name, finish_kernel<Product, partials, filled, 1, enlarged, From, Epilogue>,
+                one_thread_each(count), stream, dense, out, epilogue, product);
 }
 
 // Converts weights, keeping their order.

@@ -28,10 +28,12 @@ struct LongSums {
                        right_part = (Product::right_by_depth ? columns : deep) * right_pitch;
   static constexpr int stage = 2 * (left_part + right_part);  // in fp16 elements
   static constexpr size_t shared_bytes = 2 * stage * sizeof(__half);
-  static constexpr Index row_blocks = (Product::rows + rows - 1) / rows,
-                         column_blocks = (Product::columns + columns - 1) / columns;
-  static constexpr int64_t tiles = int64_t{Product::batches} * row_blocks * column_blocks;
-  static constexpr int64_t segments = (int64_t{Product::depth} + Tiles::segment - 1) / Tiles::segment;
+  __host__ __device__ static constexpr Index row_blocks(Product product) {
+    return (product.rows + rows - 1) / rows;
+  }
+  __host__ __device__ static constexpr Index column_blocks(Product product) {
+    return (product.columns + columns - 1) / columns;
+  }
   static_assert(Product::left_by_depth && Tiles::segment % deep == 0);
 };
 
@@ -74,14 +76,15 @@ __device__ __forceinline__ void multiply_long(float (&sums)[2][8][4], const __ha
 }
 
 template <class Product>
-__device__ __noinline__ float sum_of_segment(const float* __restrict__ left, const float* __restrict__ right,
-                                             typename Product::Index batch, typename Product::Index row,
-                                             typename Product::Index column, int64_t begin, int64_t end) {
+__device__ __noinline__ float sum_of_segment(Product product, const float* __restrict__ left,
+                                             const float* __restrict__ right, typename Product::Index batch,
+                                             typename Product::Index row, typename Product::Index column,
+                                             int64_t begin, int64_t end) {
   using Index = typename Product::Index;
   float sum = 0.0f;
   for (int64_t k = begin; k < end; ++k)
-    sum = fmaf(left[Product::left(batch, row, static_cast<Index>(k))],
-               right[Product::right(batch, static_cast<Index>(k), column)], sum);
+    sum = fmaf(left[product.left(batch, row, static_cast<Index>(k))],
+               right[product.right(batch, static_cast<Index>(k), column)], sum);
   return sum;
 }
 
@@ -89,7 +92,7 @@ __device__ __noinline__ float sum_of_segment(const float* __restrict__ left, con
 template <class Product, class Tiles, bool vectors>
 __global__ void __launch_bounds__(256)
     long_sums_kernel(const float* __restrict__ left, const float* __restrict__ right,
-                     float* __restrict__ partials) {
+                     float* __restrict__ partials, Product product) {
   wait_for_previous_kernel();
   using Sizes = LongSums<Product, Tiles>;
   using Index = typename Product::Index;
@@ -99,13 +102,14 @@ __global__ void __launch_bounds__(256)
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const int warp_row = warp / Sizes::warps_across * 32, warp_column = warp % Sizes::warps_across * 64;
   const int64_t tile = blockIdx.x;
-  const Index column0 = static_cast<Index>(tile % Sizes::column_blocks) * Sizes::columns,
-              row0 = static_cast<Index>(tile / Sizes::column_blocks % Sizes::row_blocks) * Sizes::rows,
-              batch = static_cast<Index>(tile / Sizes::column_blocks / Sizes::row_blocks);
-  const bool idle = row0 + warp_row >= Product::rows || column0 + warp_column >= Product::columns;
+  const Index row_blocks = Sizes::row_blocks(product), column_blocks = Sizes::column_blocks(product);
+  const Index column0 = static_cast<Index>(tile % column_blocks) * Sizes::columns,
+              row0 = static_cast<Index>(tile / column_blocks % row_blocks) * Sizes::rows,
+              batch = static_cast<Index>(tile / column_blocks / row_blocks);
+  const bool idle = row0 + warp_row >= product.rows || column0 + warp_column >= product.columns;
   const int64_t begin = static_cast<int64_t>(blockIdx.y) * Tiles::segment,
-                end = begin + Tiles::segment < Product::depth ? begin + Tiles::segment
-                                                              : int64_t{Product::depth};
+                end =
+                    begin + Tiles::segment < product.depth ? begin + Tiles::segment : int64_t{product.depth};
 
   HeldTile<256, Sizes::rows, Sizes::deep> held_left;
   HeldTile<256, Product::right_by_depth ? Sizes::columns : Sizes::deep,
@@ -113,17 +117,17 @@ __global__ void __launch_bounds__(256)
       held_right;
   auto fetch = [&](int64_t k0) {
     const int there = end - k0 < Sizes::deep ? static_cast<int>(end - k0) : Sizes::deep;
-    const Index at = static_cast<Index>(k0), high = Product::rows - row0, wide = Product::columns - column0;
+    const Index at = static_cast<Index>(k0), high = product.rows - row0, wide = product.columns - column0;
     held_left.template fetch<vectors && Tiles::left_quads>(
-        left, high, there, [&](int row, int k) { return Product::left(batch, row0 + row, at + k); });
+        left, high, there, [&](int row, int k) { return product.left(batch, row0 + row, at + k); });
     if constexpr (Product::right_by_depth)
       held_right.template fetch<vectors && Tiles::right_quads>(right, wide, there, [&](int column, int k) {
-        return Product::right(batch, at + k, column0 + column);
+        return product.right(batch, at + k, column0 + column);
       });
     else
       held_right.template fetch<vectors && Tiles::right_quads>(
           right, there, wide < Sizes::columns ? static_cast<int>(wide) : Sizes::columns,
-          [&](int k, int column) { return Product::right(batch, at + k, column0 + column); });
+          [&](int k, int column) { return product.right(batch, at + k, column0 + column); });
   };
   // Largest magnitudes over all threads, of the left and right side.
   auto publish = [&](unsigned of_left, unsigned of_right) {
@@ -203,8 +207,8 @@ __global__ void __launch_bounds__(256)
     if (again || !__syncthreads_or(overflown)) break;
   }
 
-  partials += (static_cast<int64_t>(blockIdx.y) * Product::batches + batch) *
-              (int64_t{Product::rows} * Product::columns);
+  partials += (static_cast<int64_t>(blockIdx.y) * product.batches + batch) *
+              (int64_t{product.rows} * product.columns);
 #pragma unroll
   for (int m = 0; m < Sizes::row_tiles; ++m)
 #pragma unroll
@@ -213,26 +217,28 @@ __global__ void __launch_bounds__(256)
       for (int i = 0; i < 4; ++i) {
         const Index row = row0 + warp_row + m * 16 + i / 2 * 8 + lane / 4,
                     column = column0 + warp_column + n * 8 + lane % 4 * 2 + i % 2;
-        if (row >= Product::rows || column >= Product::columns) continue;
+        if (row >= product.rows || column >= product.columns) continue;
         float sum = totals[m][n][i] / left_scale / right_scale;
         if (!isfinite(totals[m][n][i]))
-          sum = sum_of_segment<Product>(left, right, batch, row, column, begin, end);
-        partials[int64_t{row} * Product::columns + column] = sum;
+          sum = sum_of_segment(product, left, right, batch, row, column, begin, end);
+        partials[int64_t{row} * product.columns + column] = sum;
       }
 }
 
-template <class Product, class Tiles>
-StitchStatus enqueue_long_sums(const char* name, const float* left, const float* right, float* partials,
-                               cudaStream_t stream) {
+template <class Tiles, class Product>
+StitchStatus enqueue_long_sums(const char* name, Product product, const float* left, const float* right,
+                               float* partials, cudaStream_t stream) {
   using Sizes = LongSums<Product, Tiles>;
-  static_assert(Sizes::tiles < (int64_t{1} << 31) && Sizes::segments < 65536, "more blocks than a grid has");
-  const Geometry geometry{{static_cast<unsigned>(Sizes::tiles), static_cast<unsigned>(Sizes::segments)},
+  const int64_t tiles = int64_t{product.batches} * Sizes::row_blocks(product) * Sizes::column_blocks(product);
+  const Geometry geometry{{blocks_of(tiles), blocks_of(divide_up(product.depth, Tiles::segment))},
                           Sizes::threads,
                           Sizes::shared_bytes};
   if constexpr (Tiles::left_quads || Tiles::right_quads)
     if (is_aligned(left, 16) && is_aligned(right, 16))
-      return launch(name, long_sums_kernel<Product, Tiles, true>, geometry, stream, left, right, partials);
-  return launch(name, long_sums_kernel<Product, Tiles, false>, geometry, stream, left, right, partials);
+      return launch(name, long_sums_kernel<Product, Tiles, true>, geometry, stream, left, right, partials,
+                    product);
+  return launch(name, long_sums_kernel<Product, Tiles, false>, geometry, stream, left, right, partials,
+                product);
 }
 
 }  // namespace stitch

@@ -11,6 +11,7 @@
 //     static constexpr int warp_rows = 4, warp_columns = 1;  // warps of a block
 //     static constexpr int row_tiles = 2, column_tiles = 6;  // of a warp, 16 rows and 8 columns each
 //     static constexpr int depth_tile = 32, stages = 3;      // 8, 16 or 32
+//     static constexpr bool folds = true;                    // sums may be longer than 256
 //     // Four elements are contiguous along the depth or the other side; two of the result.
 //     static constexpr bool left_quads = true, right_quads = true, out_pairs = true;
 //   };
@@ -66,12 +67,14 @@ struct TensorCoreProduct {
   using Right = OperandTile<columns, Tiles::depth_tile, Product::right_by_depth>;
   static constexpr int stage = Left::elements + Right::elements;
   static constexpr size_t shared_bytes = sizeof(float) * Tiles::stages * stage;
-  static constexpr Index row_blocks = (Product::rows + rows - 1) / rows,
-                         column_blocks = (Product::columns + columns - 1) / columns,
-                         steps = (Product::depth + Tiles::depth_tile - 1) / Tiles::depth_tile;
-  static constexpr int64_t blocks = int64_t{Product::batches} * row_blocks * column_blocks;
   static constexpr int folded_steps = 256 / Tiles::depth_tile;  // summed separately
-  static constexpr bool folds = steps > folded_steps;
+
+  __host__ __device__ static constexpr Index row_blocks(Product product) {
+    return (product.rows + rows - 1) / rows;
+  }
+  __host__ __device__ static constexpr Index column_blocks(Product product) {
+    return (product.columns + columns - 1) / columns;
+  }
 };
 
 // Three instructions, where cvt.rna.tf32 takes eight (sm_90): tensor cores ignore the low part's extra bits.
@@ -88,12 +91,12 @@ __device__ __forceinline__ SplitNumber split_number(float x) {
 
 // For infinities and NaN, for which pairs of TF32 give NaN (inf - inf): the direct sum.
 template <class Product>
-__device__ __noinline__ float plain_sum(const float* __restrict__ left, const float* __restrict__ right,
-                                        typename Product::Index batch, typename Product::Index row,
-                                        typename Product::Index column) {
+__device__ __noinline__ float plain_sum(Product product, const float* __restrict__ left,
+                                        const float* __restrict__ right, typename Product::Index batch,
+                                        typename Product::Index row, typename Product::Index column) {
   float sum = 0.0f;
-  for (typename Product::Index k = 0; k < Product::depth; ++k)
-    sum = fmaf(left[Product::left(batch, row, k)], right[Product::right(batch, k, column)], sum);
+  for (typename Product::Index k = 0; k < product.depth; ++k)
+    sum = fmaf(left[product.left(batch, row, k)], right[product.right(batch, k, column)], sum);
   return sum;
 }
 
@@ -139,7 +142,7 @@ __device__ __forceinline__ void multiply_tiles(float (&sums)[Tiles::row_tiles][T
 template <class Product, class Tiles, bool vectors, class Epilogue>
 __global__ void __launch_bounds__(TensorCoreProduct<Product, Tiles>::threads)
     tensor_core_product(const float* __restrict__ left, const float* __restrict__ right,
-                        float* __restrict__ out, Epilogue epilogue) {
+                        float* __restrict__ out, Epilogue epilogue, Product product) {
   wait_for_previous_kernel();
   using Sizes = TensorCoreProduct<Product, Tiles>;
   using Index = typename Product::Index;
@@ -150,28 +153,30 @@ __global__ void __launch_bounds__(TensorCoreProduct<Product, Tiles>::threads)
   const int warp_row = warp / Tiles::warp_columns * Tiles::row_tiles * 16,
             warp_column = warp % Tiles::warp_columns * Tiles::column_tiles * 8;
   const int64_t block = blockIdx.x;
-  const Index column0 = static_cast<Index>(block % Sizes::column_blocks) * Sizes::columns,
-              row0 = static_cast<Index>(block / Sizes::column_blocks % Sizes::row_blocks) * Sizes::rows,
-              batch = static_cast<Index>(block / Sizes::column_blocks / Sizes::row_blocks);
+  const Index row_blocks = Sizes::row_blocks(product), column_blocks = Sizes::column_blocks(product),
+              steps = (product.depth + Tiles::depth_tile - 1) / Tiles::depth_tile;
+  const Index column0 = static_cast<Index>(block % column_blocks) * Sizes::columns,
+              row0 = static_cast<Index>(block / column_blocks % row_blocks) * Sizes::rows,
+              batch = static_cast<Index>(block / column_blocks / row_blocks);
   auto fetch = [&](Index step, int stage) {
     float* to = tiles + stage * Sizes::stage;
     const Index k0 = step * Tiles::depth_tile;
     Sizes::Left::template fetch<Sizes::threads, vectors && Tiles::left_quads>(
-        to, left, Product::rows - row0, Product::depth - k0,
-        [&](int row, int k) { return Product::left(batch, row0 + row, k0 + k); });
+        to, left, product.rows - row0, product.depth - k0,
+        [&](int row, int k) { return product.left(batch, row0 + row, k0 + k); });
     Sizes::Right::template fetch<Sizes::threads, vectors && Tiles::right_quads>(
-        to + Sizes::Left::elements, right, Product::columns - column0, Product::depth - k0,
-        [&](int column, int k) { return Product::right(batch, k0 + k, column0 + column); });
+        to + Sizes::Left::elements, right, product.columns - column0, product.depth - k0,
+        [&](int column, int k) { return product.right(batch, k0 + k, column0 + column); });
   };
 #pragma unroll
   for (int stage = 0; stage < Tiles::stages - 1; ++stage) {
-    if (stage < Sizes::steps) fetch(stage, stage);
+    if (stage < steps) fetch(stage, stage);
     close_copies();
   }
   float sums[Tiles::row_tiles][Tiles::column_tiles][4] = {};
-  float totals[Sizes::folds ? Tiles::row_tiles : 1][Sizes::folds ? Tiles::column_tiles : 1][4] = {};
+  float totals[Tiles::folds ? Tiles::row_tiles : 1][Tiles::folds ? Tiles::column_tiles : 1][4] = {};
   int stage = 0;
-  for (Index step = 0; step < Sizes::steps; ++step) {
+  for (Index step = 0; step < steps; ++step) {
     if constexpr (Tiles::stages == 1) {
       if (step > 0) __syncthreads();
       fetch(step, 0);
@@ -181,7 +186,7 @@ __global__ void __launch_bounds__(TensorCoreProduct<Product, Tiles>::threads)
     } else {
       wait_for_copies<Tiles::stages - 2>();
       __syncthreads();  // this tile has arrived, and the previous one is no longer read
-      if (step + Tiles::stages - 1 < Sizes::steps)
+      if (step + Tiles::stages - 1 < steps)
         fetch(step + Tiles::stages - 1, stage == 0 ? Tiles::stages - 1 : stage - 1);
       close_copies();
     }
@@ -189,7 +194,7 @@ __global__ void __launch_bounds__(TensorCoreProduct<Product, Tiles>::threads)
                                    tiles + stage * Sizes::stage + Sizes::Left::elements, warp_row,
                                    warp_column);
     stage = stage + 1 == Tiles::stages ? 0 : stage + 1;
-    if constexpr (Sizes::folds) {
+    if constexpr (Tiles::folds) {
       if (step % Sizes::folded_steps != Sizes::folded_steps - 1) continue;
 #pragma unroll
       for (int m = 0; m < Tiles::row_tiles; ++m)
@@ -212,7 +217,7 @@ __global__ void __launch_bounds__(TensorCoreProduct<Product, Tiles>::threads)
         for (int n = 0; n < Tiles::column_tiles; ++n) {
           const Index row = row0 + warp_row + m * 16 + h * 8 + group,
                       column = column0 + warp_column + n * 8 + 2 * pair;
-          if (row < Product::rows && column < Product::columns) finish(m, n, h, row, column);
+          if (row < product.rows && column < product.columns) finish(m, n, h, row, column);
         }
   };
   // The epilogue's loads are issued before any store: the compiler can't exclude aliasing and would wait for
@@ -221,36 +226,38 @@ __global__ void __launch_bounds__(TensorCoreProduct<Product, Tiles>::threads)
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
       float& sum = sums[m][n][2 * h + e];
-      if constexpr (Sizes::folds) sum += totals[m][n][2 * h + e];
-      if (e == 0 || Tiles::out_pairs || column + 1 < Product::columns) {
-        if (!isfinite(sum)) sum = plain_sum<Product>(left, right, batch, row, column + e);
-        sum = epilogue(sum, Product::position(batch, row, column + e));
+      if constexpr (Tiles::folds) sum += totals[m][n][2 * h + e];
+      if (e == 0 || Tiles::out_pairs || column + 1 < product.columns) {
+        if (!isfinite(sum)) sum = plain_sum(product, left, right, batch, row, column + e);
+        sum = epilogue(sum, product.position(batch, row, column + e));
       }
     }
   });
   each_pair([&](int m, int n, int h, Index row, Index column) {
     const float first = sums[m][n][2 * h], second = sums[m][n][2 * h + 1];
     if constexpr (vectors && Tiles::out_pairs) {
-      *reinterpret_cast<Pack<float, 2>*>(out + Product::out(batch, row, column)) = {{first, second}};
+      *reinterpret_cast<Pack<float, 2>*>(out + product.out(batch, row, column)) = {{first, second}};
     } else {
-      out[Product::out(batch, row, column)] = first;
-      if (column + 1 < Product::columns) out[Product::out(batch, row, column + 1)] = second;
+      out[product.out(batch, row, column)] = first;
+      if (column + 1 < product.columns) out[product.out(batch, row, column + 1)] = second;
     }
   });
 }
 
-template <class Product, class Tiles, class Epilogue>
-StitchStatus enqueue_tensor_core_product(const char* name, const float* left, const float* right, float* out,
-                                         Epilogue epilogue, cudaStream_t stream) {
+template <class Tiles, class Product, class Epilogue>
+StitchStatus enqueue_tensor_core_product(const char* name, Product product, const float* left,
+                                         const float* right, float* out, Epilogue epilogue,
+                                         cudaStream_t stream) {
   using Sizes = TensorCoreProduct<Product, Tiles>;
-  static_assert(Sizes::blocks < (int64_t{1} << 31), "more tiles than a grid has blocks");
-  const Geometry geometry{static_cast<unsigned>(Sizes::blocks), Sizes::threads, Sizes::shared_bytes};
+  const Geometry geometry{
+      blocks_of(int64_t{product.batches} * Sizes::row_blocks(product) * Sizes::column_blocks(product)),
+      Sizes::threads, Sizes::shared_bytes};
   if constexpr (Tiles::left_quads || Tiles::right_quads || Tiles::out_pairs)
     if (is_aligned(left, 16) && is_aligned(right, 16) && is_aligned(out, 8))
       return launch(name, tensor_core_product<Product, Tiles, true, Epilogue>, geometry, stream, left, right,
-                    out, epilogue);
+                    out, epilogue, product);
   return launch(name, tensor_core_product<Product, Tiles, false, Epilogue>, geometry, stream, left, right,
-                out, epilogue);
+                out, epilogue, product);
 }
 
 }  // namespace stitch

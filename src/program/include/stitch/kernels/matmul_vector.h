@@ -10,13 +10,14 @@ namespace stitch {
 template <class Product, bool thin_rows>
 struct VectorSides {
   using Index = typename Product::Index;
-  static constexpr int thin = static_cast<int>(thin_rows ? Product::rows : Product::columns);
-  static constexpr int64_t wide = thin_rows ? Product::columns : Product::rows;
-  static __device__ __forceinline__ Index wide_at(Index batch, Index w, Index k) {
-    return thin_rows ? Product::right(batch, k, w) : Product::left(batch, w, k);
+  Product product;
+  __host__ __device__ constexpr Index thin() const { return thin_rows ? product.rows : product.columns; }
+  __host__ __device__ constexpr int64_t wide() const { return thin_rows ? product.columns : product.rows; }
+  __device__ __forceinline__ Index wide_at(Index batch, Index w, Index k) const {
+    return thin_rows ? product.right(batch, k, w) : product.left(batch, w, k);
   }
-  static __device__ __forceinline__ Index thin_at(Index batch, Index t, Index k) {
-    return thin_rows ? Product::left(batch, t, k) : Product::right(batch, k, t);
+  __device__ __forceinline__ Index thin_at(Index batch, Index t, Index k) const {
+    return thin_rows ? product.left(batch, t, k) : product.right(batch, k, t);
   }
   static __device__ __forceinline__ Index row(Index w, Index t) { return thin_rows ? t : w; }
   static __device__ __forceinline__ Index column(Index w, Index t) { return thin_rows ? w : t; }
@@ -33,14 +34,15 @@ template <class Product, bool whole, class To, class Epilogue>
 struct VectorStore {
   To* out;
   Epilogue epilogue;
+  Product product;
   __device__ __forceinline__ void operator()(int64_t segment, typename Product::Index batch,
                                              typename Product::Index row, typename Product::Index column,
                                              float sum) const {
     if constexpr (whole)
-      out[Product::out(batch, row, column)] =
-          static_cast<To>(epilogue(sum, Product::position(batch, row, column)));
+      out[product.out(batch, row, column)] =
+          static_cast<To>(epilogue(sum, product.position(batch, row, column)));
     else
-      out[((segment * Product::batches + batch) * Product::rows + row) * Product::columns + column] = sum;
+      out[((segment * product.batches + batch) * product.rows + row) * product.columns + column] = sum;
   }
 };
 
@@ -58,24 +60,25 @@ __device__ __forceinline__ Pack<Number, vector_width<Number>> vector_along(const
 }
 
 // Wide matrix with contiguous depth: each team of a block's threads takes `each` of its rows.
-template <class Product, bool thin_rows, int64_t segment_depth, int teams, bool quads, class Store>
+template <class Product, bool thin_rows, int count, int64_t segment_depth, int teams, bool quads, class Store>
 __global__ void __launch_bounds__(vector_threads)
     vector_by_depth(const typename Product::Left* __restrict__ wide,
-                    const typename Product::Left* __restrict__ thin, Store store) {
+                    const typename Product::Left* __restrict__ thin, Store store, Product product) {
   wait_for_previous_kernel();
-  using Sides = VectorSides<Product, thin_rows>;
+  const VectorSides<Product, thin_rows> sides{product};
   using Index = typename Product::Index;
   using Number = typename Product::Left;
-  constexpr int count = Sides::thin, each = count <= 4 ? 4 : 2, width = vector_width<Number>;
+  constexpr int each = count <= 4 ? 4 : 2, width = vector_width<Number>;
   constexpr int team_threads = vector_threads / teams;
-  constexpr int64_t groups = (Sides::wide + each * teams - 1) / (each * teams);
+  const int64_t groups = (sides.wide() + each * teams - 1) / (each * teams);
   const int team = static_cast<int>(threadIdx.x) / team_threads;
   const Index block0 = static_cast<Index>(blockIdx.x % groups * (each * teams)), w0 = block0 + team * each;
-  const Index batch = static_cast<Index>(blockIdx.x / groups % Product::batches);
-  const int64_t segment = blockIdx.x / groups / Product::batches;
+  const Index batch = static_cast<Index>(blockIdx.x / groups % product.batches);
+  const int64_t segment = blockIdx.x / groups / product.batches;
   const int64_t first = segment * segment_depth;
-  const int64_t end = first + segment_depth < Product::depth ? first + segment_depth : Product::depth;
-  auto row_of = [&](int e) { return w0 + e < Sides::wide ? w0 + e : static_cast<Index>(Sides::wide - 1); };
+  const int64_t end = first + segment_depth < product.depth ? first + segment_depth : product.depth;
+  auto vector_of = [&](int t) { return t < sides.thin() ? static_cast<Index>(t) : sides.thin() - 1; };
+  auto row_of = [&](int e) { return w0 + e < sides.wide() ? w0 + e : static_cast<Index>(sides.wide() - 1); };
 
   float sums[each][count] = {};
 #pragma unroll 2
@@ -84,11 +87,11 @@ __global__ void __launch_bounds__(vector_threads)
 #pragma unroll
     for (int e = 0; e < each; ++e)
       matrix[e] = vector_along<quads>(
-          wide, k, end, [&](int64_t at) { return Sides::wide_at(batch, row_of(e), static_cast<Index>(at)); });
+          wide, k, end, [&](int64_t at) { return sides.wide_at(batch, row_of(e), static_cast<Index>(at)); });
 #pragma unroll
     for (int t = 0; t < count; ++t) {
       const Pack<Number, width> vector = vector_along<quads>(thin, k, end, [&](int64_t at) {
-        return Sides::thin_at(batch, static_cast<Index>(t), static_cast<Index>(at));
+        return sides.thin_at(batch, vector_of(t), static_cast<Index>(at));
       });
 #pragma unroll
       for (int e = 0; e < each; ++e)
@@ -110,47 +113,47 @@ __global__ void __launch_bounds__(vector_threads)
   __syncthreads();
   const int mine = static_cast<int>(threadIdx.x), of_team = mine % (each * count),
             row = mine / (each * count) * each + of_team / count;
-  if (mine >= teams * each * count || block0 + row >= Sides::wide) return;
+  if (mine >= teams * each * count || block0 + row >= sides.wide() || of_team % count >= sides.thin()) return;
   float sum = 0.0f;
 #pragma unroll
   for (int warp = 0; warp < team_warps; ++warp)
     sum += of_warps[mine / (each * count) * team_warps + warp][of_team];
   const Index w = block0 + row, t = static_cast<Index>(of_team % count);
-  store(segment, batch, Sides::row(w, t), Sides::column(w, t), sum);
+  store(segment, batch, sides.row(w, t), sides.column(w, t), sum);
 }
 
 // Wide matrix with its other side contiguous: a block takes 32 vectors of columns, and each warp every eighth
 // step of the depth.
-template <class Product, bool thin_rows, int64_t segment_depth, bool quads, class Store>
+template <class Product, bool thin_rows, int count, int64_t segment_depth, bool quads, class Store>
 __global__ void __launch_bounds__(vector_threads)
     vector_by_side(const typename Product::Left* __restrict__ wide,
-                   const typename Product::Left* __restrict__ thin, Store store) {
+                   const typename Product::Left* __restrict__ thin, Store store, Product product) {
   wait_for_previous_kernel();
-  using Sides = VectorSides<Product, thin_rows>;
+  const VectorSides<Product, thin_rows> sides{product};
   using Index = typename Product::Index;
   using Number = typename Product::Left;
-  constexpr int count = Sides::thin, warps = vector_threads / 32, width = vector_width<Number>,
-                across = 32 * width;
-  constexpr int64_t groups = (Sides::wide + across - 1) / across;
+  constexpr int warps = vector_threads / 32, width = vector_width<Number>, across = 32 * width;
+  const int64_t groups = (sides.wide() + across - 1) / across;
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const int64_t w0 = blockIdx.x % groups * across;
-  const Index batch = static_cast<Index>(blockIdx.x / groups % Product::batches);
-  const int64_t segment = blockIdx.x / groups / Product::batches;
+  const Index batch = static_cast<Index>(blockIdx.x / groups % product.batches);
+  const int64_t segment = blockIdx.x / groups / product.batches;
   const int64_t first = segment * segment_depth;
-  const int64_t end = first + segment_depth < Product::depth ? first + segment_depth : Product::depth;
+  const int64_t end = first + segment_depth < product.depth ? first + segment_depth : product.depth;
+  auto vector_of = [&](int t) { return t < sides.thin() ? static_cast<Index>(t) : sides.thin() - 1; };
 
   float sums[count][width] = {};
   const int64_t w = w0 + lane * width;
-  if (w < Sides::wide) {
+  if (w < sides.wide()) {
 #pragma unroll 4
     for (int64_t k = first + warp; k < end; k += warps) {
-      const Pack<Number, width> matrix = vector_along<quads>(wide, w, Sides::wide, [&](int64_t at) {
-        return Sides::wide_at(batch, static_cast<Index>(at), static_cast<Index>(k));
+      const Pack<Number, width> matrix = vector_along<quads>(wide, w, sides.wide(), [&](int64_t at) {
+        return sides.wide_at(batch, static_cast<Index>(at), static_cast<Index>(k));
       });
 #pragma unroll
       for (int t = 0; t < count; ++t) {
         const auto vector =
-            static_cast<float>(thin[Sides::thin_at(batch, static_cast<Index>(t), static_cast<Index>(k))]);
+            static_cast<float>(thin[sides.thin_at(batch, vector_of(t), static_cast<Index>(k))]);
 #pragma unroll
         for (int i = 0; i < width; ++i) sums[t][i] += static_cast<float>(matrix[i]) * vector;
       }
@@ -164,31 +167,29 @@ __global__ void __launch_bounds__(vector_threads)
   __syncthreads();
   for (int mine = static_cast<int>(threadIdx.x); mine < count * across; mine += vector_threads) {
     const int t = mine / across, column = mine % across;
-    if (w0 + column >= Sides::wide) continue;
+    if (w0 + column >= sides.wide() || t >= sides.thin()) continue;
     float sum = 0.0f;
 #pragma unroll
     for (int each = 0; each < warps; ++each) sum += of_warps[each][t][column];
     const Index at = static_cast<Index>(w0 + column);
-    store(segment, batch, Sides::row(at, static_cast<Index>(t)), Sides::column(at, static_cast<Index>(t)),
-          sum);
+    store(segment, batch, sides.row(at, static_cast<Index>(t)), sides.column(at, static_cast<Index>(t)), sum);
   }
 }
 
-// `partial`: (segments, batches, rows, columns), if there is more than one segment. `quads`: a thread's 16
-// bytes are contiguous, and aligned if the tensor is.
-template <class Product, bool thin_rows, bool depth_inside, int64_t segment_depth, int teams, bool quads,
-          class Epilogue>
-StitchStatus enqueue_vector_product(const char* name, const typename Product::Left* left,
+// `count`: vectors at most; `segments`: of the depth, whose sums are in `partial` (segments, batches, rows,
+// columns) if there is more than one. `quads`: a thread's 16 bytes are contiguous, and aligned if the tensor
+// is.
+template <bool thin_rows, int count, bool depth_inside, int64_t segment_depth, int segments, int teams,
+          bool quads, class Product, class Epilogue>
+StitchStatus enqueue_vector_product(const char* name, Product product, const typename Product::Left* left,
                                     const typename Product::Right* right, float* partial,
                                     typename Product::Out* out, Epilogue epilogue, cudaStream_t stream) {
-  using Sides = VectorSides<Product, thin_rows>;
   using Number = typename Product::Left;
   static_assert(std::is_same_v<Number, typename Product::Right>, "operands of one type");
-  constexpr int64_t segments = (Product::depth + segment_depth - 1) / segment_depth;
-  constexpr int64_t together = !depth_inside ? 32 * vector_width<Number> : teams * (Sides::thin <= 4 ? 4 : 2);
-  constexpr int64_t blocks = (Sides::wide + together - 1) / together * Product::batches * segments;
-  static_assert(blocks < (int64_t{1} << 31), "more blocks than a grid has");
-  const Geometry geometry{static_cast<unsigned>(blocks), vector_threads};
+  constexpr int64_t together = !depth_inside ? 32 * vector_width<Number> : teams * (count <= 4 ? 4 : 2);
+  const int64_t wide_side = VectorSides<Product, thin_rows>{product}.wide();
+  const Geometry geometry{blocks_of(divide_up(wide_side, together) * product.batches * segments),
+                          vector_threads};
   const Number *wide = thin_rows ? right : left, *thin = thin_rows ? left : right;
   const bool aligned =
       reinterpret_cast<uintptr_t>(wide) % 16 == 0 && reinterpret_cast<uintptr_t>(thin) % 16 == 0;
@@ -197,25 +198,24 @@ StitchStatus enqueue_vector_product(const char* name, const typename Product::Le
     if constexpr (depth_inside) {
       if constexpr (quads)
         if (aligned)
-          return launch(name, vector_by_depth<Product, thin_rows, segment_depth, teams, true, Store>,
-                        geometry, stream, wide, thin, store);
-      return launch(name, vector_by_depth<Product, thin_rows, segment_depth, teams, false, Store>, geometry,
-                    stream, wide, thin, store);
+          return launch(name, vector_by_depth<Product, thin_rows, count, segment_depth, teams, true, Store>,
+                        geometry, stream, wide, thin, store, product);
+      return launch(name, vector_by_depth<Product, thin_rows, count, segment_depth, teams, false, Store>,
+                    geometry, stream, wide, thin, store, product);
     } else {
       if constexpr (quads)
         if (aligned)
-          return launch(name, vector_by_side<Product, thin_rows, segment_depth, true, Store>, geometry,
-                        stream, wide, thin, store);
-      return launch(name, vector_by_side<Product, thin_rows, segment_depth, false, Store>, geometry, stream,
-                    wide, thin, store);
+          return launch(name, vector_by_side<Product, thin_rows, count, segment_depth, true, Store>, geometry,
+                        stream, wide, thin, store, product);
+      return launch(name, vector_by_side<Product, thin_rows, count, segment_depth, false, Store>, geometry,
+                    stream, wide, thin, store, product);
     }
   };
   if constexpr (segments == 1) {
-    return run(VectorStore<Product, true, typename Product::Out, Epilogue>{out, epilogue});
+    return run(VectorStore<Product, true, typename Product::Out, Epilogue>{out, epilogue, product});
   } else {
-    STITCH_OK_OR_RETURN(run(VectorStore<Product, false, float, NoEpilogue>{partial, {}}));
-    return finish_product<Product, static_cast<int>(segments), Product::columns, false>(name, partial, out,
-                                                                                        epilogue, stream);
+    STITCH_OK_OR_RETURN(run(VectorStore<Product, false, float, NoEpilogue>{partial, {}, product}));
+    return finish_product<segments, 1, false>(name, product, partial, out, epilogue, stream);
   }
 }
 

@@ -31,6 +31,7 @@ struct GatesFromInput {
   struct Tiles {
     static constexpr int warp_rows = 2, warp_columns = 2, row_tiles = 4, column_tiles = 4;
     static constexpr int depth_tile = depth < 32 ? (depth + 7) / 8 * 8 : 32, stages = depth > 32 ? 3 : 1;
+    static constexpr bool folds = depth > 256;
     static constexpr bool left_quads =
         feature == 1 && step % 4 == 0 && sample % 4 == 0 && feature_count % 4 == 0;
     static constexpr bool right_quads = feature_count % 4 == 0, out_pairs = columns % 2 == 0;
@@ -83,11 +84,11 @@ StitchStatus enqueue_layer_by_layer(const ClusterRecurrence<Of, slots>& r, cudaS
       const RecurrenceWeights& own = r.weights[l * S::directions + d];
       float* given = r.workspace + d * share;
       if (l == 0)
-        STITCH_OK_OR_RETURN((enqueue_tensor_core_product<First, typename First::Tiles>(
-            "gates_from_input", r.x, own.input, given, NoEpilogue{}, stream)));
+        STITCH_OK_OR_RETURN(enqueue_tensor_core_product<typename First::Tiles>(
+            "gates_from_input", First{}, r.x, own.input, given, NoEpilogue{}, stream));
       else if constexpr (!splits)
-        STITCH_OK_OR_RETURN((enqueue_tensor_core_product<Other, typename Other::Tiles>(
-            "gates_from_below", below, own.input, given, NoEpilogue{}, stream)));
+        STITCH_OK_OR_RETURN(enqueue_tensor_core_product<typename Other::Tiles>(
+            "gates_from_below", Other{}, below, own.input, given, NoEpilogue{}, stream));
       product.weights[d] = own.input, product.to[d] = given;
       layer.of[d] = {given, nullptr, own.hidden, own.input_bias, own.hidden_bias};
     }
@@ -121,8 +122,8 @@ StitchStatus enqueue_wavefront(const ClusterRecurrence<Of, slots>& r, cudaStream
   layers.published = reinterpret_cast<uint4*>(r.workspace + share);
   STITCH_CUDA(cudaMemsetAsync(layers.published, 0xff,
                               sizeof(uint4) * (slots - 1) * S::chunks * S::steps * S::state, stream));
-  STITCH_OK_OR_RETURN((enqueue_tensor_core_product<First, typename First::Tiles>(
-      "gates_from_input", r.x, r.weights[0].input, r.workspace, NoEpilogue{}, stream)));
+  STITCH_OK_OR_RETURN(enqueue_tensor_core_product<typename First::Tiles>(
+      "gates_from_input", First{}, r.x, r.weights[0].input, r.workspace, NoEpilogue{}, stream));
   for (int l = 0; l < slots; ++l) {
     const RecurrenceWeights& own = r.weights[l];
     layers.of[l] = {l == 0 ? r.workspace : nullptr, own.input, own.hidden, own.input_bias, own.hidden_bias};

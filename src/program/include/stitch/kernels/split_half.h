@@ -37,16 +37,28 @@ template <class Product, bool is_left, bool depth_inside, int part_count, int64_
 struct SplitOperand {
   static constexpr bool left = is_left, weight = is_weight;
   static constexpr int parts = part_count, width = 8;
-  static constexpr int64_t round_up(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
-  static constexpr int64_t side = is_left ? Product::rows : Product::columns;
-  static constexpr int64_t depth = round_up(Product::depth, chunk_depth);  // zero-padded
-  static constexpr int64_t inner = depth_inside ? Product::depth : side, outer = depth_inside ? side : depth;
-  static constexpr int64_t padded_inner = depth_inside ? depth : round_up(side, width);
-  static constexpr int64_t packs = Product::batches * outer * (padded_inner / width);
-  static constexpr int blocks(int most) {
-    return static_cast<int>(packs < int64_t{256} * most ? (packs + 255) / 256 : most);
-  }
   static_assert(chunk_depth % width == 0, "tensor cores take 8 at a time");
+  Product product;
+
+  static __host__ __device__ constexpr int64_t round_up(int64_t count, int64_t to) {
+    return (count + to - 1) / to * to;
+  }
+  __host__ __device__ constexpr int64_t side() const { return is_left ? product.rows : product.columns; }
+  // Zero-padded.
+  __host__ __device__ constexpr int64_t depth() const { return round_up(product.depth, chunk_depth); }
+  __host__ __device__ constexpr int64_t inner() const {
+    return depth_inside ? int64_t{product.depth} : side();
+  }
+  __host__ __device__ constexpr int64_t outer() const { return depth_inside ? side() : depth(); }
+  __host__ __device__ constexpr int64_t padded_inner() const {
+    return depth_inside ? depth() : round_up(side(), width);
+  }
+  __host__ __device__ constexpr int64_t packs() const {
+    return product.batches * outer() * (padded_inner() / width);
+  }
+  int blocks(int most) const {
+    return static_cast<int>(packs() < int64_t{256} * most ? (packs() + 255) / 256 : most);
+  }
 
   // The scale for an operand in the usual range of magnitudes: high stays below 65504, and numbers 500 times
   // smaller than the largest still keep 22 bits. One part keeps all ten down to 2^-12 of the largest there
@@ -67,43 +79,45 @@ struct SplitOperand {
   struct Position {
     typename Product::Index batch, outer, inner;
   };
-  static __device__ __forceinline__ Position position(int64_t pack) {
-    using Flat = flat_index_t<packs>;
-    constexpr Flat wide = static_cast<Flat>(padded_inner / width), high = static_cast<Flat>(outer);
+  __device__ __forceinline__ Position position(int64_t pack) const {
+    using Flat = flat_t<Product>;
+    const Flat wide = static_cast<Flat>(padded_inner() / width), high = static_cast<Flat>(outer());
     const Flat at = static_cast<Flat>(pack);
     return {static_cast<typename Product::Index>(at / wide / high),
             static_cast<typename Product::Index>(at / wide % high),
             static_cast<typename Product::Index>(at % wide * width)};
   }
-  static __device__ __forceinline__ typename Product::Index source(const Position& at, int i) {
+  __device__ __forceinline__ typename Product::Index source(const Position& at, int i) const {
     if constexpr (is_left)
-      return depth_inside ? Product::left(at.batch, at.outer, at.inner + i)
-                          : Product::left(at.batch, at.inner + i, at.outer);
+      return depth_inside ? product.left(at.batch, at.outer, at.inner + i)
+                          : product.left(at.batch, at.inner + i, at.outer);
     else
-      return depth_inside ? Product::right(at.batch, at.inner + i, at.outer)
-                          : Product::right(at.batch, at.outer, at.inner + i);
+      return depth_inside ? product.right(at.batch, at.inner + i, at.outer)
+                          : product.right(at.batch, at.outer, at.inner + i);
   }
   // Offset of a pack's first part, and the stride to the next.
-  static constexpr int64_t part_stride = chunk_depth * (depth_inside ? 1 : padded_inner);
-  static __device__ __forceinline__ int64_t place(const Position& at) {
+  __device__ __forceinline__ int64_t part_stride() const {
+    return chunk_depth * (depth_inside ? 1 : padded_inner());
+  }
+  __device__ __forceinline__ int64_t place(const Position& at) const {
     if constexpr (depth_inside)
-      return (at.batch * outer + at.outer) * (parts * depth) +
+      return (at.batch * outer() + at.outer) * (parts * depth()) +
              at.inner / chunk_depth * (parts * chunk_depth) + at.inner % chunk_depth;
     else
-      return (at.batch * (parts * depth) + at.outer / chunk_depth * (parts * chunk_depth) +
+      return (at.batch * (parts * depth()) + at.outer / chunk_depth * (parts * chunk_depth) +
               at.outer % chunk_depth) *
-                 padded_inner +
+                 padded_inner() +
              at.inner;
   }
   template <bool quads>
-  static __device__ __forceinline__ Pack<float, width> load_pack(const float* __restrict__ from,
-                                                                 const Position& at) {
+  __device__ __forceinline__ Pack<float, width> load_pack(const float* __restrict__ from,
+                                                          const Position& at) const {
     Pack<float, width> values = {};
-    if (!depth_inside && at.outer >= Product::depth) return values;
+    if (!depth_inside && at.outer >= product.depth) return values;
     if constexpr (quads) {
 #pragma unroll
       for (int i = 0; i < width; i += 4) {
-        if (at.inner + i >= inner) continue;
+        if (at.inner + i >= inner()) continue;
         const Pack<float, 4> four = stitch::load<4>(from + source(at, i), 0);
 #pragma unroll
         for (int j = 0; j < 4; ++j) values[i + j] = four[j];
@@ -111,7 +125,7 @@ struct SplitOperand {
     } else {
 #pragma unroll
       for (int i = 0; i < width; ++i)
-        if (at.inner + i < inner) values[i] = from[source(at, i)];
+        if (at.inner + i < inner()) values[i] = from[source(at, i)];
     }
     return values;
   }
@@ -140,7 +154,7 @@ __device__ __forceinline__ float larger_magnitude(float a, float b) {
 }
 
 template <class Operand>
-__device__ __forceinline__ void split_pack(const Pack<float, 8>& values, float scale,
+__device__ __forceinline__ void split_pack(const Operand& operand, const Pack<float, 8>& values, float scale,
                                            __half* __restrict__ to) {
   // `once`: high, except for infinities, which go into one product only: times the other side's low parts
   // they would be NaN. Where high is stored once, there is no such choice.
@@ -156,7 +170,7 @@ __device__ __forceinline__ void split_pack(const Pack<float, 8>& values, float s
     once[i] = __float2half_rn(infinite ? 0.0f : Operand::left ? rounded : rounded * (1.0f / 2048.0f));
   }
   auto put = [&](int part, const Pack<__half, 8>& pack) {
-    *reinterpret_cast<Pack<__half, 8>*>(to + part * Operand::part_stride) = pack;
+    *reinterpret_cast<Pack<__half, 8>*>(to + part * operand.part_stride()) = pack;
   };
   if constexpr (Operand::parts == 1) {
     put(0, high);
@@ -186,17 +200,17 @@ __device__ __forceinline__ float largest_of_block(float most) {
 // Splits the whole operand by its usual scale and finds each block's largest magnitude.
 template <class Operand, bool quads>
 __global__ void __launch_bounds__(256)
-    split_kernel(const float* __restrict__ from, __half* __restrict__ to, float* largest) {
+    split_kernel(const float* __restrict__ from, __half* __restrict__ to, float* largest, Operand operand) {
   wait_for_previous_kernel();
   float most = 0.0f;
-  for (int64_t pack = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x; pack < Operand::packs;
+  for (int64_t pack = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x; pack < operand.packs();
        pack += static_cast<int64_t>(gridDim.x) * 256) {
-    const typename Operand::Position at = Operand::position(pack);
-    const Pack<float, 8> values = Operand::template load_pack<quads>(from, at);
+    const typename Operand::Position at = operand.position(pack);
+    const Pack<float, 8> values = operand.template load_pack<quads>(from, at);
 #pragma unroll
     for (int i = 0; i < 8; ++i)
       if (isfinite(values[i])) most = larger_magnitude(most, values[i]);
-    split_pack<Operand>(values, Operand::usual_scale, to + Operand::place(at));
+    split_pack(operand, values, Operand::usual_scale, to + operand.place(at));
   }
   most = largest_of_block(most);
   if (threadIdx.x == 0) largest[blockIdx.x] = most;
@@ -209,7 +223,8 @@ using ScaleOfFirst = std::conditional_t<last, const float, float>;
 template <class Operand, bool last, bool quads>
 __global__ void __launch_bounds__(256)
     split_again_kernel(const float* __restrict__ from, __half* __restrict__ to, const float* largest,
-                       int found, ScaleOfFirst<last>* first_scale, SplitFactors* factors, float factor) {
+                       int found, ScaleOfFirst<last>* first_scale, SplitFactors* factors, float factor,
+                       Operand operand) {
   wait_for_previous_kernel();
   float most = 0.0f;
   for (int block = static_cast<int>(threadIdx.x); block < found; block += 256)
@@ -227,24 +242,26 @@ __global__ void __launch_bounds__(256)
     }
   }
   if (scale == Operand::usual_scale) return;
-  for (int64_t pack = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x; pack < Operand::packs;
+  for (int64_t pack = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x; pack < operand.packs();
        pack += static_cast<int64_t>(gridDim.x) * 256) {
-    const typename Operand::Position at = Operand::position(pack);
-    split_pack<Operand>(Operand::template load_pack<quads>(from, at), scale, to + Operand::place(at));
+    const typename Operand::Position at = operand.position(pack);
+    split_pack(operand, operand.template load_pack<quads>(from, at), scale, to + operand.place(at));
   }
 }
 
 // Splits an operand. `largest`: a float for each splitting block. `quads`: every four elements are
 // contiguous, 16-byte aligned if `from` is. `factors`: for the last operand only.
-template <class Operand, bool last, bool quads>
-StitchStatus split_operand(const float* from, __half* to, float* largest, ScaleOfFirst<last>* first_scale,
-                           SplitFactors* factors, float factor, SplitBlocks most, cudaStream_t stream) {
-  const int blocks = Operand::blocks(most.splitting);
+template <bool last, bool quads, class Operand>
+StitchStatus split_operand(Operand operand, const float* from, __half* to, float* largest,
+                           ScaleOfFirst<last>* first_scale, SplitFactors* factors, float factor,
+                           SplitBlocks most, cudaStream_t stream) {
+  const int blocks = operand.blocks(most.splitting);
   const Geometry geometry{static_cast<unsigned>(blocks), 256},
       few{static_cast<unsigned>(blocks < most.again ? blocks : most.again), 256};
   auto both = [&](auto* split, auto* again) -> StitchStatus {
-    STITCH_OK_OR_RETURN(launch("split_operand", split, geometry, stream, from, to, largest));
-    return launch("split_again", again, few, stream, from, to, largest, blocks, first_scale, factors, factor);
+    STITCH_OK_OR_RETURN(launch("split_operand", split, geometry, stream, from, to, largest, operand));
+    return launch("split_again", again, few, stream, from, to, largest, blocks, first_scale, factors, factor,
+                  operand);
   };
   if constexpr (quads) {
     if (reinterpret_cast<uintptr_t>(from) % 16 == 0)
@@ -255,11 +272,11 @@ StitchStatus split_operand(const float* from, __half* to, float* largest, ScaleO
 
 // Packs a weight for all products: `elements` numbers, and its tail. `factor`: as above, of products with
 // operands that have no scale.
-template <class Operand, bool quads>
-StitchStatus split_weight(const float* from, __half* packed, int64_t elements, SplitBlocks most,
-                          cudaStream_t stream, float factor = 1.0f) {
+template <bool quads, class Operand>
+StitchStatus split_weight(Operand operand, const float* from, __half* packed, int64_t elements,
+                          SplitBlocks most, cudaStream_t stream, float factor = 1.0f) {
   float* scale = weight_scale(packed, elements);
-  return split_operand<Operand, false, quads>(from, packed, scale + 8, scale, nullptr, factor, most, stream);
+  return split_operand<false, quads>(operand, from, packed, scale + 8, scale, nullptr, factor, most, stream);
 }
 
 }  // namespace stitch

@@ -25,56 +25,58 @@
 namespace stitch {
 // One operand of Product in one piece of memory: fp16, (batches, side, depth); int8, (batches, side, 2,
 // depth); scales of its rows or columns, (batches, side); means of its rows, or sums of its columns.
-template <class Product, bool is_left, bool depth_inside>
+template <class Product, bool is_left, bool depth_inside, int64_t sum_depth>
 struct Int8Operand {
   using Index = typename Product::Index;
   static constexpr bool left = is_left, by_depth = depth_inside;
   static constexpr int width = 8;
-  static constexpr int64_t side = is_left ? Product::rows : Product::columns;
-  static constexpr int64_t source_depth = Product::depth;
+  static constexpr int64_t source_depth = sum_depth;
   static constexpr int64_t depth = (source_depth + 15) / 16 * 16;  // zero-padded
-  static constexpr int64_t rows = int64_t{Product::batches} * side, count = rows * depth;
-  static constexpr int packs = static_cast<int>(depth / width);  // per row
-  static constexpr int64_t elements = 2 * count + 4 * rows;      // in fp16 elements, in total
+  static constexpr int packs = static_cast<int>(depth / width);    // per row
+  Product product;
 
-  static __host__ __device__ __forceinline__ int8_t* small(__half* split) {
-    return reinterpret_cast<int8_t*>(split + count);
+  __host__ __device__ constexpr int64_t side() const { return is_left ? product.rows : product.columns; }
+  __host__ __device__ constexpr int64_t rows() const { return int64_t{product.batches} * side(); }
+  __host__ __device__ constexpr int64_t count() const { return rows() * depth; }
+
+  __host__ __device__ __forceinline__ int8_t* small(__half* split) const {
+    return reinterpret_cast<int8_t*>(split + count());
   }
-  static __host__ __device__ __forceinline__ const int8_t* small(const __half* split) {
-    return reinterpret_cast<const int8_t*>(split + count);
+  __host__ __device__ __forceinline__ const int8_t* small(const __half* split) const {
+    return reinterpret_cast<const int8_t*>(split + count());
   }
-  static __host__ __device__ __forceinline__ float* scales(__half* split) {
-    return reinterpret_cast<float*>(split + 2 * count);
+  __host__ __device__ __forceinline__ float* scales(__half* split) const {
+    return reinterpret_cast<float*>(split + 2 * count());
   }
-  static __host__ __device__ __forceinline__ const float* scales(const __half* split) {
-    return reinterpret_cast<const float*>(split + 2 * count);
+  __host__ __device__ __forceinline__ const float* scales(const __half* split) const {
+    return reinterpret_cast<const float*>(split + 2 * count());
   }
 
   // Means of a left side, sums of a right one.
-  static __host__ __device__ __forceinline__ float* centres(__half* split) { return scales(split) + rows; }
-  static __host__ __device__ __forceinline__ const float* centres(const __half* split) {
-    return scales(split) + rows;
+  __host__ __device__ __forceinline__ float* centres(__half* split) const { return scales(split) + rows(); }
+  __host__ __device__ __forceinline__ const float* centres(const __half* split) const {
+    return scales(split) + rows();
   }
   static __device__ __forceinline__ bool inside(int64_t k) {
     return source_depth == depth || k < source_depth;
   }
 
-  static __device__ __forceinline__ Index source(int64_t row, Index k) {
-    const Index batch = static_cast<Index>(row / side), at = static_cast<Index>(row % side);
+  __device__ __forceinline__ Index source(int64_t row, Index k) const {
+    const Index batch = static_cast<Index>(row / side()), at = static_cast<Index>(row % side());
     if constexpr (is_left)
-      return Product::left(batch, at, k);
+      return product.left(batch, at, k);
     else
-      return Product::right(batch, k, at);
+      return product.right(batch, k, at);
   }
   // Eight elements of a row; zeros past its end.
   template <bool quads>
-  static __device__ __forceinline__ Pack<float, width> load_pack(const float* __restrict__ from, int64_t row,
-                                                                 int pack) {
+  __device__ __forceinline__ Pack<float, width> load_pack(const float* __restrict__ from, int64_t row,
+                                                          int pack) const {
     Pack<float, width> values = {};
     const Index k0 = static_cast<Index>(pack) * width;
 #pragma unroll
     for (int i = 0; i < width; i += quads ? 4 : 1) {
-      if (k0 + i >= Product::depth) continue;
+      if (k0 + i >= source_depth) continue;
       if constexpr (quads) {
         const Pack<float, 4> four = stitch::load<4>(from + source(row, k0 + i), 0);
 #pragma unroll
@@ -86,9 +88,9 @@ struct Int8Operand {
     return values;
   }
   // A marked row's FP32 numbers: two bytes in the fp16 part, one in each half of int8.
-  static __device__ __forceinline__ void put_pack(__half* split, int64_t row, int pack,
-                                                  const Pack<float, width>& values, float scale,
-                                                  float centre) {
+  __device__ __forceinline__ void put_pack(__half* split, int64_t row, int pack,
+                                           const Pack<float, width>& values, float scale,
+                                           float centre) const {
     Pack<__half, width> high;
     Pack<int8_t, width> eight, low8;
     const float inverse = 1.0f / scale;
@@ -118,13 +120,13 @@ struct Int8Operand {
     Pack<__half, 4> high;
     Pack<int8_t, 4> first, second;
   };
-  static __device__ __forceinline__ Four four(const __half* __restrict__ split, int64_t row, int64_t k) {
+  __device__ __forceinline__ Four four(const __half* __restrict__ split, int64_t row, int64_t k) const {
     const int8_t* parts = small(split) + row * (2 * depth) + k;
     return {*reinterpret_cast<const Pack<__half, 4>*>(split + row * depth + k),
             *reinterpret_cast<const Pack<int8_t, 4>*>(parts),
             *reinterpret_cast<const Pack<int8_t, 4>*>(parts + depth)};
   }
-  static __device__ __forceinline__ float centre(const __half* split, int64_t row) {
+  __device__ __forceinline__ float centre(const __half* split, int64_t row) const {
     return is_left ? centres(split)[row] : 0.0f;
   }
   static __device__ __forceinline__ Pack<float, 4> restored(const Four& four, float scale, float centre) {
@@ -141,8 +143,8 @@ struct Int8Operand {
     }
     return values;
   }
-  static __device__ __forceinline__ Pack<float, 4> restored(const __half* __restrict__ split, int64_t row,
-                                                            int64_t k) {
+  __device__ __forceinline__ Pack<float, 4> restored(const __half* __restrict__ split, int64_t row,
+                                                     int64_t k) const {
     return restored(four(split, row, k), scales(split)[row], centre(split, row));
   }
 };
@@ -197,13 +199,13 @@ struct RowSpread {
 // Rows with contiguous depth, `team` threads each: a warp or a block.
 template <class Operand, bool quads, int team>
 __global__ void __launch_bounds__(256)
-    split_rows_kernel(const float* __restrict__ from, __half* __restrict__ split) {
+    split_rows_kernel(const float* __restrict__ from, __half* __restrict__ split, Operand operand) {
   wait_for_previous_kernel();
   constexpr int each = (Operand::packs + team - 1) / team;
   constexpr bool held = each <= 4;  // otherwise read a second time, from L2
   const int member = static_cast<int>(threadIdx.x) % team;
   const int64_t row = static_cast<int64_t>(blockIdx.x) * (256 / team) + threadIdx.x / team;
-  if (row >= Operand::rows) return;  // whole warps; a block has one row
+  if (row >= operand.rows()) return;  // whole warps; a block has one row
   Pack<float, Operand::width> values[held ? each : 1];
   RowSpread spread = RowSpread::nothing();
 #pragma unroll(held ? each : 2)
@@ -211,7 +213,7 @@ __global__ void __launch_bounds__(256)
     const int pack = member + j * team;
     Pack<float, Operand::width>& eight = values[held ? j : 0];
     if (pack < Operand::packs) {
-      eight = Operand::template load_pack<quads>(from, row, pack);
+      eight = operand.template load_pack<quads>(from, row, pack);
 #pragma unroll
       for (int i = 0; i < Operand::width; ++i)
         if (Operand::inside(static_cast<int64_t>(pack) * Operand::width + i)) spread.see(eight[i]);
@@ -229,15 +231,15 @@ __global__ void __launch_bounds__(256)
   }
   const float scale = spread.scale<Operand>(), centre = spread.centre<Operand>(scale);
   if (member == 0) {
-    Operand::scales(split)[row] = scale;
-    Operand::centres(split)[row] = Operand::left ? centre : spread.sum;
+    operand.scales(split)[row] = scale;
+    operand.centres(split)[row] = Operand::left ? centre : spread.sum;
   }
 #pragma unroll(held ? each : 2)
   for (int j = 0; j < each; ++j) {
     const int pack = member + j * team;
     if (pack >= Operand::packs) continue;
-    if constexpr (!held) values[0] = Operand::template load_pack<quads>(from, row, pack);
-    Operand::put_pack(split, row, pack, values[held ? j : 0], scale, centre);
+    if constexpr (!held) values[0] = operand.template load_pack<quads>(from, row, pack);
+    operand.put_pack(split, row, pack, values[held ? j : 0], scale, centre);
   }
 }
 
@@ -250,30 +252,30 @@ constexpr int column_slices = Operand::depth >= 256 ? 32 : 16;
 
 template <class Operand>
 __global__ void __launch_bounds__(256)
-    spread_columns_kernel(const float* __restrict__ from, RowSpread* __restrict__ spreads) {
+    spread_columns_kernel(const float* __restrict__ from, RowSpread* __restrict__ spreads, Operand operand) {
   wait_for_previous_kernel();
   constexpr int64_t slice = (Operand::depth + column_slices<Operand> - 1) / column_slices<Operand>;
   using Index = typename Operand::Index;
   const int64_t row = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
-  if (row >= Operand::rows) return;
+  if (row >= operand.rows()) return;
   const int64_t begin = blockIdx.y * slice, end = min(begin + slice, Operand::source_depth);
   RowSpread spread = RowSpread::nothing();
 #pragma unroll 8
-  for (int64_t k = begin; k < end; ++k) spread.see(from[Operand::source(row, static_cast<Index>(k))]);
-  spreads[blockIdx.y * Operand::rows + row] = spread;
+  for (int64_t k = begin; k < end; ++k) spread.see(from[operand.source(row, static_cast<Index>(k))]);
+  spreads[blockIdx.y * operand.rows() + row] = spread;
 }
 
 template <class Operand>
 __global__ void __launch_bounds__(256)
     scale_columns_kernel(const RowSpread* __restrict__ spreads, float* __restrict__ scales,
-                         float* __restrict__ centres) {
+                         float* __restrict__ centres, Operand operand) {
   wait_for_previous_kernel();
   const int64_t row = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
-  if (row >= Operand::rows) return;
+  if (row >= operand.rows()) return;
   RowSpread spread = RowSpread::nothing();
 #pragma unroll 8
   for (int slice = 0; slice < column_slices<Operand>; ++slice)
-    spread.join(spreads[slice * Operand::rows + row]);
+    spread.join(spreads[slice * operand.rows() + row]);
   const float scale = spread.scale<Operand>();
   scales[row] = scale;
   centres[row] = Operand::left ? spread.centre<Operand>(scale) : spread.sum;
@@ -281,7 +283,7 @@ __global__ void __launch_bounds__(256)
 
 template <class Operand>
 __global__ void __launch_bounds__(256)
-    split_columns_kernel(const float* __restrict__ from, __half* __restrict__ split) {
+    split_columns_kernel(const float* __restrict__ from, __half* __restrict__ split, Operand operand) {
   wait_for_previous_kernel();
   using Index = typename Operand::Index;
   __shared__ float tile[column_tile][column_depth + 1];
@@ -293,8 +295,8 @@ __global__ void __launch_bounds__(256)
 #pragma unroll
   for (int j = 0; j < column_depth / deep; ++j) {
     const int64_t k = k0 + first + j * deep;
-    tile[lane][first + j * deep] = row0 + lane < Operand::rows && k < Operand::source_depth
-                                       ? from[Operand::source(row0 + lane, static_cast<Index>(k))]
+    tile[lane][first + j * deep] = row0 + lane < operand.rows() && k < Operand::source_depth
+                                       ? from[operand.source(row0 + lane, static_cast<Index>(k))]
                                        : 0.0f;
   }
   __syncthreads();
@@ -302,69 +304,71 @@ __global__ void __launch_bounds__(256)
   for (int j = 0; j < column_tile * packs / 256; ++j) {
     const int at = static_cast<int>(threadIdx.x) + j * 256, column = at / packs, pack = at % packs;
     const int64_t row = row0 + column, to = k0 / Operand::width + pack;
-    if (row >= Operand::rows || to >= Operand::packs) continue;
-    const float scale = Operand::scales(split)[row],
-                centre = Operand::left ? Operand::centres(split)[row] : 0.0f;
+    if (row >= operand.rows() || to >= Operand::packs) continue;
+    const float scale = operand.scales(split)[row],
+                centre = Operand::left ? operand.centres(split)[row] : 0.0f;
     Pack<float, Operand::width> values;
 #pragma unroll
     for (int i = 0; i < Operand::width; ++i) values[i] = tile[column][pack * Operand::width + i];
-    Operand::put_pack(split, row, static_cast<int>(to), values, scale, centre);
+    operand.put_pack(split, row, static_cast<int>(to), values, scale, centre);
   }
 }
 
 // `quads`: every four elements of a row are contiguous, 16-byte aligned if `from` is.
-template <class Operand, bool quads>
-StitchStatus split_in_int8(const float* from, __half* split, cudaStream_t stream) {
+template <bool quads, class Operand>
+StitchStatus split_in_int8(Operand operand, const float* from, __half* split, cudaStream_t stream) {
   if constexpr (Operand::by_depth) {
     constexpr int team = Operand::packs > 128 ? 256 : 32;
-    const Geometry geometry{static_cast<unsigned>(divide_up(Operand::rows, 256 / team)), 256};
+    const Geometry geometry{blocks_of(divide_up(operand.rows(), 256 / team)), 256};
     if (quads && reinterpret_cast<uintptr_t>(from) % 16 == 0)
-      return launch("split_in_int8", split_rows_kernel<Operand, quads, team>, geometry, stream, from, split);
-    return launch("split_in_int8", split_rows_kernel<Operand, false, team>, geometry, stream, from, split);
+      return launch("split_in_int8", split_rows_kernel<Operand, quads, team>, geometry, stream, from, split,
+                    operand);
+    return launch("split_in_int8", split_rows_kernel<Operand, false, team>, geometry, stream, from, split,
+                  operand);
   } else {
     static_assert(column_slices<Operand> * sizeof(RowSpread) <= 2 * Operand::depth * sizeof(__half),
                   "a deeper operand");
     // The statistics use the memory of the fp16 and int8 numbers, which are written later.
     auto* spreads = reinterpret_cast<RowSpread*>(split);
-    const auto rows = static_cast<unsigned>(divide_up(Operand::rows, 256)),
-               tiles = static_cast<unsigned>(divide_up(Operand::rows, column_tile));
+    const unsigned rows = blocks_of(divide_up(operand.rows(), 256)),
+                   tiles = blocks_of(divide_up(operand.rows(), column_tile));
     STITCH_OK_OR_RETURN(launch("spread_of_columns", spread_columns_kernel<Operand>,
-                               {{rows, column_slices<Operand>}, 256}, stream, from, spreads));
+                               {{rows, column_slices<Operand>}, 256}, stream, from, spreads, operand));
     STITCH_OK_OR_RETURN(launch("scales_of_columns", scale_columns_kernel<Operand>, {rows, 256}, stream,
-                               static_cast<const RowSpread*>(spreads), Operand::scales(split),
-                               Operand::centres(split)));
+                               static_cast<const RowSpread*>(spreads), operand.scales(split),
+                               operand.centres(split), operand));
     return launch("split_in_int8", split_columns_kernel<Operand>,
                   {{tiles, static_cast<unsigned>(divide_up(Operand::depth, column_depth))}, 256}, stream,
-                  from, split);
+                  from, split, operand);
   }
 }
 
 // (high · high' + low / 4096) · both scales + the row's mean · the column's sum, then the epilogue;
 // recomputed sums are used directly.
-template <class Product, int64_t pitch, int width, class Epilogue>
+template <class Product, int width, class Epilogue>
 __global__ void __launch_bounds__(arrange_threads)
     finish_int8_kernel(const float* __restrict__ large, const int* __restrict__ small,
                        const float* __restrict__ row_scales, const float* __restrict__ column_scales,
                        const float* __restrict__ means, const float* __restrict__ totals,
-                       typename Product::Out* out, Epilogue epilogue) {
+                       typename Product::Out* out, Epilogue epilogue, Product product) {
   wait_for_previous_kernel();
   using Index = typename Product::Index;
-  constexpr int64_t high = int64_t{Product::batches} * Product::rows, count = high * Product::columns;
-  using Flat = flat_index_t<high * pitch>;
+  using Flat = flat_t<Product>;
+  const int64_t count = int64_t{product.batches} * product.rows * product.columns;
   const int64_t wide = (static_cast<int64_t>(blockIdx.x) * arrange_threads + threadIdx.x) * width;
   if (wide >= count) return;
-  const Flat element = static_cast<Flat>(wide);
-  const Index column = static_cast<Index>(element % Flat{Product::columns}),
-              row = static_cast<Index>(element / Flat{Product::columns} % Flat{Product::rows}),
-              batch = static_cast<Index>(element / Flat{Product::columns} / Flat{Product::rows});
-  const Flat at = element / Flat{Product::columns} * Flat{pitch} + element % Flat{Product::columns};
-  const float of_row = row_scales[batch * Product::rows + row], mean = means[batch * Product::rows + row];
+  const Flat element = static_cast<Flat>(wide), columns = static_cast<Flat>(product.columns),
+             rows = static_cast<Flat>(product.rows);
+  const Index column = static_cast<Index>(element % columns),
+              row = static_cast<Index>(element / columns % rows),
+              batch = static_cast<Index>(element / columns / rows);
+  const float of_row = row_scales[batch * product.rows + row], mean = means[batch * product.rows + row];
   const auto of_columns =
-      *reinterpret_cast<const Pack<float, width>*>(column_scales + batch * Product::columns + column);
+      *reinterpret_cast<const Pack<float, width>*>(column_scales + batch * product.columns + column);
   const auto column_totals =
-      *reinterpret_cast<const Pack<float, width>*>(totals + batch * Product::columns + column);
-  const auto large_sums = *reinterpret_cast<const Pack<float, width>*>(large + at);
-  const auto small_sums = *reinterpret_cast<const Pack<int, width>*>(small + at);
+      *reinterpret_cast<const Pack<float, width>*>(totals + batch * product.columns + column);
+  const auto large_sums = *reinterpret_cast<const Pack<float, width>*>(large + element);
+  const auto small_sums = *reinterpret_cast<const Pack<int, width>*>(small + element);
   Pack<typename Product::Out, width> results;
 #pragma unroll
   for (int i = 0; i < width; ++i) {
@@ -372,32 +376,34 @@ __global__ void __launch_bounds__(arrange_threads)
     if (of_row > 0.0f && of_columns[i] > 0.0f)
       sum = fmaf(mean, column_totals[i],
                  (sum + static_cast<float>(small_sums[i]) * (1.0f / 4096.0f)) * of_row * of_columns[i]);
-    results[i] = static_cast<typename Product::Out>(epilogue(sum, Product::position(batch, row, column + i)));
+    results[i] = static_cast<typename Product::Out>(epilogue(sum, product.position(batch, row, column + i)));
   }
-  *reinterpret_cast<Pack<typename Product::Out, width>*>(out + Product::out(batch, row, column)) = results;
+  *reinterpret_cast<Pack<typename Product::Out, width>*>(out + product.out(batch, row, column)) = results;
 }
 
-// Recomputes marked sums and finishes all. `dense`: high sums, (batches, rows, pitch), then low ones.
+// Recomputes marked sums and finishes all. `dense`: high sums, (batches, rows, columns), then low ones.
 // `quads`: every four elements of a row are contiguous in `out`, 16-byte aligned if it is.
-template <class Product, class LeftOperand, class RightOperand, int64_t pitch, bool quads, class Epilogue>
-StitchStatus finish_int8_product(const char* name, const __half* left, const __half* right, float* dense,
-                                 typename Product::Out* out, Epilogue epilogue, cudaStream_t stream) {
-  constexpr int64_t sums = int64_t{Product::batches} * Product::rows * pitch,
-                    count = int64_t{Product::batches} * Product::rows * Product::columns;
-  const float *row_scales = LeftOperand::scales(left), *column_scales = RightOperand::scales(right),
+template <bool quads, class LeftOperand, class RightOperand, class Out, class Epilogue>
+StitchStatus finish_int8_product(const char* name, LeftOperand left_operand, RightOperand right_operand,
+                                 const __half* left, const __half* right, float* dense, Out* out,
+                                 Epilogue epilogue, cudaStream_t stream) {
+  const auto product = left_operand.product;
+  using Product = std::remove_const_t<decltype(product)>;
+  const int64_t count = int64_t{product.batches} * product.rows * product.columns;
+  const float *row_scales = left_operand.scales(left), *column_scales = right_operand.scales(right),
               *large = dense;
-  const float *means = LeftOperand::centres(left), *totals = RightOperand::centres(right);
-  const int* small = reinterpret_cast<const int*>(dense + sums);
-  STITCH_OK_OR_RETURN(launch("marked_sums", marked_sums_kernel<Product, LeftOperand, RightOperand, pitch>,
-                             {static_cast<unsigned>(Product::batches * MarkedBlocks<Product>::each), 256},
-                             stream, left, right, dense));
+  const float *means = left_operand.centres(left), *totals = right_operand.centres(right);
+  const int* small = reinterpret_cast<const int*>(dense + count);
+  STITCH_OK_OR_RETURN(launch("marked_sums", marked_sums_kernel<LeftOperand, RightOperand>,
+                             {static_cast<unsigned>(product.batches * marked_blocks(product)), 256}, stream,
+                             left, right, dense, left_operand, right_operand));
   if constexpr (quads) {
     if (reinterpret_cast<uintptr_t>(out) % 16 == 0)
-      return launch(name, finish_int8_kernel<Product, pitch, 4, Epilogue>, one_thread_each(count / 4), stream,
-                    large, small, row_scales, column_scales, means, totals, out, epilogue);
+      return launch(name, finish_int8_kernel<Product, 4, Epilogue>, one_thread_each(count / 4), stream, large,
+                    small, row_scales, column_scales, means, totals, out, epilogue, product);
   }
-  return launch(name, finish_int8_kernel<Product, pitch, 1, Epilogue>, one_thread_each(count), stream, large,
-                small, row_scales, column_scales, means, totals, out, epilogue);
+  return launch(name, finish_int8_kernel<Product, 1, Epilogue>, one_thread_each(count), stream, large, small,
+                row_scales, column_scales, means, totals, out, epilogue, product);
 }
 
 }  // namespace stitch

@@ -4,6 +4,8 @@
 // columns, in tiles of 128 x 96. Usually the list is empty, and only the scales are read.
 #pragma once
 
+#include <type_traits>
+
 #include "stitch/kernels/matmul_tensor_core.h"
 #include "stitch/runtime/vectors.h"
 
@@ -24,12 +26,13 @@ struct RestoredProduct : Product {
 
 // Like plain_sum.
 template <class LeftOperand, class RightOperand>
-__device__ __noinline__ float restored_sum(const __half* __restrict__ left, const __half* __restrict__ right,
+__device__ __noinline__ float restored_sum(LeftOperand left_operand, RightOperand right_operand,
+                                           const __half* __restrict__ left, const __half* __restrict__ right,
                                            int64_t row, int64_t column) {
   float sum = 0.0f;
   for (int64_t k = 0; k < LeftOperand::depth; k += 4) {
-    const Pack<float, 4> a = LeftOperand::restored(left, row, k),
-                         b = RightOperand::restored(right, column, k);
+    const Pack<float, 4> a = left_operand.restored(left, row, k),
+                         b = right_operand.restored(right, column, k);
     for (int i = 0; i < 4; ++i)
       if (k + i < LeftOperand::source_depth) sum = fmaf(a[i], b[i], sum);
   }
@@ -69,22 +72,24 @@ __device__ inline int list_marked(const float* __restrict__ scales, int count, i
 template <class Operand, class Tile, int quads>
 struct RestoredRows {
   static constexpr int each = Tile::side * quads / 256, apart = 256 / quads;
+  Operand operand;
   int row[each];  // -1: none
   float scale[each], centre[each];
   typename Operand::Four next[each];
 
-  __device__ __forceinline__ RestoredRows(const __half* __restrict__ split, const int* places) {
+  __device__ __forceinline__ RestoredRows(Operand of, const __half* __restrict__ split, const int* places)
+      : operand(of) {
 #pragma unroll
     for (int j = 0; j < each; ++j) {
       row[j] = places[threadIdx.x / quads + j * apart];
-      scale[j] = row[j] < 0 ? 1.0f : Operand::scales(split)[row[j]];
-      centre[j] = row[j] < 0 ? 0.0f : Operand::centre(split, row[j]);
+      scale[j] = row[j] < 0 ? 1.0f : operand.scales(split)[row[j]];
+      centre[j] = row[j] < 0 ? 0.0f : operand.centre(split, row[j]);
     }
   }
   __device__ __forceinline__ void fetch(const __half* __restrict__ split, int64_t k) {
     const int64_t there = k < Operand::depth ? k : 0;
 #pragma unroll
-    for (int j = 0; j < each; ++j) next[j] = Operand::four(split, row[j] < 0 ? 0 : row[j], there);
+    for (int j = 0; j < each; ++j) next[j] = operand.four(split, row[j] < 0 ? 0 : row[j], there);
   }
   __device__ __forceinline__ void store(float* tile, int64_t k, int of_tile) const {
 #pragma unroll
@@ -97,12 +102,14 @@ struct RestoredRows {
   }
 };
 
-// Stores the valid rows by columns into dense (batches · rows, pitch).
-template <class Product, class LeftOperand, class RightOperand, class Tiles, int64_t pitch>
-__device__ __forceinline__ void sums_again(const __half* __restrict__ left, const __half* __restrict__ right,
+// Stores the valid rows by columns into dense (batches · rows, columns).
+template <class Tiles, class LeftOperand, class RightOperand>
+__device__ __forceinline__ void sums_again(LeftOperand left_operand, RightOperand right_operand,
+                                           const __half* __restrict__ left, const __half* __restrict__ right,
                                            float* __restrict__ dense, float* tiles,
                                            const MarkedPlaces& places) {
-  using Restored = RestoredProduct<Product>;
+  using Restored = RestoredProduct<decltype(left_operand.product)>;
+  const int64_t pitch = left_operand.product.columns;
   using Sizes = TensorCoreProduct<Restored, Tiles>;
   static_assert(Sizes::threads == 256 && Sizes::rows <= 128 && Sizes::columns == 96);
   constexpr int quads = Tiles::depth_tile / 4;
@@ -112,8 +119,8 @@ __device__ __forceinline__ void sums_again(const __half* __restrict__ left, cons
             warp_column = warp % Tiles::warp_columns * Tiles::column_tiles * 8;
   const int of_tile = thread % quads * 4;  // this thread's depth offset
 
-  RestoredRows<LeftOperand, typename Sizes::Left, quads> rows(left, places.rows);
-  RestoredRows<RightOperand, typename Sizes::Right, quads> columns(right, places.columns);
+  RestoredRows<LeftOperand, typename Sizes::Left, quads> rows(left_operand, left, places.rows);
+  RestoredRows<RightOperand, typename Sizes::Right, quads> columns(right_operand, right, places.columns);
   float sums[Tiles::row_tiles][Tiles::column_tiles][4] = {},
         totals[Tiles::row_tiles][Tiles::column_tiles][4] = {};
   rows.fetch(left, of_tile);
@@ -147,37 +154,40 @@ __device__ __forceinline__ void sums_again(const __half* __restrict__ left, cons
         const int64_t row = places.rows[warp_row + m * 16 + i / 2 * 8 + lane / 4],
                       column = places.columns[warp_column + n * 8 + lane % 4 * 2 + i % 2];
         if (row < 0 || column < 0) continue;
-        dense[row * pitch + column % Product::columns] =
+        dense[row * pitch + column % pitch] =
             isfinite(totals[m][n][i]) ? totals[m][n][i]
-                                      : restored_sum<LeftOperand, RightOperand>(left, right, row, column);
+                                      : restored_sum(left_operand, right_operand, left, right, row, column);
       }
 }
 
+// Blocks per batch.
 template <class Product>
-struct MarkedBlocks {
-  static constexpr int64_t tiles = TensorCoreProduct<RestoredProduct<Product>, FewMarkedTiles>::blocks /
-                                   Product::batches,
-                           most = Product::batches < 264 ? 264 / Product::batches : 1;
-  static constexpr int each = static_cast<int>(tiles < most ? tiles : most);  // per batch
-};
+__host__ __device__ constexpr int marked_blocks(Product product) {
+  using Few = TensorCoreProduct<RestoredProduct<Product>, FewMarkedTiles>;
+  const int64_t tiles = int64_t{(product.rows + Few::rows - 1) / Few::rows} *
+                        ((product.columns + Few::columns - 1) / Few::columns),
+                most = product.batches < 264 ? 264 / product.batches : 1;
+  return static_cast<int>(tiles < most ? tiles : most);
+}
 
-template <class Product, class LeftOperand, class RightOperand, int64_t pitch>
+template <class LeftOperand, class RightOperand>
 __global__ void __launch_bounds__(256)
     marked_sums_kernel(const __half* __restrict__ left, const __half* __restrict__ right,
-                       float* __restrict__ dense) {
+                       float* __restrict__ dense, LeftOperand left_operand, RightOperand right_operand) {
   wait_for_previous_kernel();
+  const auto product = left_operand.product;
+  using Product = std::remove_const_t<decltype(product)>;
   using Few = TensorCoreProduct<RestoredProduct<Product>, FewMarkedTiles>;
   using Many = TensorCoreProduct<RestoredProduct<Product>, MarkedTiles>;
-  constexpr int rows = static_cast<int>(Product::rows), columns = static_cast<int>(Product::columns),
-                wide = Many::columns;
-  constexpr int few = 256, column_blocks = (columns + wide - 1) / wide,
-                row_blocks = (rows + Many::rows - 1) / Many::rows;
+  constexpr int wide = Many::columns, few = 256;
+  const int rows = static_cast<int>(product.rows), columns = static_cast<int>(product.columns),
+            column_blocks = (columns + wide - 1) / wide, row_blocks = (rows + Many::rows - 1) / Many::rows;
   __shared__ float tiles[Few::stage > Many::stage ? Few::stage : Many::stage];
   __shared__ MarkedPlaces places;
-  constexpr int blocks = MarkedBlocks<Product>::each;
+  const int blocks = marked_blocks(product);
   const int thread = static_cast<int>(threadIdx.x), batch = static_cast<int>(blockIdx.x) / blocks;
   const int first_row = batch * rows, first_column = batch * columns;
-  const float *row_scales = LeftOperand::scales(left), *column_scales = RightOperand::scales(right);
+  const float *row_scales = left_operand.scales(left), *column_scales = right_operand.scales(right);
   bool marked = false;
 #pragma unroll 8
   for (int i = thread; i < rows; i += 256) marked |= row_scales[first_row + i] < 0.0f;
@@ -206,10 +216,9 @@ __global__ void __launch_bounds__(256)
     }
     __syncthreads();
     if (job < of_rows && high == Few::rows)
-      sums_again<Product, LeftOperand, RightOperand, FewMarkedTiles, pitch>(left, right, dense, tiles,
-                                                                            places);
+      sums_again<FewMarkedTiles>(left_operand, right_operand, left, right, dense, tiles, places);
     else
-      sums_again<Product, LeftOperand, RightOperand, MarkedTiles, pitch>(left, right, dense, tiles, places);
+      sums_again<MarkedTiles>(left_operand, right_operand, left, right, dense, tiles, places);
     __syncthreads();
   }
 }
