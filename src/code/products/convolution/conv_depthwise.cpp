@@ -67,9 +67,11 @@ std::optional<Tile> tile_of(const Convolution& c) {
 
 std::string layer_struct(const Convolution& c, const Tile& tile, const std::string& name, bool rows_first) {
   std::string text = layer_head(c, name);
-  text += format("  static constexpr int batch = {}, channels_out = {}, multiplier = {};\n", c.batch,
-                 c.channels_out, c.channels_out / c.channels_in);
+  text += format("  static constexpr int channels_out = {}, multiplier = {};\n", c.channels_out,
+                 c.channels_out / c.channels_in);
   text += layer_geometry(c);
+  text += format("  static constexpr int usual_batch = {}, usual_height = {}, usual_width = {};\n", c.batch,
+                 c.size_out[1], c.size_out[2]);
   text +=
       format("  static constexpr int threads_x = {}, threads_y = {}, each = {}, along = {}, planes = {};\n",
              tile.threads_x, tile.threads_y, tile.each, tile.along, tile.planes);
@@ -133,14 +135,15 @@ Result<RegionCode> write_conv_depthwise(const RegionRequest& request) {
     signature.packed(packed, comment);
     code.packed.push_back(std::move(packed));
     code.source += format(
-        "{} {{\n  return stitch::enqueue_depthwise_last<{}, {}>(\n      \"{}\", {}, {}, {}, {}, "
+        "{} {{\n  return stitch::enqueue_depthwise_last<{}>(\n      \"{}\", {}{{}}, {}, {}, {}, {}, "
         "stream);\n}}\n",
-        signature.head(), layer, wide, request.name, x.pointer, name, out.pointer, functor);
+        signature.head(), wide, request.name, layer, x.pointer, name, out.pointer, functor);
   } else {
     signature.read(weight);
     code.source += format(
-        "{} {{\n  return stitch::enqueue_depthwise_planes<{}>(\n      \"{}\", {}, {}, {}, {}, stream);\n}}\n",
-        signature.head(), layer, request.name, x.pointer, weight.pointer, out.pointer, functor);
+        "{} {{\n  return stitch::enqueue_depthwise_planes(\n      \"{}\", {}{{}}, {}, {}, {}, {}, "
+        "stream);\n}}\n",
+        signature.head(), request.name, layer, x.pointer, weight.pointer, out.pointer, functor);
   }
   code.declaration += signature.declaration();
   code.arguments = signature.arguments();

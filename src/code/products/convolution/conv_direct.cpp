@@ -70,8 +70,7 @@ int64_t out_pack(const Convolution& c) {
 
 std::string direct_struct(const Convolution& c, const DirectTile& tile, const std::string& name) {
   std::string text = layer_head(c, name);
-  text += format("  static constexpr int batch = {}, channels = {}, filters = {};\n", c.batch, c.channels_in,
-                 c.channels_out);
+  text += format("  static constexpr int channels = {}, filters = {};\n", c.channels_in, c.channels_out);
   text += layer_geometry(c);
   text += format(
       "  static constexpr int images = {}, tile_height = {}, tile_width = {};  // of a block\n"
@@ -105,8 +104,8 @@ Result<RegionCode> write_conv_direct(const RegionRequest& request) {
                        .idea = "Directly, on the CUDA cores; kernels/conv_direct.h has the kernel.",
                        .structs = direct_struct(c, *direct_tile(c), layer) + "\n",
                        .reads = {&x, &weight},
-                       .call = format("enqueue_conv_direct<{}>", layer),
-                       .arguments = {x.pointer, weight.pointer, out.pointer}});
+                       .call = "enqueue_conv_direct",
+                       .arguments = {layer + "{}", x.pointer, weight.pointer, out.pointer}});
 }
 
 }  // namespace

@@ -134,8 +134,8 @@ Result<RegionCode> write_conv_implicit(const RegionRequest& request) {
        .reads = {&x},
        .packed = {{weight, packed, DType::f16, walked->packed, "octets of channels, as steps take them",
                    format("pack_implicit<{}, {}>", image, exact)}},
-       .call = format("enqueue_conv_implicit<{}, {}>", image, exact),
-       .arguments = {x.pointer, packed, out.pointer}});
+       .call = format("enqueue_conv_implicit<{}>", exact),
+       .arguments = {image + "{}", x.pointer, packed, out.pointer}});
 }
 
 }  // namespace

@@ -34,8 +34,8 @@ Result<RegionCode> write_conv_pixel(const RegionRequest& request) {
        .idea = "A few warps for four filters of four samples; kernels/conv_pixel.h has the kernel.",
        .structs = convolution_struct(c, product) + "\n",
        .reads = {&weight, &x},
-       .call = format("enqueue_conv_pixel<{}>", product),
-       .arguments = {weight.pointer, x.pointer, out.pointer}});
+       .call = "enqueue_conv_pixel",
+       .arguments = {product + "{}", weight.pointer, x.pointer, out.pointer}});
 }
 
 }  // namespace

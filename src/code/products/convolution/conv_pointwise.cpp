@@ -212,18 +212,18 @@ Result<RegionCode> write_conv_pointwise(const RegionRequest& request) {
               packed = request.name + "_weight_packed";
   const Place &x = *c.x.place, &weight = *c.weight.place, &out = *c.result.view.place;
   TileSizes sizes(c, exact);
-  KernelRegion region{
-      .header = "conv_pointwise.h",
-      .summary = describe(c) + epilogue.then(),
-      .idea = format("A product a sample{}, in {}; kernels/conv_pointwise.h has the kernel.",
-                     c.groups > 1 ? " and group" : "", exact ? "pairs of TF32" : "TF32"),
-      .structs = convolution_struct(c, product) + "\n" +
-                 planes_struct(c, planes, keeps_step(c, sizes, request)) + "\n",
-      .reads = {&x},
-      .packed = {{weight, packed, DType::f32, sizes.packed, "operands as lanes take them",
-                  format("pack_pointwise<{}, {}, {}>", product, planes, exact)}},
-      .call = format("enqueue_pointwise<{}, {}, {}>", product, planes, exact),
-      .arguments = {x.pointer, packed, starts ? library->bias->place->pointer : "nullptr", out.pointer}};
+  KernelRegion region{.header = "conv_pointwise.h",
+                      .summary = describe(c) + epilogue.then(),
+                      .idea = format("A product a sample{}, in {}; kernels/conv_pointwise.h has the kernel.",
+                                     c.groups > 1 ? " and group" : "", exact ? "pairs of TF32" : "TF32"),
+                      .structs = convolution_struct(c, product) + "\n" +
+                                 planes_struct(c, planes, keeps_step(c, sizes, request)) + "\n",
+                      .reads = {&x},
+                      .packed = {{weight, packed, DType::f32, sizes.packed, "operands as lanes take them",
+                                  format("pack_pointwise<{}, {}, {}>", product, planes, exact)}},
+                      .call = format("enqueue_pointwise<{}>", exact),
+                      .arguments = {product + "{}", planes + "{}", x.pointer, packed,
+                                    starts ? library->bias->place->pointer : "nullptr", out.pointer}};
   if (starts) {
     region.reads.push_back(library->bias->place);
     epilogue = {};

@@ -196,21 +196,25 @@ Result<RegionCode> write_conv_pointwise_nhwc(const RegionRequest& request) {
                      : exact            ? "pairs of TF32"
                                         : "TF32"),
       .structs = format(
-          "struct {} {{\n  static constexpr int64_t pixels = {}, plane = {};  // of all samples, and of one\n"
+          "struct {} {{\n  using Index = {};\n  static constexpr int64_t pixels = {}, plane = {};  // of all "
+          "samples, "
+          "and of one\n"
           "  static constexpr int channels = {}, filters = {};\n"
           "  static constexpr int pixel_tiles = {}, filter_tiles = {}, depth_warps = {}, multiprocessors = "
           "{};\n"
           "  static constexpr bool x_nchw = {}, out_nchw = {}, raw_weights = false;\n}};\n\n",
-          rows, c.batch * c.positions(), c.positions(), c.channels_in, c.channels_out, tiles.pixel_tiles,
-          tiles.filter_tiles, tiles.depth_warps, request.context.gpu.sms, x_nchw, out_nchw),
+          rows, c.batch * c.positions() < (int64_t{1} << 30) ? "int" : "int64_t", c.batch * c.positions(),
+          c.positions(), c.channels_in, c.channels_out, tiles.pixel_tiles, tiles.filter_tiles,
+          tiles.depth_warps, request.context.gpu.sms, x_nchw, out_nchw),
       .reads = {&x},
       .packed = {{weight, packed, type, elements, "operands as lanes take them",
                   format("pack_nhwc<{}>", form)}},
-      .call = format("{}<{}>", gate_place ? "enqueue_gated_nhwc" : "enqueue_pointwise_nhwc", form),
-      .arguments = {x.pointer, packed, out.pointer}};
+      .call = format("{}<{}, {}>", gate_place ? "enqueue_gated_nhwc" : "enqueue_pointwise_nhwc",
+                     element_type(type), exact),
+      .arguments = {rows + "{}", x.pointer, packed, out.pointer}};
   if (gate_place) {
     region.reads.push_back(gate_place);
-    region.arguments.insert(region.arguments.begin() + 1, gate_place->pointer);
+    region.arguments.insert(region.arguments.begin() + 2, gate_place->pointer);
   }
   return write_kernel(request, out, epilogue, region);
 }

@@ -64,8 +64,8 @@ Result<RegionCode> write_conv_pointwise_odd(const RegionRequest& request) {
        .reads = {&x},
        .packed = {{weight, packed, type, elements, "operands as lanes take them",
                    format("pack_odd<{}, {}>", product, rows)}},
-       .call = format("enqueue_odd<{}, {}>", product, rows),
-       .arguments = {x.pointer, packed, out.pointer}});
+       .call = format("enqueue_odd<{}>", product),
+       .arguments = {rows + "{}", x.pointer, packed, out.pointer}});
 }
 
 }  // namespace

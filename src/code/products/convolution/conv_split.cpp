@@ -119,6 +119,8 @@ std::string halo_struct(const Convolution& c, const Halo& halo, const std::strin
     text += format("  static constexpr int stride_{0} = {1}, padding_{0} = {2}, dilation_{0} = {3};\n",
                    axes[d], halo.stride[d], halo.padding[d], halo.dilation[d]);
   }
+  if (!flat) text += format("  static constexpr bool flat = {};\n", halo.size_out[0] == 1);
+  text += format("  static constexpr bool out_last = {};\n", halo.out[4] != 1 && halo.out[1] == 1);
   return text + stride_constants("x", halo.x, c.x.offset, flat) +
          stride_constants("out", halo.out, c.result.view.offset, flat) + "};\n";
 }
@@ -223,9 +225,9 @@ Result<RegionCode> write_conv_split_half(const RegionRequest& request) {
        .packed = {{weight, packed, DType::f16, elements, "high and low parts",
                    halo ? format("pack_split_halo<{}, {}>", product, tile)
                         : format("pack_split<{}>", product)}},
-       .call = halo ? format("enqueue_conv_split_halo<{}, {}, {}>", product, tile, exact)
-                    : format("enqueue_conv_split<{}, {}, {}>", product, exact, last),
-       .arguments = {x.pointer, packed, out.pointer}});
+       .call = halo ? format("enqueue_conv_split_halo<{}, {}>", product, exact)
+                    : format("enqueue_conv_split<{}, {}>", exact, last),
+       .arguments = {(halo ? tile : product) + "{}", x.pointer, packed, out.pointer}});
 }
 
 }  // namespace

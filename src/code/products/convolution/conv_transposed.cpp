@@ -261,8 +261,8 @@ Result<RegionCode> write_conv_transposed(const RegionRequest& request) {
       .reads = {&x},
       .packed = {{weight, packed, DType::f32, made.packed, "taps, channels, filters",
                   format("pack_transposed<{}>", layer)}},
-      .call = format("enqueue_conv_transposed<{}>", layer),
-      .arguments = {x.pointer, packed, bias ? bias->place->pointer : "nullptr", out.pointer}};
+      .call = "enqueue_conv_transposed",
+      .arguments = {layer + "{}", x.pointer, packed, bias ? bias->place->pointer : "nullptr", out.pointer}};
   if (bias) region.reads.push_back(bias->place);
   return write_kernel(request, out, epilogue, region);
 }

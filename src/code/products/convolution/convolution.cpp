@@ -162,8 +162,8 @@ std::string layer_head(const Convolution& c, const std::string& name) {
 
 std::string layer_geometry(const Convolution& c) {
   std::string text =
-      format("  static constexpr int height = {}, width = {}, out_height = {}, out_width = {};\n",
-             c.size_in[1], c.size_in[2], c.size_out[1], c.size_out[2]);
+      format("  static constexpr int batch = {}, height = {}, width = {}, out_height = {}, out_width = {};\n",
+             c.batch, c.size_in[1], c.size_in[2], c.size_out[1], c.size_out[2]);
   text += format("  static constexpr int kernel_y = {}, kernel_x = {}, stride_y = {}, stride_x = {};\n",
                  c.kernel[1], c.kernel[2], c.stride[1], c.stride[2]);
   return text + format("  static constexpr int pad_y = {}, pad_x = {}, dilation_y = {}, dilation_x = {};\n",

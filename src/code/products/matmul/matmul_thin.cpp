@@ -66,17 +66,17 @@ Result<RegionCode> write_matmul_thin(const RegionRequest& request) {
            format("{} {} = {} {} · {} {}", out.pointer, shape_comment({rows, columns}), x->place->pointer,
                   shape_comment({rows, depth}), weight->place->pointer, shape_comment({columns, depth})),
        .idea = "In pairs of TF32, the weight where it lies; kernels/conv_pointwise_nhwc.h has the kernel.",
-       .structs =
-           format("struct {} {{\n  static constexpr int64_t pixels = {}, plane = 1;  // rows\n"
-                  "  static constexpr int channels = {}, filters = {};  // depth, columns\n"
-                  "  static constexpr int pixel_tiles = {}, filter_tiles = {}, depth_warps = {}, "
-                  "multiprocessors = {};\n"
-                  "  static constexpr bool x_nchw = false, out_nchw = false, raw_weights = true;\n}};\n\n",
-                  name, rows, depth, columns, tiles.pixel_tiles, tiles.filter_tiles, tiles.depth_warps,
-                  request.context.gpu.sms),
+       .structs = format(
+           "struct {} {{\n  using Index = int;\n  static constexpr int64_t pixels = {}, plane = 1;  // rows\n"
+           "  static constexpr int channels = {}, filters = {};  // depth, columns\n"
+           "  static constexpr int pixel_tiles = {}, filter_tiles = {}, depth_warps = {}, "
+           "multiprocessors = {};\n"
+           "  static constexpr bool x_nchw = false, out_nchw = false, raw_weights = true;\n}};\n\n",
+           name, rows, depth, columns, tiles.pixel_tiles, tiles.filter_tiles, tiles.depth_warps,
+           request.context.gpu.sms),
        .reads = {x->place, weight->place},
-       .call = format("enqueue_thin_product<{}>", name),
-       .arguments = {x->place->pointer, weight->place->pointer, out.pointer}});
+       .call = "enqueue_thin_product",
+       .arguments = {name + "{}", x->place->pointer, weight->place->pointer, out.pointer}});
 }
 
 }  // namespace

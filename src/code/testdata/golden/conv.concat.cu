@@ -10,7 +10,8 @@ struct GoldenPart_0Product {  // y (8, 64, 32, 32) = x (8, 6, 32, 32) * one_weig
   using Sum = float;
   using Index = int;
   // Filters, positions of all samples, channels and taps; a batch is a group.
-  static constexpr Index batches = 1, rows = 64, columns = 8192, depth = 6;
+  static constexpr Index batches = 1, rows = 64, depth = 6;
+  static constexpr Index columns = 8192;
   static constexpr bool left_by_depth = true, right_by_depth = false, has_right = true, padded = true;
   __device__ static Index left(Index, Index row, Index k) { return k + row * 6; }
   __device__ static Index right(Index, Index k, Index column) {
@@ -33,6 +34,7 @@ struct GoldenPart_0Halo : stitch::FlatConvolution {
   static constexpr int stride_y = 1, padding_y = 0, dilation_y = 1;
   static constexpr int size_in_x = 32, size_out_x = 32, kernel_x = 1;
   static constexpr int stride_x = 1, padding_x = 0, dilation_x = 1;
+  static constexpr bool out_last = false;
   static constexpr int64_t x_stride_sample = 6144, x_stride_channel = 1024, x_offset = 0;
   static constexpr int64_t x_stride_y = 32, x_stride_x = 1;
   static constexpr int64_t out_stride_sample = 131072, out_stride_channel = 1024, out_offset = 0;
@@ -59,8 +61,9 @@ StitchStatus enqueue_golden_part_0(const float* x,                            //
                                    const __half* golden_part_0_weight_split,  // (2048): high and low parts
                                    float* y,                                  // (8, 64, 32, 32)
                                    cudaStream_t stream) {
-  return stitch::enqueue_conv_split_halo<GoldenPart_0Product, GoldenPart_0Halo, true>(
-      "golden_part_0", x, golden_part_0_weight_split, y, GoldenPart_0Epilogue{one_bias}, stream);
+  return stitch::enqueue_conv_split_halo<GoldenPart_0Product, true>(
+      "golden_part_0", GoldenPart_0Halo{}, x, golden_part_0_weight_split, y, GoldenPart_0Epilogue{one_bias},
+      stream);
 }
 
 // y (8, 64, 32, 32) = x (8, 6, 32, 32) * three_weight (64, 6, 3, 3), padding 1x1, then bias, relu
@@ -74,7 +77,8 @@ struct GoldenPart_1Product {
   using Sum = float;
   using Index = int;
   // Filters, positions of all samples, channels and taps; a batch is a group.
-  static constexpr Index batches = 1, rows = 64, columns = 8192, depth = 54;
+  static constexpr Index batches = 1, rows = 64, depth = 54;
+  static constexpr Index columns = 8192;
   static constexpr bool left_by_depth = true, right_by_depth = false, has_right = true, padded = true;
   __device__ static Index left(Index, Index row, Index k) { return k + row * 54; }
   __device__ static Index right(Index, Index k, Index column) {
@@ -100,6 +104,7 @@ struct GoldenPart_1Halo : stitch::FlatConvolution {
   static constexpr int stride_y = 1, padding_y = 1, dilation_y = 1;
   static constexpr int size_in_x = 32, size_out_x = 32, kernel_x = 3;
   static constexpr int stride_x = 1, padding_x = 1, dilation_x = 1;
+  static constexpr bool out_last = false;
   static constexpr int64_t x_stride_sample = 6144, x_stride_channel = 1024, x_offset = 0;
   static constexpr int64_t x_stride_y = 32, x_stride_x = 1;
   static constexpr int64_t out_stride_sample = 131072, out_stride_channel = 1024, out_offset = 0;
@@ -126,8 +131,9 @@ StitchStatus enqueue_golden_part_1(const float* x,                            //
                                    const __half* golden_part_1_weight_split,  // (10240): high and low parts
                                    float* y,                                  // (8, 64, 32, 32)
                                    cudaStream_t stream) {
-  return stitch::enqueue_conv_split_halo<GoldenPart_1Product, GoldenPart_1Halo, true>(
-      "golden_part_1", x, golden_part_1_weight_split, y, GoldenPart_1Epilogue{three_bias}, stream);
+  return stitch::enqueue_conv_split_halo<GoldenPart_1Product, true>(
+      "golden_part_1", GoldenPart_1Halo{}, x, golden_part_1_weight_split, y, GoldenPart_1Epilogue{three_bias},
+      stream);
 }
 
 StitchStatus enqueue_golden(const float* x,                            // (8, 6, 32, 32)

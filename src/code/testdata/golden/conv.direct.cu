@@ -7,8 +7,8 @@ struct GoldenLayer {  // y (64, 6, 28, 28) = x (64, 1, 32, 32) * conv_weight (6,
   using Weight = float;
   using Out = float;
   using Index = int;
-  static constexpr int batch = 64, channels = 1, filters = 6;
-  static constexpr int height = 32, width = 32, out_height = 28, out_width = 28;
+  static constexpr int channels = 1, filters = 6;
+  static constexpr int batch = 64, height = 32, width = 32, out_height = 28, out_width = 28;
   static constexpr int kernel_y = 5, kernel_x = 5, stride_y = 1, stride_x = 1;
   static constexpr int pad_y = 0, pad_x = 0, dilation_y = 1, dilation_x = 1;
   static constexpr int images = 1, tile_height = 28, tile_width = 28;  // of a block
@@ -32,6 +32,6 @@ StitchStatus enqueue_golden(const float* x,            // (64, 1, 32, 32)
                             const float* conv_bias,    // (6)
                             float* y,                  // (64, 6, 28, 28)
                             cudaStream_t stream) {
-  return stitch::enqueue_conv_direct<GoldenLayer>(
-      "golden", x, conv_weight, y, GoldenEpilogue{conv_bias}, stream);
+  return stitch::enqueue_conv_direct(
+      "golden", GoldenLayer{}, x, conv_weight, y, GoldenEpilogue{conv_bias}, stream);
 }

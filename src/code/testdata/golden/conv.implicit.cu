@@ -47,6 +47,6 @@ StitchStatus enqueue_golden(
     const __half* golden_weight_steps,  // (7680): octets of channels, as steps take them
     float* y,                           // (8, 40, 32, 32)
     cudaStream_t stream) {
-  return stitch::enqueue_conv_implicit<GoldenImage, true>(
-      "golden", x, golden_weight_steps, y, GoldenEpilogue{conv_bias}, stream);
+  return stitch::enqueue_conv_implicit<true>(
+      "golden", GoldenImage{}, x, golden_weight_steps, y, GoldenEpilogue{conv_bias}, stream);
 }

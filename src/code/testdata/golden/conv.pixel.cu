@@ -9,7 +9,8 @@ struct GoldenProduct {  // y (32, 24, 1, 1) = x (32, 72, 1, 1) * conv_weight (24
   using Sum = float;
   using Index = int;
   // Filters, positions of all samples, channels and taps; a batch is a group.
-  static constexpr Index batches = 1, rows = 24, columns = 32, depth = 72;
+  static constexpr Index batches = 1, rows = 24, depth = 72;
+  static constexpr Index columns = 32;
   static constexpr bool left_by_depth = true, right_by_depth = true, has_right = true, padded = true;
   __device__ static Index left(Index, Index row, Index k) { return k + row * 72; }
   __device__ static Index right(Index, Index k, Index column) {
@@ -33,6 +34,6 @@ StitchStatus enqueue_golden(const __half* conv_weight,  // (24, 72, 1, 1)
                             const float* conv_bias,     // (24)
                             __half* y,                  // (32, 24, 1, 1)
                             cudaStream_t stream) {
-  return stitch::enqueue_conv_pixel<GoldenProduct>(
-      "golden", conv_weight, x, y, GoldenEpilogue{conv_bias}, stream);
+  return stitch::enqueue_conv_pixel(
+      "golden", GoldenProduct{}, conv_weight, x, y, GoldenEpilogue{conv_bias}, stream);
 }

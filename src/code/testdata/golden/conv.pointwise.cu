@@ -9,7 +9,8 @@ struct GoldenProduct {  // y (4, 64, 16, 16) = x (4, 32, 16, 16) * conv_weight (
   using Sum = float;
   using Index = int;
   // Filters, positions of all samples, channels and taps; a batch is a group.
-  static constexpr Index batches = 1, rows = 64, columns = 1024, depth = 32;
+  static constexpr Index batches = 1, rows = 64, depth = 32;
+  static constexpr Index columns = 1024;
   static constexpr bool left_by_depth = true, right_by_depth = false, has_right = true, padded = true;
   __device__ static Index left(Index, Index row, Index k) { return k + row * 32; }
   __device__ static Index right(Index, Index k, Index column) {
@@ -52,6 +53,7 @@ StitchStatus enqueue_golden(const float* x,                     // (4, 32, 16, 1
                             const float* golden_weight_packed,  // (2048): operands as lanes take them
                             float* y,                           // (4, 64, 16, 16)
                             cudaStream_t stream) {
-  return stitch::enqueue_pointwise<GoldenProduct, GoldenPlanes, false>(
-      "golden", x, golden_weight_packed, nullptr, y, GoldenEpilogue{conv_bias}, stream);
+  return stitch::enqueue_pointwise<false>(
+      "golden", GoldenProduct{}, GoldenPlanes{}, x, golden_weight_packed, nullptr, y,
+      GoldenEpilogue{conv_bias}, stream);
 }

@@ -3,6 +3,7 @@
 // y (32, 20, 1, 1) = x (32, 72, 1, 1) * conv_weight (20, 72, 1, 1), then bias, hardswish
 // A product of all pixels in TF32; kernels/conv_pointwise_nhwc.h has the kernel.
 struct GoldenRows {
+  using Index = int;
   static constexpr int64_t pixels = 32, plane = 1;  // of all samples, and of one
   static constexpr int channels = 72, filters = 20;
   static constexpr int pixel_tiles = 1, filter_tiles = 1, depth_warps = 4, multiprocessors = 132;
@@ -29,6 +30,6 @@ StitchStatus enqueue_golden(const float* x,                     // (32, 72, 1, 1
                             const float* golden_weight_packed,  // (1920): operands as lanes take them
                             float* y,                           // (32, 20, 1, 1)
                             cudaStream_t stream) {
-  return stitch::enqueue_pointwise_nhwc<GoldenRows, float, false>(
-      "golden", x, golden_weight_packed, y, GoldenEpilogue{conv_bias}, stream);
+  return stitch::enqueue_pointwise_nhwc<float, false>(
+      "golden", GoldenRows{}, x, golden_weight_packed, y, GoldenEpilogue{conv_bias}, stream);
 }

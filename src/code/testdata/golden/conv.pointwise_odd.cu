@@ -9,7 +9,8 @@ struct GoldenProduct {  // y (32, 20, 1, 1) = x (32, 74, 1, 1) * conv_weight (20
   using Sum = float;
   using Index = int;
   // Filters, positions of all samples, channels and taps; a batch is a group.
-  static constexpr Index batches = 1, rows = 20, columns = 32, depth = 74;
+  static constexpr Index batches = 1, rows = 20, depth = 74;
+  static constexpr Index columns = 32;
   static constexpr bool left_by_depth = true, right_by_depth = true, has_right = true, padded = true;
   __device__ static Index left(Index, Index row, Index k) { return k + row * 74; }
   __device__ static Index right(Index, Index k, Index column) {
@@ -44,6 +45,6 @@ StitchStatus enqueue_golden(const __half* x,                     // (32, 74, 1, 
                             const __half* golden_weight_packed,  // (1920): operands as lanes take them
                             __half* y,                           // (32, 20, 1, 1)
                             cudaStream_t stream) {
-  return stitch::enqueue_odd<GoldenProduct, GoldenRows>(
-      "golden", x, golden_weight_packed, y, GoldenEpilogue{conv_bias}, stream);
+  return stitch::enqueue_odd<GoldenProduct>(
+      "golden", GoldenRows{}, x, golden_weight_packed, y, GoldenEpilogue{conv_bias}, stream);
 }

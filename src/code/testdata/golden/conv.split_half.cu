@@ -10,7 +10,8 @@ struct GoldenProduct {  // y (8, 16, 32, 32) = x (8, 3, 32, 32) * conv_weight (1
   using Sum = float;
   using Index = int;
   // Filters, positions of all samples, channels and taps; a batch is a group.
-  static constexpr Index batches = 1, rows = 16, columns = 8192, depth = 27;
+  static constexpr Index batches = 1, rows = 16, depth = 27;
+  static constexpr Index columns = 8192;
   static constexpr bool left_by_depth = true, right_by_depth = false, has_right = true, padded = true;
   __device__ static Index left(Index, Index row, Index k) { return k + row * 27; }
   __device__ static Index right(Index, Index k, Index column) {
@@ -36,6 +37,7 @@ struct GoldenHalo : stitch::FlatConvolution {
   static constexpr int stride_y = 1, padding_y = 1, dilation_y = 1;
   static constexpr int size_in_x = 32, size_out_x = 32, kernel_x = 3;
   static constexpr int stride_x = 1, padding_x = 1, dilation_x = 1;
+  static constexpr bool out_last = false;
   static constexpr int64_t x_stride_sample = 3072, x_stride_channel = 1024, x_offset = 0;
   static constexpr int64_t x_stride_y = 32, x_stride_x = 1;
   static constexpr int64_t out_stride_sample = 16384, out_stride_channel = 1024, out_offset = 0;
@@ -62,6 +64,6 @@ StitchStatus enqueue_golden(const float* x,                     // (8, 3, 32, 32
                             const __half* golden_weight_split,  // (1536): high and low parts
                             float* y,                           // (8, 16, 32, 32)
                             cudaStream_t stream) {
-  return stitch::enqueue_conv_split_halo<GoldenProduct, GoldenHalo, true>(
-      "golden", x, golden_weight_split, y, GoldenEpilogue{conv_bias}, stream);
+  return stitch::enqueue_conv_split_halo<GoldenProduct, true>(
+      "golden", GoldenHalo{}, x, golden_weight_split, y, GoldenEpilogue{conv_bias}, stream);
 }

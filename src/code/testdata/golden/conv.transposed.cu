@@ -48,6 +48,6 @@ StitchStatus enqueue_golden(const float* x,                     // (4, 8, 16, 16
                             const float* golden_weight_by_tap,  // (576): taps, channels, filters
                             float* y,                           // (4, 8, 18, 18)
                             cudaStream_t stream) {
-  return stitch::enqueue_conv_transposed<GoldenLayer>(
-      "golden", x, golden_weight_by_tap, conv_bias, y, GoldenEpilogue{}, stream);
+  return stitch::enqueue_conv_transposed(
+      "golden", GoldenLayer{}, x, golden_weight_by_tap, conv_bias, y, GoldenEpilogue{}, stream);
 }

@@ -3,6 +3,7 @@
 // y (16, 96) = x (16, 256) · fc_weight (96, 256), then bias, hardswish
 // In pairs of TF32, the weight where it lies; kernels/conv_pointwise_nhwc.h has the kernel.
 struct GoldenRows {
+  using Index = int;
   static constexpr int64_t pixels = 16, plane = 1;  // rows
   static constexpr int channels = 256, filters = 96;  // depth, columns
   static constexpr int pixel_tiles = 1, filter_tiles = 1, depth_warps = 8, multiprocessors = 132;
@@ -23,6 +24,6 @@ StitchStatus enqueue_golden(const float* x,          // (16, 256)
                             const float* fc_bias,    // (96)
                             float* y,                // (16, 96)
                             cudaStream_t stream) {
-  return stitch::enqueue_thin_product<GoldenRows>(
-      "golden", x, fc_weight, y, GoldenEpilogue{fc_bias}, stream);
+  return stitch::enqueue_thin_product(
+      "golden", GoldenRows{}, x, fc_weight, y, GoldenEpilogue{fc_bias}, stream);
 }

@@ -2,7 +2,9 @@
 // Described by a struct, as in matmul.h:
 //   struct DwLayer {  // y (2, 6, 9, 8) = x (2, 6, 9, 8) * weight (6, 1, 3, 3)
 //     using In = float; using Weight = float; using Out = float; using Index = int;
-//     static constexpr int batch, channels_out, multiplier, height, width, out_height, out_width;
+//     static constexpr int batch, height, width, out_height, out_width;
+//     static constexpr int usual_batch, usual_height, usual_width;  // of the results tiles are chosen for
+//     static constexpr int channels_out, multiplier;
 //     static constexpr int kernel_y, kernel_x, stride_y, stride_x, pad_y, pad_x, dilation_y, dilation_x;
 //     // A block's tile of NCHW images: `planes` of them, threads_x * along wide, threads_y * each high.
 //     static constexpr int threads_x, threads_y, each, along, planes;
@@ -33,18 +35,24 @@ struct DepthwiseTile {
       (out_height - 1) * Layer::stride_y + (Layer::kernel_y - 1) * Layer::dilation_y + 1;
   static constexpr int width =
       (out_width - 1) * Layer::stride_x + (Layer::kernel_x - 1) * Layer::dilation_x + 1;
-  static constexpr int across = (Layer::out_width + out_width - 1) / out_width;
-  static constexpr int down = (Layer::out_height + out_height - 1) / out_height;
+  __host__ __device__ static constexpr int across(Layer layer) {
+    return (layer.out_width + out_width - 1) / out_width;
+  }
+  __host__ __device__ static constexpr int down(Layer layer) {
+    return (layer.out_height + out_height - 1) / out_height;
+  }
   static constexpr int plane_threads = Layer::threads_x * Layer::threads_y,
                        threads = plane_threads * Layer::planes;
-  static constexpr int64_t all_planes = int64_t{Layer::batch} * Layer::channels_out;
+  __host__ __device__ static constexpr int64_t all_planes(Layer layer) {
+    return int64_t{layer.batch} * Layer::channels_out;
+  }
 };
 
 template <class Layer, class Epilogue>
 __global__ void __launch_bounds__(DepthwiseTile<Layer>::threads)
     depthwise_planes_kernel(const typename Layer::In* __restrict__ x,
                             const typename Layer::Weight* __restrict__ weight,
-                            typename Layer::Out* __restrict__ out, Epilogue epilogue) {
+                            typename Layer::Out* __restrict__ out, Epilogue epilogue, Layer layer) {
   wait_for_previous_kernel();
   using Tile = DepthwiseTile<Layer>;
   using Index = typename Layer::Index;
@@ -53,9 +61,11 @@ __global__ void __launch_bounds__(DepthwiseTile<Layer>::threads)
   __shared__ float filter[Layer::planes][taps];
   const int thread = static_cast<int>(threadIdx.x);
   const int64_t block = blockIdx.x;
-  const int out_x0 = static_cast<int>(block % Tile::across) * Tile::out_width;
-  const int out_y0 = static_cast<int>(block / Tile::across % Tile::down) * Tile::out_height;
-  const int64_t plane0 = block / Tile::across / Tile::down * Layer::planes;
+  const int across = Tile::across(layer), down = Tile::down(layer);
+  const int64_t all_planes = Tile::all_planes(layer);
+  const int out_x0 = static_cast<int>(block % across) * Tile::out_width;
+  const int out_y0 = static_cast<int>(block / across % down) * Tile::out_height;
+  const int64_t plane0 = block / across / down * Layer::planes;
   const int y0 = out_y0 * Layer::stride_y - Layer::pad_y, x0 = out_x0 * Layer::stride_x - Layer::pad_x;
   // Loads are issued before the first store. With one plane per tile there is no division per pixel: that
   // took a third of the time of 3 x 3 filters (H200).
@@ -67,12 +77,11 @@ __global__ void __launch_bounds__(DepthwiseTile<Layer>::threads)
       const int i = first + j * Tile::threads, at = Layer::planes == 1 ? i : i % pixels;
       const int64_t plane = Layer::planes == 1 ? plane0 : plane0 + i / pixels;
       const int row = y0 + at / Tile::width, column = x0 + at % Tile::width;
-      const bool inside = row >= 0 && row < Layer::height && column >= 0 && column < Layer::width &&
-                          i < Layer::planes * pixels && (Layer::planes == 1 || plane < Tile::all_planes);
+      const bool inside = row >= 0 && row < layer.height && column >= 0 && column < layer.width &&
+                          i < Layer::planes * pixels && (Layer::planes == 1 || plane < all_planes);
       const Index channel = static_cast<Index>(plane % Layer::channels_out),
                   n = static_cast<Index>(plane / Layer::channels_out);
-      values[j] =
-          inside ? static_cast<float>(x[Layer::x(n, channel / Layer::multiplier, row, column)]) : 0.0f;
+      values[j] = inside ? static_cast<float>(x[layer.x(n, channel / Layer::multiplier, row, column)]) : 0.0f;
     }
 #pragma unroll
     for (int j = 0; j < under_way; ++j)
@@ -115,7 +124,7 @@ __global__ void __launch_bounds__(DepthwiseTile<Layer>::threads)
       for (int row = 0; row < rows; ++row) add(tap_x, row);
   }
   const int64_t plane = plane0 + own_plane;
-  if (Layer::planes > 1 && plane >= Tile::all_planes) return;
+  if (Layer::planes > 1 && plane >= all_planes) return;
   const Index channel = static_cast<Index>(plane % Layer::channels_out),
               n = static_cast<Index>(plane / Layer::channels_out);
 #pragma unroll
@@ -124,21 +133,20 @@ __global__ void __launch_bounds__(DepthwiseTile<Layer>::threads)
     for (int i = 0; i < Layer::each; ++i) {
       const Index row = out_y0 + thread_y * Layer::each + i,
                   column = out_x0 + thread_x + j * Layer::threads_x;
-      if (row < Layer::out_height && column < Layer::out_width)
-        out[Layer::out(n, channel, row, column)] = static_cast<typename Layer::Out>(
-            epilogue(sums[j][i], n, channel, row * Layer::out_width + column));
+      if (row < layer.out_height && column < layer.out_width)
+        out[layer.out(n, channel, row, column)] = static_cast<typename Layer::Out>(
+            epilogue(sums[j][i], n, channel, row * layer.out_width + column));
     }
 }
 template <class Layer, class Epilogue>
-StitchStatus enqueue_depthwise_planes(const char* name, const typename Layer::In* x,
+StitchStatus enqueue_depthwise_planes(const char* name, Layer layer, const typename Layer::In* x,
                                       const typename Layer::Weight* weight, typename Layer::Out* out,
                                       Epilogue epilogue, cudaStream_t stream) {
   using Tile = DepthwiseTile<Layer>;
-  constexpr int64_t blocks =
-      (Tile::all_planes + Layer::planes - 1) / Layer::planes * Tile::across * Tile::down;
-  static_assert(blocks < (int64_t{1} << 31), "more tiles than a grid has blocks");
-  return launch(name, depthwise_planes_kernel<Layer, Epilogue>,
-                {static_cast<unsigned>(blocks), Tile::threads}, stream, x, weight, out, epilogue);
+  const int64_t blocks =
+      divide_up(Tile::all_planes(layer), Layer::planes) * Tile::across(layer) * Tile::down(layer);
+  return launch(name, depthwise_planes_kernel<Layer, Epilogue>, {blocks_of(blocks), Tile::threads}, stream, x,
+                weight, out, epilogue, layer);
 }
 
 // NHWC: a thread computes `each` horizontally adjacent outputs in `down` rows, for `vector` channels. A block
@@ -152,8 +160,8 @@ struct DepthwiseLastTile {
   static constexpr int packs = Layer::channels_out / vector;
 
   static constexpr int64_t threads_of(int each, int down) {
-    return int64_t{Layer::batch} * packs * ((Layer::out_width + each - 1) / each) *
-           ((Layer::out_height + down - 1) / down);
+    return int64_t{Layer::usual_batch} * packs * ((Layer::usual_width + each - 1) / each) *
+           ((Layer::usual_height + down - 1) / down);
   }
   // Multiplications and loads of all threads, including outputs past the image's end; fewer threads than a
   // GPU holds take no less time.
@@ -179,10 +187,9 @@ struct DepthwiseLastTile {
       if (cost_of(best_each(), down) < cost_of(best_each(), best)) best = down;
     return best;
   }
-  static constexpr int each = large ? best_each() : 4, across = (Layer::out_width + each - 1) / each;
+  static constexpr int each = large ? best_each() : 4;
   // Two rows share most of their input; small images need many threads instead.
   static constexpr int down = large ? best_down() : threads_of(4, 2) >= (1 << 16) ? 2 : 1;
-  static constexpr int strips = (Layer::out_height + down - 1) / down;
 
   // Packs per row of threads: 128 bytes, or fewer if that leaves no thread idle.
   static constexpr int lanes_of(int most) {
@@ -193,12 +200,23 @@ struct DepthwiseLastTile {
   static constexpr int lanes = lanes_of(vector <= 2 ? 32 : 8);
   static constexpr int chunks = (packs + lanes - 1) / lanes;
   static constexpr int widest = large ? 4 : 8;
-  static constexpr int x_blocks = (across + widest - 1) / widest, wide = (across + x_blocks - 1) / x_blocks;
+  // Even parts of at most so many.
+  static constexpr int even(int count, int most) {
+    const int parts = (count + most - 1) / most;
+    return (count + parts - 1) / parts;
+  }
+  static constexpr int wide = even((Layer::usual_width + each - 1) / each, widest);
   static constexpr int most_high = 256 / (lanes * wide) < 1 ? 1 : 256 / (lanes * wide);
-  static constexpr int y_blocks = (strips + most_high - 1) / most_high,
-                       high = (strips + y_blocks - 1) / y_blocks;
+  static constexpr int high = even((Layer::usual_height + down - 1) / down, most_high);
   static constexpr int used = lanes * wide * high, threads = (used + 31) / 32 * 32;
-  static constexpr int64_t blocks = int64_t{Layer::batch} * chunks * y_blocks * x_blocks;
+
+  // Of one layer: threads and blocks along its axes.
+  int across, strips, x_blocks, y_blocks;
+  __host__ __device__ explicit constexpr DepthwiseLastTile(Layer layer)
+      : across((layer.out_width + each - 1) / each),
+        strips((layer.out_height + down - 1) / down),
+        x_blocks((across + wide - 1) / wide),
+        y_blocks((strips + high - 1) / high) {}
 };
 
 // Weights of `vector` channels at a tap; packed (taps, channels_out).
@@ -217,20 +235,20 @@ template <class Layer, int vector, class Epilogue>
 __global__ void __launch_bounds__(DepthwiseLastTile<Layer, vector>::threads,
                                   DepthwiseLastTile<Layer, vector>::large ? 2 : 1)
     depthwise_last_kernel(const typename Layer::In* __restrict__ x, const float* __restrict__ packed,
-                          typename Layer::Out* __restrict__ out, Epilogue epilogue) {
+                          typename Layer::Out* __restrict__ out, Epilogue epilogue, Layer layer) {
   wait_for_previous_kernel();
   using Tile = DepthwiseLastTile<Layer, vector>;
   using Index = typename Layer::Index;
+  const Tile tile(layer);
   constexpr int each = Tile::each, down = Tile::down;
   const int thread = static_cast<int>(threadIdx.x), block = static_cast<int>(blockIdx.x);
-  const int pack =
-      block / Tile::x_blocks / Tile::y_blocks % Tile::chunks * Tile::lanes + thread % Tile::lanes;
-  const int column0 = block % Tile::x_blocks * Tile::wide + thread / Tile::lanes % Tile::wide,
-            strip = block / Tile::x_blocks % Tile::y_blocks * Tile::high + thread / Tile::lanes / Tile::wide;
-  if (thread >= Tile::used || pack >= Tile::packs || column0 >= Tile::across || strip >= Tile::strips) return;
+  const int pack = block / tile.x_blocks / tile.y_blocks % Tile::chunks * Tile::lanes + thread % Tile::lanes;
+  const int column0 = block % tile.x_blocks * Tile::wide + thread / Tile::lanes % Tile::wide,
+            strip = block / tile.x_blocks % tile.y_blocks * Tile::high + thread / Tile::lanes / Tile::wide;
+  if (thread >= Tile::used || pack >= Tile::packs || column0 >= tile.across || strip >= tile.strips) return;
   const Index channel = static_cast<Index>(pack) * vector, out_x = static_cast<Index>(column0) * each,
               out_y = static_cast<Index>(strip) * down,
-              n = static_cast<Index>(block / Tile::x_blocks / Tile::y_blocks / Tile::chunks);
+              n = static_cast<Index>(block / tile.x_blocks / tile.y_blocks / Tile::chunks);
   float sums[down][each][vector] = {};
   constexpr int columns = (each - 1) * Layer::stride_x + (Layer::kernel_x - 1) * Layer::dilation_x + 1;
   constexpr int rows = (down - 1) * Layer::stride_y + (Layer::kernel_y - 1) * Layer::dilation_y + 1;
@@ -249,14 +267,14 @@ __global__ void __launch_bounds__(DepthwiseLastTile<Layer, vector>::threads,
               own_weights + (below / Layer::dilation_y * Layer::kernel_x + tap_x) * Layer::channels_out);
       }
     const Index row = out_y * Layer::stride_y + below - Layer::pad_y;
-    if (row < 0 || row >= Layer::height) return;
+    if (row < 0 || row >= layer.height) return;
     // All loads of this row are issued before the first use.
     Pack<typename Layer::In, vector> values[columns];
 #pragma unroll
     for (int step = 0; step < columns; ++step) {
       const Index column = out_x * Layer::stride_x + step - Layer::pad_x;
-      if (column >= 0 && column < Layer::width)
-        values[step] = load<vector>(x + Layer::x(n, channel / Layer::multiplier, row, column), 0);
+      if (column >= 0 && column < layer.width)
+        values[step] = load<vector>(x + layer.x(n, channel / Layer::multiplier, row, column), 0);
       else
         values[step] = {};
     }
@@ -304,30 +322,32 @@ __global__ void __launch_bounds__(DepthwiseLastTile<Layer, vector>::threads,
   for (int d = 0; d < down; ++d)
 #pragma unroll
     for (int i = 0; i < each; ++i) {
-      if (out_x + i >= Layer::out_width || out_y + d >= Layer::out_height) continue;
+      if (out_x + i >= layer.out_width || out_y + d >= layer.out_height) continue;
       Pack<typename Layer::Out, vector> results;
 #pragma unroll
       for (int v = 0; v < vector; ++v)
         results[v] = static_cast<typename Layer::Out>(
-            epilogue(sums[d][i][v], n, channel + v, (out_y + d) * Layer::out_width + out_x + i));
+            epilogue(sums[d][i][v], n, channel + v, (out_y + d) * layer.out_width + out_x + i));
       if constexpr (Layer::out_last && vector > 1) {
-        store<vector>(out + Layer::out(n, channel, out_y + d, out_x + i), 0, results);
+        store<vector>(out + layer.out(n, channel, out_y + d, out_x + i), 0, results);
       } else {
 #pragma unroll
-        for (int v = 0; v < vector; ++v) out[Layer::out(n, channel + v, out_y + d, out_x + i)] = results[v];
+        for (int v = 0; v < vector; ++v) out[layer.out(n, channel + v, out_y + d, out_x + i)] = results[v];
       }
     }
 }
 // `widest` channels at once where x and the result are aligned to that.
-template <class Layer, int widest, class Epilogue>
-StitchStatus enqueue_depthwise_last(const char* name, const typename Layer::In* x, const float* packed,
-                                    typename Layer::Out* out, Epilogue epilogue, cudaStream_t stream) {
+template <int widest, class Layer, class Epilogue>
+StitchStatus enqueue_depthwise_last(const char* name, Layer layer, const typename Layer::In* x,
+                                    const float* packed, typename Layer::Out* out, Epilogue epilogue,
+                                    cudaStream_t stream) {
   auto run = [&](auto vector) {
     constexpr int channels = decltype(vector)::value;
     using Tile = DepthwiseLastTile<Layer, channels>;
-    static_assert(Tile::blocks < (int64_t{1} << 31), "more tiles than a grid has blocks");
-    return launch(name, depthwise_last_kernel<Layer, channels, Epilogue>,
-                  {static_cast<unsigned>(Tile::blocks), Tile::threads}, stream, x, packed, out, epilogue);
+    const Tile tile(layer);
+    const int64_t blocks = int64_t{layer.batch} * Tile::chunks * tile.y_blocks * tile.x_blocks;
+    return launch(name, depthwise_last_kernel<Layer, channels, Epilogue>, {blocks_of(blocks), Tile::threads},
+                  stream, x, packed, out, epilogue, layer);
   };
   if constexpr (widest > 1)
     if (reinterpret_cast<uintptr_t>(x) % (widest * sizeof(typename Layer::In)) == 0 &&

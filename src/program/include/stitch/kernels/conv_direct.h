@@ -28,10 +28,12 @@ struct DirectTile {
       (Layer::tile_width - 1) * Layer::stride_x + (Layer::kernel_x - 1) * Layer::dilation_x + 1;
   static constexpr int plane = rows * columns, taps = Layer::kernel_y * Layer::kernel_x;
   static constexpr int out_plane = Layer::tile_height * Layer::tile_width;
-  static constexpr int across = (Layer::out_width + Layer::tile_width - 1) / Layer::tile_width;
-  static constexpr int down = (Layer::out_height + Layer::tile_height - 1) / Layer::tile_height;
-  static constexpr int64_t blocks =
-      int64_t{(Layer::batch + Layer::images - 1) / Layer::images} * across * down;
+  __host__ __device__ static constexpr int across(Layer layer) {
+    return (layer.out_width + Layer::tile_width - 1) / Layer::tile_width;
+  }
+  __host__ __device__ static constexpr int down(Layer layer) {
+    return (layer.out_height + Layer::tile_height - 1) / Layer::tile_height;
+  }
   static constexpr int threads =
       (Layer::images * out_plane + 32 * Layer::pixels - 1) / (32 * Layer::pixels) * 32;
   static constexpr int together = Layer::filters % 4 == 0 ? 4 : Layer::filters % 2 == 0 ? 2 : 1;
@@ -42,7 +44,7 @@ template <class Layer, int pack, class Epilogue>
 __global__ void __launch_bounds__(DirectTile<Layer>::threads)
     conv_direct_kernel(const typename Layer::In* __restrict__ x,
                        const typename Layer::Weight* __restrict__ weight,
-                       typename Layer::Out* __restrict__ out, Epilogue epilogue) {
+                       typename Layer::Out* __restrict__ out, Epilogue epilogue, Layer layer) {
   wait_for_previous_kernel();
   using Tile = DirectTile<Layer>;
   using Index = typename Layer::Index;
@@ -51,9 +53,9 @@ __global__ void __launch_bounds__(DirectTile<Layer>::threads)
   __shared__ __align__(
       16) float filter[Layer::channels * taps * Layer::filters];  // (channels, taps, filters)
   const int thread = static_cast<int>(threadIdx.x), block = static_cast<int>(blockIdx.x);
-  const int out_x0 = block % Tile::across * Layer::tile_width,
-            out_y0 = block / Tile::across % Tile::down * Layer::tile_height,
-            n0 = block / Tile::across / Tile::down * Layer::images;
+  const int across = Tile::across(layer), down = Tile::down(layer);
+  const int out_x0 = block % across * Layer::tile_width, out_y0 = block / across % down * Layer::tile_height,
+            n0 = block / across / down * Layer::images;
   const int x0 = out_x0 * Layer::stride_x - Layer::pad_x, y0 = out_y0 * Layer::stride_y - Layer::pad_y;
   // Several loads of a thread are issued before the first store.
   constexpr int elements = Layer::images * Layer::channels * Tile::plane, under_way = 8;
@@ -64,9 +66,9 @@ __global__ void __launch_bounds__(DirectTile<Layer>::threads)
       const int i = first + j * Tile::threads;
       const int column = x0 + i % Tile::columns, row = y0 + i / Tile::columns % Tile::rows,
                 channel = i / Tile::plane % Layer::channels, n = n0 + i / Tile::plane / Layer::channels;
-      const bool inside = i < elements && row >= 0 && row < Layer::height && column >= 0 &&
-                          column < Layer::width && n < Layer::batch;
-      values[j] = inside ? static_cast<float>(x[Layer::x(n, channel, row, column)]) : 0.0f;
+      const bool inside = i < elements && row >= 0 && row < layer.height && column >= 0 &&
+                          column < layer.width && n < layer.batch;
+      values[j] = inside ? static_cast<float>(x[layer.x(n, channel, row, column)]) : 0.0f;
     }
 #pragma unroll
     for (int j = 0; j < under_way; ++j)
@@ -112,8 +114,8 @@ __global__ void __launch_bounds__(DirectTile<Layer>::threads)
   for (int p = 0; p < Layer::pixels; ++p) {
     const int at = thread + p * Tile::threads, pixel = at % Tile::out_plane, n = n0 + at / Tile::out_plane;
     const int row = out_y0 + pixel / Layer::tile_width, column = out_x0 + pixel % Layer::tile_width;
-    if (at >= Layer::images * Tile::out_plane || n >= Layer::batch || row >= Layer::out_height ||
-        column >= Layer::out_width)
+    if (at >= Layer::images * Tile::out_plane || n >= layer.batch || row >= layer.out_height ||
+        column >= layer.out_width)
       continue;
 #pragma unroll
     for (int f = 0; f < Layer::filters; f += pack) {
@@ -121,24 +123,25 @@ __global__ void __launch_bounds__(DirectTile<Layer>::threads)
 #pragma unroll
       for (int u = 0; u < pack; ++u)
         results[u] = static_cast<typename Layer::Out>(
-            epilogue(sums[p][f + u], static_cast<Index>(n), f + u, row * Layer::out_width + column));
-      store<pack>(out + Layer::out(static_cast<Index>(n), f, row, column), 0, results);
+            epilogue(sums[p][f + u], static_cast<Index>(n), f + u, row * layer.out_width + column));
+      store<pack>(out + layer.out(static_cast<Index>(n), f, row, column), 0, results);
     }
   }
 }
 
 template <class Layer, class Epilogue>
-StitchStatus enqueue_conv_direct(const char* name, const typename Layer::In* x,
+StitchStatus enqueue_conv_direct(const char* name, Layer layer, const typename Layer::In* x,
                                  const typename Layer::Weight* weight, typename Layer::Out* out,
                                  Epilogue epilogue, cudaStream_t stream) {
   using Tile = DirectTile<Layer>;
-  static_assert(Tile::blocks < (int64_t{1} << 31), "more tiles than a grid has blocks");
-  const Geometry geometry{static_cast<unsigned>(Tile::blocks), Tile::threads};
+  const int64_t blocks = divide_up(layer.batch, Layer::images) * Tile::across(layer) * Tile::down(layer);
+  const Geometry geometry{blocks_of(blocks), Tile::threads};
   if constexpr (Layer::out_pack > 1)
     if (reinterpret_cast<uintptr_t>(out) % (Layer::out_pack * sizeof(typename Layer::Out)) == 0)
       return launch(name, conv_direct_kernel<Layer, Layer::out_pack, Epilogue>, geometry, stream, x, weight,
-                    out, epilogue);
-  return launch(name, conv_direct_kernel<Layer, 1, Epilogue>, geometry, stream, x, weight, out, epilogue);
+                    out, epilogue, layer);
+  return launch(name, conv_direct_kernel<Layer, 1, Epilogue>, geometry, stream, x, weight, out, epilogue,
+                layer);
 }
 
 }  // namespace stitch

@@ -95,11 +95,6 @@ struct ImplicitTile {
   static constexpr int slice_stages = stages_before(phases), stages = slices * slice_stages;
   static constexpr int64_t packed = int64_t{stages} * stage_elements;
 
-  static constexpr int tiles_z = divided(Layer::size_out_z, Layer::tile_z),
-                       tiles_y = divided(Layer::size_out_y, Layer::tile_y),
-                       tiles_x = divided(Layer::size_out_x, Layer::tile_x);
-  static constexpr int64_t blocks = int64_t{Layer::samples} * tiles_z * tiles_y * tiles_x;
-
   static constexpr uint32_t none = 0xffffffu;  // an octet of padding
   static constexpr int pitch = 40;             // of staged floats: pairs of four rows in different banks
   // The next chunk of channels is prefetched during the product.
@@ -112,6 +107,13 @@ struct ImplicitTile {
   static constexpr int low = 2048;  // low parts' scale
   static constexpr float weight_scale = exact ? 1.0f / 64 : 8.0f, x_scale = exact ? 1.0f / 16 : 1.0f;
   static constexpr float result_scale = 1.0f / (weight_scale * x_scale * (exact ? low : 1.0f));
+
+  // Of one image.
+  int tiles_z, tiles_y, tiles_x;
+  __host__ __device__ explicit constexpr ImplicitTile(Layer layer)
+      : tiles_z(divided(layer.size_out_z, Layer::tile_z)),
+        tiles_y(divided(layer.size_out_y, Layer::tile_y)),
+        tiles_x(divided(layer.size_out_x, Layer::tile_x)) {}
 };
 
 template <class Layer, bool exact>
@@ -165,12 +167,11 @@ struct ImplicitHalo {
   static constexpr int units = Tile::halo * Layer::chunk;
   float values[count][8];
 
-  __device__ __forceinline__ void fetch(const typename Layer::In* __restrict__ from, int3 corner,
+  __device__ __forceinline__ void fetch(Layer layer, const typename Layer::In* __restrict__ from, int3 corner,
                                         int first_octet, int first) {
-    constexpr int stride_z = static_cast<int>(Layer::x_stride_z),
-                  stride_y = static_cast<int>(Layer::x_stride_y),
-                  stride_x = static_cast<int>(Layer::x_stride_x),
-                  stride_c = static_cast<int>(Layer::x_stride_channel);
+    const int stride_z = static_cast<int>(layer.x_stride_z), stride_y = static_cast<int>(layer.x_stride_y),
+              stride_x = static_cast<int>(layer.x_stride_x),
+              stride_c = static_cast<int>(layer.x_stride_channel);
     constexpr bool whole = Layer::channels % Tile::together == 0 && Tile::octets % Layer::chunk == 0;
 #pragma unroll
     for (int u = 0; u < count; ++u) {
@@ -178,13 +179,13 @@ struct ImplicitHalo {
       const int z = corner.z * Layer::stride_z - Layer::padding_z + pixel / (Tile::halo_y * Tile::halo_x),
                 y = corner.y * Layer::stride_y - Layer::padding_y + pixel / Tile::halo_x % Tile::halo_y,
                 x = corner.x * Layer::stride_x - Layer::padding_x + pixel % Tile::halo_x;
-      const bool inside = i < units && z >= 0 && z < Layer::size_in_z && y >= 0 && y < Layer::size_in_y;
+      const bool inside = i < units && z >= 0 && z < layer.size_in_z && y >= 0 && y < layer.size_in_y;
       const int first_channel = (first_octet + octet) * Tile::together;
       const int at = z * stride_z + y * stride_y + first_channel * stride_c;
 #pragma unroll
       for (int e = 0; e < 8; ++e) {
         const int at_x = x + e / Tile::together * Layer::dilation_x, channel = e % Tile::together;
-        const bool there = inside && at_x >= 0 && at_x < Layer::size_in_x &&
+        const bool there = inside && at_x >= 0 && at_x < layer.size_in_x &&
                            (whole || first_channel + channel < Layer::channels);
         values[u][e] = there ? static_cast<float>(from[at + at_x * stride_x + channel * stride_c]) : 0.0f;
       }
@@ -215,7 +216,7 @@ struct ImplicitHalo {
 // A pool after the epilogue, over non-overlapping windows of pool_y x pool_x pixels, powers of two inside a
 // warp's 64 pixels: reduced by shuffles between lanes whose pixels differ in those bits.
 template <class Layer, bool exact, class Sums, class Epilogue>
-__device__ __forceinline__ void pool_implicit(const Sums& sums, float* stage,
+__device__ __forceinline__ void pool_implicit(Layer layer, const Sums& sums, float* stage,
                                               typename Layer::Out* __restrict__ out, const Epilogue& epilogue,
                                               int sample, int slice, int3 corner, int first_filter,
                                               int first_pixel) {
@@ -236,9 +237,9 @@ __device__ __forceinline__ void pool_implicit(const Sums& sums, float* stage,
       const int pixel = first_pixel + h * 32 + lane;
       const int x = corner.x + pixel % Layer::tile_x, y = corner.y + pixel / Layer::tile_x % Layer::tile_y,
                 z = corner.z + pixel / (Layer::tile_x * Layer::tile_y);
-      const bool inside = x < Layer::result_x && y < Layer::result_y && z < Layer::result_z;
+      const bool inside = x < layer.result_x && y < layer.result_y && z < layer.result_z;
       // Windows that end outside aren't written and read a valid position.
-      const int position = inside ? (z * Layer::result_y + y) * Layer::result_x + x : 0;
+      const int position = inside ? (z * layer.result_y + y) * layer.result_x + x : 0;
       stage_sums<Tile::pitch>(stage, sums[f], h);
 #pragma unroll
       for (int i = 0; i < 16; ++i) {
@@ -251,18 +252,18 @@ __device__ __forceinline__ void pool_implicit(const Sums& sums, float* stage,
         pooled[i] = h == 1 && (joined & 32) ? combine(pooled[i], value) : value;
       }
       const int to_x = x / Layer::pool_x, to_y = y / Layer::pool_y;
-      if ((h == 0 && (joined & 32)) || (lane & joined & 31) != 0 || to_x >= Layer::result_x / Layer::pool_x ||
-          to_y >= Layer::result_y / Layer::pool_y || z >= Layer::result_z)
+      if ((h == 0 && (joined & 32)) || (lane & joined & 31) != 0 || to_x >= layer.result_x / Layer::pool_x ||
+          to_y >= layer.result_y / Layer::pool_y || z >= layer.result_z)
         continue;
       // The other half's rows belong to the same windows.
       typename Layer::Out* own =
-          out + (Layer::out_offset + sample * Layer::out_stride_sample + z * Layer::out_stride_z +
-                 to_y * Layer::out_stride_y + to_x * Layer::out_stride_x);
+          out + (layer.out_offset + sample * layer.out_stride_sample + z * layer.out_stride_z +
+                 to_y * layer.out_stride_y + to_x * layer.out_stride_x);
       constexpr float scale = Layer::pool_max ? 1.0f : 1.0f / (Layer::pool_y * Layer::pool_x);
 #pragma unroll
       for (int i = 0; i < 16; ++i)
         if (i < there)
-          own[(first + i) * Layer::out_stride_channel] = static_cast<typename Layer::Out>(pooled[i] * scale);
+          own[(first + i) * layer.out_stride_channel] = static_cast<typename Layer::Out>(pooled[i] * scale);
     }
   }
 }
@@ -270,7 +271,7 @@ __device__ __forceinline__ void pool_implicit(const Sums& sums, float* stage,
 // The epilogue and stores of a phase: 16 filters of 32 pixels at a time, one pixel per lane. `packs`: eight
 // filters of an aligned NHWC result at once.
 template <class Layer, bool exact, bool packs, class Sums, class Epilogue>
-__device__ __forceinline__ void store_implicit(const Sums& sums, float* stage,
+__device__ __forceinline__ void store_implicit(Layer layer, const Sums& sums, float* stage,
                                                typename Layer::Out* __restrict__ out,
                                                const Epilogue& epilogue, int sample, int slice,
                                                const typename ImplicitTile<Layer, exact>::Phase& phase,
@@ -287,13 +288,13 @@ __device__ __forceinline__ void store_implicit(const Sums& sums, float* stage,
     const int out_x = at_x * Layer::phases_x + phase.x - Layer::before_x,
               out_y = at_y * Layer::phases_y + phase.y - Layer::before_y,
               out_z = at_z * Layer::phases_z + phase.z - Layer::before_z;
-    const bool there = at_x < Layer::size_out_x && at_y < Layer::size_out_y && at_z < Layer::size_out_z &&
-                       out_x >= 0 && out_x < Layer::result_x && out_y >= 0 && out_y < Layer::result_y &&
-                       out_z >= 0 && out_z < Layer::result_z;
-    const int position = (out_z * Layer::result_y + out_y) * Layer::result_x + out_x;
+    const bool there = at_x < layer.size_out_x && at_y < layer.size_out_y && at_z < layer.size_out_z &&
+                       out_x >= 0 && out_x < layer.result_x && out_y >= 0 && out_y < layer.result_y &&
+                       out_z >= 0 && out_z < layer.result_z;
+    const int position = (out_z * layer.result_y + out_y) * layer.result_x + out_x;
     typename Layer::Out* own =
-        out + (Layer::out_offset + sample * Layer::out_stride_sample + out_z * Layer::out_stride_z +
-               out_y * Layer::out_stride_y + out_x * Layer::out_stride_x);
+        out + (layer.out_offset + sample * layer.out_stride_sample + out_z * layer.out_stride_z +
+               out_y * layer.out_stride_y + out_x * layer.out_stride_x);
 #pragma unroll
     for (int f = 0; f < Tile::filter_tiles; ++f) {
       const int first = slice * Tile::slice + first_filter + f * 16;
@@ -314,17 +315,17 @@ __device__ __forceinline__ void store_implicit(const Sums& sums, float* stage,
         if constexpr (packs && whole) {
           store<8>(own + (first + begin), 0, results);
         } else if constexpr (Layer::scatters) {
-          constexpr int64_t plane = int64_t{Layer::result_z} * Layer::result_y * Layer::result_x;
+          const int64_t plane = int64_t{layer.result_z} * layer.result_y * layer.result_x;
 #pragma unroll
           for (int i = 0; i < 8; ++i)
             if (whole || begin + i < filters_there)
-              out[Layer::scattered((int64_t{sample} * Layer::filters + first + begin + i) * plane +
-                                   position)] = results[i];
+              out[layer.scattered((int64_t{sample} * Layer::filters + first + begin + i) * plane +
+                                  position)] = results[i];
         } else {
 #pragma unroll
           for (int i = 0; i < 8; ++i)
             if (whole || begin + i < filters_there)
-              own[(first + begin + i) * Layer::out_stride_channel] = results[i];
+              own[(first + begin + i) * layer.out_stride_channel] = results[i];
         }
       }
     }
@@ -409,7 +410,7 @@ template <class Layer, bool exact, bool packs, class Epilogue>
 __global__ void __launch_bounds__(ImplicitTile<Layer, exact>::threads,
                                   ImplicitTile<Layer, exact>::filter_tiles <= 2 ? 4 : 2)
     conv_implicit_kernel(const typename Layer::In* __restrict__ x, const __half* __restrict__ packed,
-                         typename Layer::Out* __restrict__ out, Epilogue epilogue) {
+                         typename Layer::Out* __restrict__ out, Epilogue epilogue, Layer layer) {
   wait_for_previous_kernel();
   using Tile = ImplicitTile<Layer, exact>;
   using Row = Pack<uint32_t, 4>;  // of a matrix: eight halves
@@ -425,11 +426,12 @@ __global__ void __launch_bounds__(ImplicitTile<Layer, exact>::threads,
       reinterpret_cast<float*>(implicit_shared + Tile::halo_bytes + Tile::ring_bytes + Tile::table_bytes) +
       warp * 16 * Tile::pitch;
 
+  const Tile tile(layer);
   const int block = static_cast<int>(blockIdx.x);
-  const int3 corner = {block % Tile::tiles_x * Layer::tile_x,
-                       block / Tile::tiles_x % Tile::tiles_y * Layer::tile_y,
-                       block / (Tile::tiles_x * Tile::tiles_y) % Tile::tiles_z * Layer::tile_z};
-  const int sample = block / (Tile::tiles_x * Tile::tiles_y * Tile::tiles_z);
+  const int3 corner = {block % tile.tiles_x * Layer::tile_x,
+                       block / tile.tiles_x % tile.tiles_y * Layer::tile_y,
+                       block / (tile.tiles_x * tile.tiles_y) % tile.tiles_z * Layer::tile_z};
+  const int sample = block / (tile.tiles_x * tile.tiles_y * tile.tiles_z);
 
   auto copy_stage = [&](int s) {
     constexpr int rows = Tile::stage_elements / 8;
@@ -459,12 +461,12 @@ __global__ void __launch_bounds__(ImplicitTile<Layer, exact>::threads,
   const int own_filter = lane / 16 * Tile::filters + first_filter + lane % 16;
   constexpr bool full_stages = Tile::phases == 1 && Tile::most_steps % Tile::stage_steps == 0;
 
-  const typename Layer::In* own_x = x + (Layer::x_offset + sample * Layer::x_stride_sample);
+  const typename Layer::In* own_x = x + (layer.x_offset + sample * layer.x_stride_sample);
   using Halo = ImplicitHalo<Layer, exact, (Tile::chunks > 1 ? Tile::own_units : 4)>;
   Halo next;
   constexpr int at_once = (Tile::chunks > 1 ? Tile::own_units : 4) * Tile::threads;
   for (int first = thread; first < Halo::units; first += at_once) {
-    next.fetch(own_x, corner, 0, first);
+    next.fetch(layer, own_x, corner, 0, first);
     next.keep(halo, first);
   }
 
@@ -479,7 +481,7 @@ __global__ void __launch_bounds__(ImplicitTile<Layer, exact>::threads,
         const bool last_chunk = chunk + 1 == Tile::chunks;
         const bool more =
             Tile::chunks > 1 && !(last_chunk && p + 1 == Tile::phases && slice + 1 == Tile::slices);
-        if (more) next.fetch(own_x, corner, last_chunk ? 0 : (chunk + 1) * Layer::chunk, thread);
+        if (more) next.fetch(layer, own_x, corner, last_chunk ? 0 : (chunk + 1) * Layer::chunk, thread);
         for (int s = 0; s < stages; ++s, ++at) {
           wait_for_copies<1>();
           __syncthreads();
@@ -497,24 +499,27 @@ __global__ void __launch_bounds__(ImplicitTile<Layer, exact>::threads,
         if (Tile::chunks > 1) turn = 1 - turn;
       }
       if constexpr (Layer::pool_y * Layer::pool_x > 1)
-        pool_implicit<Layer, exact>(sums, stage, out, epilogue, sample, slice, corner, first_filter,
+        pool_implicit<Layer, exact>(layer, sums, stage, out, epilogue, sample, slice, corner, first_filter,
                                     first_pixel);
       else
-        store_implicit<Layer, exact, packs>(sums, stage, out, epilogue, sample, slice, Tile::phase_of(p),
-                                            corner, first_filter, first_pixel);
+        store_implicit<Layer, exact, packs>(layer, sums, stage, out, epilogue, sample, slice,
+                                            Tile::phase_of(p), corner, first_filter, first_pixel);
     }
 }
-template <class Layer, bool exact, class Epilogue>
-StitchStatus enqueue_conv_implicit(const char* name, const typename Layer::In* x, const __half* packed,
-                                   typename Layer::Out* out, Epilogue epilogue, cudaStream_t stream) {
+template <bool exact, class Layer, class Epilogue>
+StitchStatus enqueue_conv_implicit(const char* name, Layer layer, const typename Layer::In* x,
+                                   const __half* packed, typename Layer::Out* out, Epilogue epilogue,
+                                   cudaStream_t stream) {
   using Tile = ImplicitTile<Layer, exact>;
-  const Geometry geometry{static_cast<unsigned>(Tile::blocks), Tile::threads, Tile::shared_bytes};
+  const Tile tile(layer);
+  const int64_t blocks = int64_t{layer.samples} * tile.tiles_z * tile.tiles_y * tile.tiles_x;
+  const Geometry geometry{blocks_of(blocks), Tile::threads, Tile::shared_bytes};
   if constexpr (Layer::packs_out)
     if (is_aligned(out, 8 * sizeof(typename Layer::Out)))
       return launch(name, conv_implicit_kernel<Layer, exact, true, Epilogue>, geometry, stream, x, packed,
-                    out, epilogue);
+                    out, epilogue, layer);
   return launch(name, conv_implicit_kernel<Layer, exact, false, Epilogue>, geometry, stream, x, packed, out,
-                epilogue);
+                epilogue, layer);
 }
 
 }  // namespace stitch

@@ -15,7 +15,9 @@ struct PixelTile {
   static constexpr int warps = Product::depth > 256 ? 4 : Product::depth > 128 ? 2 : 1;  // along the channels
   static constexpr int tiles = 4 / warps, threads = 128;                                 // per block
   static constexpr int row_tiles = (static_cast<int>(Product::rows) + pixel_side - 1) / pixel_side;
-  static constexpr int column_tiles = (static_cast<int>(Product::columns) + pixel_side - 1) / pixel_side;
+  __host__ __device__ static constexpr int column_tiles(Product product) {
+    return (static_cast<int>(product.columns) + pixel_side - 1) / pixel_side;
+  }
 };
 
 // Sixteen sums over a warp: lanes 2 i and 2 i + 1 get the i-th.
@@ -36,7 +38,7 @@ template <class Product, class Epilogue>
 __global__ void __launch_bounds__(PixelTile<Product>::threads)
     conv_pixel_kernel(const typename Product::Left* __restrict__ weight,
                       const typename Product::Right* __restrict__ x, typename Product::Out* __restrict__ out,
-                      Epilogue epilogue) {
+                      Epilogue epilogue, Product product) {
   wait_for_previous_kernel();
   using Tile = PixelTile<Product>;
   using Index = typename Product::Index;
@@ -55,10 +57,10 @@ __global__ void __launch_bounds__(PixelTile<Product>::threads)
         const Index k = k0 + a * stride;
         const bool inside = k < Product::depth;
         left[a][i] = inside && row + i < Product::rows
-                         ? static_cast<float>(weight[Product::left(0, row + i, k)])
+                         ? static_cast<float>(weight[product.left(0, row + i, k)])
                          : 0.0f;
-        right[a][i] = inside && column + i < Product::columns
-                          ? static_cast<float>(x[Product::right(0, k, column + i)])
+        right[a][i] = inside && column + i < product.columns
+                          ? static_cast<float>(x[product.right(0, k, column + i)])
                           : 0.0f;
       }
 #pragma unroll
@@ -76,22 +78,22 @@ __global__ void __launch_bounds__(PixelTile<Product>::threads)
 #pragma unroll
   for (int w = 0; w < Tile::warps; ++w) sum += partial[warp + w][lane];
   const Index own_row = row + lane / pixel_side, own_column = column + lane % pixel_side;
-  if (tile >= Tile::row_tiles * Tile::column_tiles || own_row >= Product::rows ||
-      own_column >= Product::columns)
+  if (tile >= Tile::row_tiles * Tile::column_tiles(product) || own_row >= Product::rows ||
+      own_column >= product.columns)
     return;
-  out[Product::out(0, own_row, own_column)] =
-      static_cast<typename Product::Out>(epilogue(sum, Product::position(0, own_row, own_column)));
+  out[product.out(0, own_row, own_column)] =
+      static_cast<typename Product::Out>(epilogue(sum, product.position(0, own_row, own_column)));
 }
 
 template <class Product, class Epilogue>
-StitchStatus enqueue_conv_pixel(const char* name, const typename Product::Left* weight,
+StitchStatus enqueue_conv_pixel(const char* name, Product product, const typename Product::Left* weight,
                                 const typename Product::Right* x, typename Product::Out* out,
                                 Epilogue epilogue, cudaStream_t stream) {
   using Tile = PixelTile<Product>;
-  const int64_t tiles = int64_t{Tile::row_tiles} * Tile::column_tiles;
+  const int64_t tiles = int64_t{Tile::row_tiles} * Tile::column_tiles(product);
   return launch(name, conv_pixel_kernel<Product, Epilogue>,
-                {static_cast<unsigned>(divide_up(tiles, Tile::tiles)), Tile::threads}, stream, weight, x, out,
-                epilogue);
+                {blocks_of(divide_up(tiles, Tile::tiles)), Tile::threads}, stream, weight, x, out, epilogue,
+                product);
 }
 
 }  // namespace stitch

@@ -38,9 +38,13 @@ struct PointwiseTile {
   static constexpr int warps = Shape::together ? resident : 4, threads = warps * 32,
                        blocks = resident / warps;
 
-  static constexpr int64_t tiles = (Shape::pixels + pixels - 1) / pixels;
-  static constexpr int64_t units =
-      int64_t{Shape::samples} * Shape::groups * tiles;  // of a slice, one warp each
+  // Of a slice, one warp each.
+  static __host__ __device__ constexpr int64_t tiles(Shape shape) {
+    return (shape.pixels + pixels - 1) / pixels;
+  }
+  static __host__ __device__ constexpr int64_t units(Shape shape) {
+    return int64_t{shape.samples} * Shape::groups * tiles(shape);
+  }
 
   // Operands in lane order: (groups, slices, steps, filter tiles, parts, lanes, 4).
   static constexpr int parts = exact ? 2 : 1;
@@ -78,25 +82,26 @@ StitchStatus pack_pointwise(const typename Product::Left* weight, float* packed,
 
 // Four pixels of a channel; zeros outside.
 template <class Product, class Shape, class Tile, bool vectors>
-__device__ __forceinline__ Pack<float, 4> load_pixels(const typename Product::Right* __restrict__ x,
+__device__ __forceinline__ Pack<float, 4> load_pixels(Product product, Shape shape,
+                                                      const typename Product::Right* __restrict__ x,
                                                       int group, int sample, int channel, int64_t pixel) {
   using Index = typename Product::Index;
   Pack<float, 4> out = {};
   if (Shape::channels % 8 != 0 && channel >= Shape::channels) return out;
   if constexpr (vectors) {
-    if (Shape::pixels % Tile::pixels != 0 && pixel >= Shape::pixels) return out;
+    if (shape.pixels % Tile::pixels != 0 && pixel >= shape.pixels) return out;
     const int64_t plane = (static_cast<int64_t>(sample) * Shape::groups + group) * Shape::channels + channel;
-    const auto* from = reinterpret_cast<const float4*>(x + (plane * Shape::pixels + pixel));
+    const auto* from = reinterpret_cast<const float4*>(x + (plane * shape.pixels + pixel));
     // Streaming load if it is read once; otherwise other slices find it in L2.
     const float4 quad = Tile::slices == 1 ? __ldcs(from) : *from;
     return {{quad.x, quad.y, quad.z, quad.w}};
   } else {
-    const Index column = static_cast<Index>(sample * Shape::pixels + pixel);
+    const Index column = static_cast<Index>(sample * shape.pixels + pixel);
 #pragma unroll
     for (int t = 0; t < 4; ++t)
-      if (pixel + t < Shape::pixels)
+      if (pixel + t < shape.pixels)
         out[t] = load_right<Product, float>(
-            x, Product::right(static_cast<Index>(group), static_cast<Index>(channel), column + t));
+            x, product.right(static_cast<Index>(group), static_cast<Index>(channel), column + t));
     return out;
   }
 }
@@ -138,7 +143,7 @@ template <class Product, class Shape, bool exact, bool vectors, class Epilogue>
 __global__ void __launch_bounds__(PointwiseTile<Shape, exact>::threads, PointwiseTile<Shape, exact>::blocks)
     pointwise_kernel(const typename Product::Right* __restrict__ x, const float* __restrict__ packed,
                      const float* __restrict__ bias, typename Product::Out* __restrict__ out,
-                     Epilogue epilogue) {
+                     Epilogue epilogue, Product product, Shape shape) {
   wait_for_previous_kernel();
   using Tile = PointwiseTile<Shape, exact>;
   using Index = typename Product::Index;
@@ -148,12 +153,13 @@ __global__ void __launch_bounds__(PointwiseTile<Shape, exact>::threads, Pointwis
   const int slice = static_cast<int>(blockIdx.x % Tile::slices);
   const int64_t wanted =
       static_cast<int64_t>(blockIdx.x / Tile::slices) * Tile::warps + static_cast<int>(threadIdx.x / 32);
-  const bool inside = wanted < Tile::units;
+  const int64_t tiles = Tile::tiles(shape);
+  const bool inside = wanted < Tile::units(shape);
   if (!inside && !Shape::together) return;
   const int64_t unit = inside ? wanted : 0;
-  const int64_t first_pixel = unit % Tile::tiles * Tile::pixels;
-  const int group = static_cast<int>(unit / Tile::tiles % Shape::groups),
-            sample = static_cast<int>(unit / Tile::tiles / Shape::groups);
+  const int64_t first_pixel = unit % tiles * Tile::pixels;
+  const int group = static_cast<int>(unit / tiles % Shape::groups),
+            sample = static_cast<int>(unit / tiles / Shape::groups);
   // Even columns are the first 16 pixels, odd ones the others.
   const int64_t own_pixel = first_pixel + 4 * (column / 2 + column % 2 * 4);
   const int first_filter = slice * filter_tiles * 16;
@@ -167,7 +173,7 @@ __global__ void __launch_bounds__(PointwiseTile<Shape, exact>::threads, Pointwis
         const int step = round * Tile::held + s;
         next[s][part] = {};
         if (Tile::steps % Tile::held == 0 || step < Tile::steps)
-          next[s][part] = load_pixels<Product, Shape, Tile, vectors>(x, group, sample,
+          next[s][part] = load_pixels<Product, Shape, Tile, vectors>(product, shape, x, group, sample,
                                                                      step * 8 + pair + part * 4, own_pixel);
       }
   };
@@ -215,15 +221,15 @@ __global__ void __launch_bounds__(PointwiseTile<Shape, exact>::threads, Pointwis
         const int64_t pixel = first_pixel + 4 * pair + 16 * c;
         const Index position = static_cast<Index>(
             ((static_cast<int64_t>(sample) * Shape::groups + group) * Shape::filters + filter) *
-                Shape::pixels +
+                shape.pixels +
             pixel);
         auto place = [&](int t) {
           if constexpr (Shape::out_in_planes) return position + t;
-          return Product::out(static_cast<Index>(group), static_cast<Index>(filter),
-                              static_cast<Index>(sample * Shape::pixels + pixel) + t);
+          return product.out(static_cast<Index>(group), static_cast<Index>(filter),
+                             static_cast<Index>(sample * shape.pixels + pixel) + t);
         };
         if constexpr (vectors && Shape::out_in_quads) {
-          if (pixel >= Shape::pixels) continue;
+          if (pixel >= shape.pixels) continue;
           Pack<float, 4> quad;
 #pragma unroll
           for (int t = 0; t < 4; ++t) quad[t] = epilogue(sums[f][t][2 * h + c], position + t);
@@ -231,7 +237,7 @@ __global__ void __launch_bounds__(PointwiseTile<Shape, exact>::threads, Pointwis
         } else {
 #pragma unroll
           for (int t = 0; t < 4; ++t)
-            if (pixel + t < Shape::pixels)
+            if (pixel + t < shape.pixels)
               out[place(t)] =
                   static_cast<typename Product::Out>(epilogue(sums[f][t][2 * h + c], position + t));
         }
@@ -240,19 +246,19 @@ __global__ void __launch_bounds__(PointwiseTile<Shape, exact>::threads, Pointwis
 }
 
 // `bias` (groups · filters), or null.
-template <class Product, class Shape, bool exact, class Epilogue>
-StitchStatus enqueue_pointwise(const char* name, const typename Product::Right* x, const float* packed,
-                               const float* bias, typename Product::Out* out, Epilogue epilogue,
-                               cudaStream_t stream) {
+template <bool exact, class Product, class Shape, class Epilogue>
+StitchStatus enqueue_pointwise(const char* name, Product product, Shape shape,
+                               const typename Product::Right* x, const float* packed, const float* bias,
+                               typename Product::Out* out, Epilogue epilogue, cudaStream_t stream) {
   using Tile = PointwiseTile<Shape, exact>;
-  const Geometry geometry{static_cast<unsigned>(divide_up(Tile::units, Tile::warps) * Tile::slices),
+  const Geometry geometry{blocks_of(divide_up(Tile::units(shape), Tile::warps) * Tile::slices),
                           Tile::threads};
   if constexpr (Shape::x_in_quads)
     if (is_aligned(x, 16) && (!Shape::out_in_quads || is_aligned(out, 16)))
       return launch(name, pointwise_kernel<Product, Shape, exact, true, Epilogue>, geometry, stream, x,
-                    packed, bias, out, epilogue);
+                    packed, bias, out, epilogue, product, shape);
   return launch(name, pointwise_kernel<Product, Shape, exact, false, Epilogue>, geometry, stream, x, packed,
-                bias, out, epilogue);
+                bias, out, epilogue, product, shape);
 }
 
 }  // namespace stitch

@@ -45,12 +45,15 @@ struct NhwcTile {
       Shape::pixel_tiles == 1 ? 4 : 2;  // steps whose pixels are in flight together
   static constexpr int rounds = (own_steps + most_held - 1) / most_held;
   static constexpr int held = (own_steps + rounds - 1) / rounds;
-  static constexpr int64_t units = (Shape::pixels + pixels - 1) / pixels;  // per slice
+  static __host__ __device__ constexpr int64_t units(Shape shape) {  // per slice
+    return (shape.pixels + pixels - 1) / pixels;
+  }
   // Units per warp: all are done in two waves of warps.
-  static constexpr int64_t two_waves = 32 * Shape::multiprocessors,
-                           wanted = (units * slices + two_waves - 1) / two_waves;
-  static constexpr int repeats = Shape::depth_warps > 1 ? 1 : wanted < 16 ? static_cast<int>(wanted) : 16;
-  static constexpr int64_t x_stride = Shape::x_nchw ? Shape::plane : 1;  // between channels
+  static __host__ __device__ constexpr int repeats(Shape shape) {
+    const int64_t two_waves = 32 * Shape::multiprocessors,
+                  wanted = (units(shape) * slices + two_waves - 1) / two_waves;
+    return Shape::depth_warps > 1 ? 1 : wanted < 16 ? static_cast<int>(wanted) : 16;
+  }
   // Some lanes have channels past the last one.
   static constexpr bool padded = rounds * held * Shape::depth_warps * step_channels != Shape::channels;
 
@@ -88,10 +91,11 @@ StitchStatus pack_nhwc(const Weight* weight, Element* packed, cudaStream_t strea
 using NhwcWords = Pack<uint32_t, 4>;  // 16 bytes of channels: one per word in FP32, otherwise two
 
 // A lane's channels of a pixel; zeros past the last.
-template <class Shape, class Tile, bool vectors, int64_t stride, class Element>
-__device__ __forceinline__ NhwcWords load_words(const Element* __restrict__ pixel, int channel) {
+template <class Shape, class Tile, bool vectors, bool dense, class Element>
+__device__ __forceinline__ NhwcWords load_words(const Element* __restrict__ pixel, int channel,
+                                                int64_t stride = 1) {
   constexpr int each = Tile::each;
-  if constexpr (vectors && stride == 1) {
+  if constexpr (vectors && dense) {
     if (Tile::padded && channel >= Shape::channels) return {};
     return *reinterpret_cast<const NhwcWords*>(pixel + channel);
   } else {
@@ -102,7 +106,7 @@ __device__ __forceinline__ NhwcWords load_words(const Element* __restrict__ pixe
     words = {};
 #pragma unroll
     for (int e = 0; e < each; ++e)
-      if (channel + e < Shape::channels) values[e] = pixel[(channel + e) * stride];
+      if (channel + e < Shape::channels) values[e] = pixel[(channel + e) * (dense ? 1 : stride)];
     return words;
   }
 }
@@ -163,14 +167,14 @@ __device__ __forceinline__ MmaRight weight_operand(const NhwcWords (&words)[Tile
 
 // Two adjacent filters of a pixel.
 template <class Shape, bool pairs, class Out, class Epilogue>
-__device__ __forceinline__ void finish_nhwc(Out* __restrict__ out, int64_t pixel, int filter, float first,
-                                            float second, const Epilogue& epilogue) {
-  using Flat = flat_index_t<Shape::pixels>;
-  if (pixel >= Shape::pixels || filter >= Shape::filters) return;
-  const int sample = static_cast<int>(static_cast<Flat>(pixel) / static_cast<Flat>(Shape::plane)),
-            within = static_cast<int>(static_cast<Flat>(pixel) % static_cast<Flat>(Shape::plane));
-  constexpr int64_t stride = Shape::out_nchw ? Shape::plane : 1;
-  Out* to = Shape::out_nchw ? out + (int64_t{sample} * Shape::filters + filter) * Shape::plane + within
+__device__ __forceinline__ void finish_nhwc(Shape shape, Out* __restrict__ out, int64_t pixel, int filter,
+                                            float first, float second, const Epilogue& epilogue) {
+  using Flat = flat_t<Shape>;
+  if (pixel >= shape.pixels || filter >= Shape::filters) return;
+  const int sample = static_cast<int>(static_cast<Flat>(pixel) / static_cast<Flat>(shape.plane)),
+            within = static_cast<int>(static_cast<Flat>(pixel) % static_cast<Flat>(shape.plane));
+  const int64_t stride = Shape::out_nchw ? shape.plane : 1;
+  Out* to = Shape::out_nchw ? out + (int64_t{sample} * Shape::filters + filter) * shape.plane + within
                             : out + pixel * Shape::filters + filter;
   if constexpr (pairs && !Shape::out_nchw) {
     *reinterpret_cast<Pack<Out, 2>*>(to) = {{static_cast<Out>(epilogue(first, sample, filter, within)),
@@ -185,13 +189,13 @@ __device__ __forceinline__ void finish_nhwc(Out* __restrict__ out, int64_t pixel
 // Four tiles of eight filters of one pixel: the lanes of a quad have two of each and exchange them, so that
 // each stores eight of one tile. Only for 16-bit results: two of those are half a sector.
 template <class Shape, class Out, class Epilogue>
-__device__ __forceinline__ void finish_nhwc_quad(Out* __restrict__ out, int64_t pixel, int first_filter,
-                                                 int pair, const float (&first)[4], const float (&second)[4],
-                                                 const Epilogue& epilogue) {
-  using Flat = flat_index_t<Shape::pixels>;
-  const int64_t there = pixel < Shape::pixels ? pixel : Shape::pixels - 1;
-  const int sample = static_cast<int>(static_cast<Flat>(there) / static_cast<Flat>(Shape::plane)),
-            within = static_cast<int>(static_cast<Flat>(there) % static_cast<Flat>(Shape::plane));
+__device__ __forceinline__ void finish_nhwc_quad(Shape shape, Out* __restrict__ out, int64_t pixel,
+                                                 int first_filter, int pair, const float (&first)[4],
+                                                 const float (&second)[4], const Epilogue& epilogue) {
+  using Flat = flat_t<Shape>;
+  const int64_t there = pixel < shape.pixels ? pixel : shape.pixels - 1;
+  const int sample = static_cast<int>(static_cast<Flat>(there) / static_cast<Flat>(shape.plane)),
+            within = static_cast<int>(static_cast<Flat>(there) % static_cast<Flat>(shape.plane));
   union Word {
     uint32_t bits;
     Pack<Out, 2> values;
@@ -217,7 +221,7 @@ __device__ __forceinline__ void finish_nhwc_quad(Out* __restrict__ out, int64_t 
     for (int k = 0; k < 4; ++k)
       if (pair == (k ^ i)) mine[k] = received;
   }
-  if (pixel < Shape::pixels)
+  if (pixel < shape.pixels)
     *reinterpret_cast<NhwcWords*>(out + pixel * Shape::filters + first_filter + 8 * pair) = mine;
 }
 
@@ -264,7 +268,7 @@ __device__ __forceinline__ void multiply_nhwc_step(Sums& sums, const Words& word
 
 // Epilogue and stores of a warp's tiles, whose parts are added first where warps split the channels.
 template <class Shape, class Element, bool exact, bool vectors, class Sums, class Out, class Epilogue>
-__device__ __forceinline__ void finish_nhwc_tiles(const Sums& sums, Out* __restrict__ out,
+__device__ __forceinline__ void finish_nhwc_tiles(Shape shape, const Sums& sums, Out* __restrict__ out,
                                                   const Epilogue& epilogue, int64_t first_pixel, int slice,
                                                   int tile_warp, int depth, int lane) {
   using Tile = NhwcTile<Shape, Element, exact>;
@@ -275,8 +279,8 @@ __device__ __forceinline__ void finish_nhwc_tiles(const Sums& sums, Out* __restr
     const int filter = (slice * filter_tiles + f) * 8 + 2 * pair;
 #pragma unroll
     for (int h = 0; h < 2; ++h)
-      finish_nhwc<Shape, vectors && Shape::filters % 2 == 0>(out, first_pixel + p * 16 + h * 8 + row, filter,
-                                                             tile[2 * h], tile[2 * h + 1], epilogue);
+      finish_nhwc<Shape, vectors && Shape::filters % 2 == 0>(shape, out, first_pixel + p * 16 + h * 8 + row,
+                                                             filter, tile[2 * h], tile[2 * h + 1], epilogue);
   };
   if constexpr (Shape::depth_warps == 1) {
     constexpr bool quads = vectors && !Shape::out_nchw && sizeof(Out) == 2 && Shape::filters % 8 == 0;
@@ -295,8 +299,8 @@ __device__ __forceinline__ void finish_nhwc_tiles(const Sums& sums, Out* __restr
               first[i] = sums[p][tile][2 * h], second[i] = sums[p][tile][2 * h + 1];
             }
             if constexpr (quads)
-              finish_nhwc_quad<Shape>(out, first_pixel + p * 16 + h * 8 + row, first_filter, pair, first,
-                                      second, epilogue);
+              finish_nhwc_quad(shape, out, first_pixel + p * 16 + h * 8 + row, first_filter, pair, first,
+                               second, epilogue);
           }
         } else if (!(quads && f / 4 * 4 + 4 <= filter_tiles &&
                      (slice * filter_tiles + f / 4 * 4) * 8 + 32 <= Shape::filters)) {
@@ -330,17 +334,18 @@ template <class Shape, class Element, bool exact, bool gated, bool vectors, clas
           class Epilogue>
 __global__ void __launch_bounds__(NhwcTile<Shape, Element, exact>::threads)
     pointwise_nhwc_kernel(const Element* __restrict__ x, const Gate* __restrict__ gate,
-                          const Element* __restrict__ packed, Out* __restrict__ out, Epilogue epilogue) {
+                          const Element* __restrict__ packed, Out* __restrict__ out, Epilogue epilogue,
+                          Shape shape) {
   wait_for_previous_kernel();
   using Tile = NhwcTile<Shape, Element, exact>;
   constexpr int pixel_tiles = Shape::pixel_tiles, filter_tiles = Shape::filter_tiles;
   const int lane = static_cast<int>(threadIdx.x % 32), row = lane / 4, pair = lane % 4;
   const int warp = static_cast<int>(threadIdx.x / 32), depth = warp % Shape::depth_warps,
             tile_warp = warp / Shape::depth_warps;
-  const int slice = static_cast<int>(blockIdx.x % Tile::slices);
-  int64_t unit =
-      static_cast<int64_t>(blockIdx.x / Tile::slices) * Tile::tile_warps * Tile::repeats + tile_warp;
-  if (Shape::depth_warps == 1 && unit >= Tile::units) return;
+  const int slice = static_cast<int>(blockIdx.x % Tile::slices), repeats = Tile::repeats(shape);
+  const int64_t units = Tile::units(shape);
+  int64_t unit = static_cast<int64_t>(blockIdx.x / Tile::slices) * Tile::tile_warps * repeats + tile_warp;
+  if (Shape::depth_warps == 1 && unit >= units) return;
   const int first_step = depth * Tile::own_steps;
 
   const Element* rows[pixel_tiles][2];  // rows past the end repeat the last
@@ -350,12 +355,12 @@ __global__ void __launch_bounds__(NhwcTile<Shape, Element, exact>::threads)
     for (int p = 0; p < pixel_tiles; ++p)
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        using Flat = flat_index_t<Shape::pixels + Tile::pixels * Tile::tile_warps * Tile::repeats>;
+        using Flat = flat_t<Shape>;
         const Flat wanted = static_cast<Flat>(of * Tile::pixels + p * 16 + h * 8 + row),
-                   last = static_cast<Flat>(Shape::pixels - 1), pixel = wanted < last ? wanted : last;
-        const int64_t sample = static_cast<int64_t>(pixel / static_cast<Flat>(Shape::plane)),
-                      within = static_cast<int64_t>(pixel % static_cast<Flat>(Shape::plane));
-        rows[p][h] = x + (Shape::x_nchw ? sample * Shape::channels * Shape::plane + within
+                   last = static_cast<Flat>(shape.pixels - 1), pixel = wanted < last ? wanted : last;
+        const int64_t sample = static_cast<int64_t>(pixel / static_cast<Flat>(shape.plane)),
+                      within = static_cast<int64_t>(pixel % static_cast<Flat>(shape.plane));
+        rows[p][h] = x + (Shape::x_nchw ? sample * Shape::channels * shape.plane + within
                                         : static_cast<int64_t>(pixel) * Shape::channels);
         if constexpr (gated) gates[p][h] = gate + sample * Shape::channels;
       }
@@ -371,7 +376,7 @@ __global__ void __launch_bounds__(NhwcTile<Shape, Element, exact>::threads)
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
           const int channel = (first_step + round * Tile::held + s) * Tile::step_channels + pair * Tile::each;
-          next[s][p][h] = load_words<Shape, Tile, vectors, Tile::x_stride>(rows[p][h], channel);
+          next[s][p][h] = load_words<Shape, Tile, vectors, !Shape::x_nchw>(rows[p][h], channel, shape.plane);
           if constexpr (gated) next_gate[s][p][h] = load_gate<Shape, Tile, vectors>(gates[p][h], channel);
         }
   };
@@ -386,10 +391,10 @@ __global__ void __launch_bounds__(NhwcTile<Shape, Element, exact>::threads)
     filters[f] = packed + int64_t{filter < Shape::filters ? filter : Shape::filters - 1} * Shape::channels;
   }
 #pragma unroll 1
-  for (int repeat = 0; repeat < Tile::repeats; ++repeat) {
+  for (int repeat = 0; repeat < repeats; ++repeat) {
     const int64_t first_pixel = unit * Tile::pixels;
     unit += Tile::tile_warps;
-    const bool more = repeat + 1 < Tile::repeats && unit < Tile::units;
+    const bool more = repeat + 1 < repeats && unit < units;
     float sums[pixel_tiles][filter_tiles][4] = {};
 #pragma unroll 1
     for (int round = 0; round < Tile::rounds; ++round) {
@@ -419,7 +424,7 @@ __global__ void __launch_bounds__(NhwcTile<Shape, Element, exact>::threads)
 #pragma unroll
           for (int part = 0; part < Tile::parts; ++part)
             if constexpr (Shape::raw_weights)
-              operands[f][part] = load_words<Shape, Tile, vectors, 1>(
+              operands[f][part] = load_words<Shape, Tile, vectors, true>(
                   filters[f], step * Tile::step_channels + pair * Tile::each);
             else
               operands[f][part] = weights[((step * filter_tiles + f) * Tile::parts + part) * 32];
@@ -427,8 +432,8 @@ __global__ void __launch_bounds__(NhwcTile<Shape, Element, exact>::threads)
       }
     }
 
-    finish_nhwc_tiles<Shape, Element, exact, vectors>(sums, out, epilogue, first_pixel, slice, tile_warp,
-                                                      depth, lane);
+    finish_nhwc_tiles<Shape, Element, exact, vectors>(shape, sums, out, epilogue, first_pixel, slice,
+                                                      tile_warp, depth, lane);
     if (Shape::depth_warps > 1 || !more) return;
   }
 }
@@ -449,40 +454,41 @@ struct AtPosition {
   }
 };
 
-template <class Shape, class Element, bool exact, bool gated, class Gate, class Out, class Epilogue>
-StitchStatus enqueue_nhwc(const char* name, const Element* x, const Gate* gate, const Element* packed,
-                          Out* out, Epilogue epilogue, cudaStream_t stream) {
+template <bool exact, bool gated, class Shape, class Element, class Gate, class Out, class Epilogue>
+StitchStatus enqueue_nhwc(const char* name, Shape shape, const Element* x, const Gate* gate,
+                          const Element* packed, Out* out, Epilogue epilogue, cudaStream_t stream) {
   using Tile = NhwcTile<Shape, Element, exact>;
   const Geometry geometry{
-      static_cast<unsigned>(divide_up(Tile::units, int64_t{Tile::tile_warps} * Tile::repeats) * Tile::slices),
+      blocks_of(divide_up(Tile::units(shape), int64_t{Tile::tile_warps} * Tile::repeats(shape)) *
+                Tile::slices),
       Tile::threads};
   if constexpr (Shape::channels % Tile::each == 0)
     if (is_aligned(x, 16) && is_aligned(gate, 16) && is_aligned(packed, 16) && is_aligned(out, 16))
       return launch(name, pointwise_nhwc_kernel<Shape, Element, exact, gated, true, Gate, Out, Epilogue>,
-                    geometry, stream, x, gate, packed, out, epilogue);
+                    geometry, stream, x, gate, packed, out, epilogue, shape);
   return launch(name, pointwise_nhwc_kernel<Shape, Element, exact, gated, false, Gate, Out, Epilogue>,
-                geometry, stream, x, gate, packed, out, epilogue);
+                geometry, stream, x, gate, packed, out, epilogue, shape);
 }
-template <class Shape, class Element, bool exact, class Out, class Epilogue>
-StitchStatus enqueue_pointwise_nhwc(const char* name, const Element* x, const Element* packed, Out* out,
-                                    Epilogue epilogue, cudaStream_t stream) {
+template <class Element, bool exact, class Shape, class Out, class Epilogue>
+StitchStatus enqueue_pointwise_nhwc(const char* name, Shape shape, const Element* x, const Element* packed,
+                                    Out* out, Epilogue epilogue, cudaStream_t stream) {
   constexpr const Element* none = nullptr;
-  return enqueue_nhwc<Shape, Element, exact, false>(name, x, none, packed, out, epilogue, stream);
+  return enqueue_nhwc<exact, false>(name, shape, x, none, packed, out, epilogue, stream);
 }
 // out (rows, columns) = x (rows, depth) · weight (columns, depth)' at FP32 accuracy, with unpacked weights.
 // The epilogue is called with (value, position).
 template <class Shape, class Epilogue>
-StitchStatus enqueue_thin_product(const char* name, const float* x, const float* weight, float* out,
-                                  Epilogue epilogue, cudaStream_t stream) {
-  return enqueue_pointwise_nhwc<Shape, float, true>(
-      name, x, weight, out, AtPosition<Epilogue, Shape::filters, Shape::channels>{epilogue, x, weight},
+StitchStatus enqueue_thin_product(const char* name, Shape shape, const float* x, const float* weight,
+                                  float* out, Epilogue epilogue, cudaStream_t stream) {
+  return enqueue_pointwise_nhwc<float, true>(
+      name, shape, x, weight, out, AtPosition<Epilogue, Shape::filters, Shape::channels>{epilogue, x, weight},
       stream);
 }
 // `gate` (samples, channels)
-template <class Shape, class Element, bool exact, class Gate, class Out, class Epilogue>
-StitchStatus enqueue_gated_nhwc(const char* name, const Element* x, const Gate* gate, const Element* packed,
-                                Out* out, Epilogue epilogue, cudaStream_t stream) {
-  return enqueue_nhwc<Shape, Element, exact, true>(name, x, gate, packed, out, epilogue, stream);
+template <class Element, bool exact, class Shape, class Gate, class Out, class Epilogue>
+StitchStatus enqueue_gated_nhwc(const char* name, Shape shape, const Element* x, const Gate* gate,
+                                const Element* packed, Out* out, Epilogue epilogue, cudaStream_t stream) {
+  return enqueue_nhwc<exact, true>(name, shape, x, gate, packed, out, epilogue, stream);
 }
 
 }  // namespace stitch

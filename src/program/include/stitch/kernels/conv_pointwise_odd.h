@@ -30,7 +30,10 @@ struct OddTile {
   static constexpr int steps = (Shape::channels + 15) / 16;
   static constexpr int rounds = (steps + 7) / 8;
   static constexpr int held = (steps + rounds - 1) / rounds;  // steps whose loads are in flight together
-  static constexpr int64_t units = (Shape::pixels + pixels - 1) / pixels;  // of a slice, one warp each
+  // Of a slice, one warp each.
+  static __host__ __device__ constexpr int64_t units(Shape shape) {
+    return (shape.pixels + pixels - 1) / pixels;
+  }
 
   // Operands in lane order: (slices, steps, filter tiles, lanes, 4).
   static constexpr int64_t packed = int64_t{slices} * steps * filter_tiles * 128;
@@ -79,7 +82,7 @@ __device__ __forceinline__ uint32_t load_channels(const Stored* __restrict__ pix
 template <class Product, class Shape, class Element, bool pairs, class Epilogue>
 __global__ void __launch_bounds__(OddTile<Shape>::threads)
     odd_kernel(const typename Product::Right* __restrict__ x, const Element* __restrict__ packed,
-               typename Product::Out* __restrict__ out, Epilogue epilogue) {
+               typename Product::Out* __restrict__ out, Epilogue epilogue, Shape shape) {
   wait_for_previous_kernel();
   using Tile = OddTile<Shape>;
   using Index = typename Product::Index;
@@ -88,11 +91,11 @@ __global__ void __launch_bounds__(OddTile<Shape>::threads)
   const int slice = static_cast<int>(blockIdx.x % Tile::slices);
   const int64_t unit =
       static_cast<int64_t>(blockIdx.x / Tile::slices) * Tile::warps + static_cast<int>(threadIdx.x / 32);
-  if (unit >= Tile::units) return;
+  if (unit >= Tile::units(shape)) return;
   const int64_t first = unit * Tile::pixels + row, second = first + 8;
   // Rows past the end repeat the last.
-  const auto* upper = x + (first < Shape::pixels ? first : Shape::pixels - 1) * Shape::channels;
-  const auto* lower = x + (second < Shape::pixels ? second : Shape::pixels - 1) * Shape::channels;
+  const auto* upper = x + (first < shape.pixels ? first : shape.pixels - 1) * Shape::channels;
+  const auto* lower = x + (second < shape.pixels ? second : shape.pixels - 1) * Shape::channels;
   const auto* weights = reinterpret_cast<const Pack<uint32_t, 2>*>(packed) +
                         int64_t{slice} * Tile::steps * filter_tiles * 32 + lane;
 
@@ -124,9 +127,9 @@ __global__ void __launch_bounds__(OddTile<Shape>::threads)
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     const int64_t pixel = h == 0 ? first : second;
-    if (pixel >= Shape::pixels) break;
+    if (pixel >= shape.pixels) break;
     // Epilogues use the graph's NCHW positions.
-    const int64_t sample = pixel / Shape::plane, within = pixel % Shape::plane;
+    const int64_t sample = pixel / shape.plane, within = pixel % shape.plane;
 #pragma unroll
     for (int f = 0; f < filter_tiles; ++f) {
       const int filter = (slice * filter_tiles + f) * 8 + pair * 2;
@@ -136,7 +139,7 @@ __global__ void __launch_bounds__(OddTile<Shape>::threads)
         if (filter + e < Shape::filters)
           made[e] = static_cast<typename Product::Out>(
               epilogue(sums[f][2 * h + e],
-                       static_cast<Index>((sample * Shape::filters + filter + e) * Shape::plane + within)));
+                       static_cast<Index>((sample * Shape::filters + filter + e) * shape.plane + within)));
       auto* to = out + pixel * Shape::filters + filter;
       if constexpr (pairs) {
         if (filter < Shape::filters) *reinterpret_cast<Pack<typename Product::Out, 2>*>(to) = made;
@@ -149,17 +152,18 @@ __global__ void __launch_bounds__(OddTile<Shape>::threads)
 }
 
 template <class Product, class Shape, class Element, class Epilogue>
-StitchStatus enqueue_odd(const char* name, const typename Product::Right* x, const Element* packed,
-                         typename Product::Out* out, Epilogue epilogue, cudaStream_t stream) {
+StitchStatus enqueue_odd(const char* name, Shape shape, const typename Product::Right* x,
+                         const Element* packed, typename Product::Out* out, Epilogue epilogue,
+                         cudaStream_t stream) {
   using Tile = OddTile<Shape>;
-  const Geometry geometry{static_cast<unsigned>(divide_up(Tile::units, Tile::warps) * Tile::slices),
+  const Geometry geometry{blocks_of(divide_up(Tile::units(shape), Tile::warps) * Tile::slices),
                           Tile::threads};
   if constexpr (Shape::channels % 2 == 0 && Shape::filters % 2 == 0)
     if (is_aligned(x, 2 * sizeof(*x)) && is_aligned(out, 2 * sizeof(*out)))
       return launch(name, odd_kernel<Product, Shape, Element, true, Epilogue>, geometry, stream, x, packed,
-                    out, epilogue);
+                    out, epilogue, shape);
   return launch(name, odd_kernel<Product, Shape, Element, false, Epilogue>, geometry, stream, x, packed, out,
-                epilogue);
+                epilogue, shape);
 }
 
 }  // namespace stitch

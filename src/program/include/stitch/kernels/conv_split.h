@@ -60,7 +60,7 @@ StitchStatus pack_split(const typename Product::Left* weight, __half* packed, cu
 template <class Product, bool exact, bool last, class Epilogue>
 __global__ void __launch_bounds__(split_tile::threads)
     conv_split_kernel(const typename Product::Right* __restrict__ x, const __half* __restrict__ packed,
-                      typename Product::Out* __restrict__ out, Epilogue epilogue) {
+                      typename Product::Out* __restrict__ out, Epilogue epilogue, Product product) {
   wait_for_previous_kernel();
   namespace tile = split_tile;
   namespace wmma = nvcuda::wmma;
@@ -95,9 +95,9 @@ __global__ void __launch_bounds__(split_tile::threads)
     for (int i = 0; i < each; ++i) {
       const int k = first + thread / tile::columns + i * (tile::threads / tile::columns);
       values[i] = 0.0f;
-      if (k < Product::depth && own < Product::columns)
+      if (k < Product::depth && own < product.columns)
         values[i] =
-            load_right<Product, float>(x, Product::right(batch, static_cast<Index>(k), own)) * tile::x_scale;
+            load_right<Product, float>(x, product.right(batch, static_cast<Index>(k), own)) * tile::x_scale;
     }
     __syncthreads();  // the previous chunk may still be read
 #pragma unroll
@@ -143,21 +143,22 @@ __global__ void __launch_bounds__(split_tile::threads)
   for (int i = thread; i < rows * tile::columns; i += tile::threads) {
     const int row = last ? i % rows : i / tile::columns, column = last ? i / rows : i % tile::columns;
     const Index to_row = row0 + row, to_column = column0 + column;
-    if (to_row >= Product::rows || to_column >= Product::columns) continue;
-    out[Product::out(batch, to_row, to_column)] = static_cast<typename Product::Out>(
-        epilogue(result[row * tile::result_pitch + column], Product::position(batch, to_row, to_column)));
+    if (to_row >= Product::rows || to_column >= product.columns) continue;
+    out[product.out(batch, to_row, to_column)] = static_cast<typename Product::Out>(
+        epilogue(result[row * tile::result_pitch + column], product.position(batch, to_row, to_column)));
   }
 }
-template <class Product, bool exact, bool last, class Epilogue>
-StitchStatus enqueue_conv_split(const char* name, const typename Product::Right* x, const __half* packed,
-                                typename Product::Out* out, Epilogue epilogue, cudaStream_t stream) {
+template <bool exact, bool last, class Product, class Epilogue>
+StitchStatus enqueue_conv_split(const char* name, Product product, const typename Product::Right* x,
+                                const __half* packed, typename Product::Out* out, Epilogue epilogue,
+                                cudaStream_t stream) {
   namespace tile = split_tile;
   return launch(name, conv_split_kernel<Product, exact, last, Epilogue>,
-                {dim3(static_cast<unsigned>(divide_up(int64_t{Product::columns}, tile::columns)),
+                {dim3(blocks_of(divide_up(product.columns, tile::columns)),
                       static_cast<unsigned>(tile::padded_rows<Product> / tile::rows<Product>),
                       static_cast<unsigned>(Product::batches)),
                  tile::threads},
-                stream, x, packed, out, epilogue);
+                stream, x, packed, out, epilogue, product);
 }
 
 }  // namespace stitch

@@ -34,7 +34,7 @@ struct HaloTile {
   static constexpr int slice = filter_tiles * 16;
   static constexpr int rows_each = filter_tiles <= 2 ? 2 : 1;  // of 32 pixels, per warp
   static constexpr int rows = warps * rows_each;
-  static constexpr int size_z = Shape::size_out_z > 1 ? 2 : 1, size_y = rows / size_z, size_x = width;
+  static constexpr int size_z = Shape::flat ? 1 : 2, size_y = rows / size_z, size_x = width;
 
   static constexpr int quads = (Shape::channels + 3) / 4,
                        taps = Shape::kernel_z * Shape::kernel_y * Shape::kernel_x;
@@ -50,17 +50,19 @@ struct HaloTile {
   static constexpr int pitch = round_up(halo_x + 4, 8) - 4;  // consecutive rows in different banks
   static constexpr int plane = halo_y * pitch;
 
-  static constexpr int tiles_z = (Shape::size_out_z + size_z - 1) / size_z;
-  static constexpr int tiles_y = (Shape::size_out_y + size_y - 1) / size_y;
-  static constexpr int tiles_x = (Shape::size_out_x + size_x - 1) / size_x;
-  static constexpr int64_t blocks = int64_t{Shape::samples} * tiles_z * tiles_y * tiles_x;
-
   static constexpr int stage_pitch = width + 8;  // of floats: pairs of four rows in different banks
   static constexpr int halo_bytes = halo_z * plane * quads * 16, offset_bytes = round_up(steps * 16, 128);
   static constexpr int shared_bytes = halo_bytes + offset_bytes + warps * 16 * stage_pitch * 4;
 
   // Operands in lane order: (slices, steps, filter tiles, high and low, lanes, 8).
   static constexpr int64_t packed = int64_t{slices} * steps * filter_tiles * 2 * 32 * 8;
+
+  // Of one image.
+  int tiles_z, tiles_y, tiles_x;
+  __host__ __device__ explicit constexpr HaloTile(Shape shape)
+      : tiles_z((shape.size_out_z + size_z - 1) / size_z),
+        tiles_y((shape.size_out_y + size_y - 1) / size_y),
+        tiles_x((shape.size_out_x + size_x - 1) / size_x) {}
 };
 namespace halo_scale {
 constexpr int low = 2048;  // of low parts
@@ -100,7 +102,7 @@ StitchStatus pack_split_halo(const typename Product::Left* weight, __half* packe
 
 // Reads the part of x under the tile at `corner` of a sample and splits it: [pixel][quad] of 16 bytes.
 template <class Shape, bool exact, class Element>
-__device__ __forceinline__ void load_halo(const Element* __restrict__ from,
+__device__ __forceinline__ void load_halo(Shape shape, const Element* __restrict__ from,
                                           Pack<uint32_t, 4>* __restrict__ halo, int3 corner) {
   using Tile = HaloTile<Shape>;
 #pragma unroll 2
@@ -111,13 +113,13 @@ __device__ __forceinline__ void load_halo(const Element* __restrict__ from,
               y = corner.y * Shape::stride_y - Shape::padding_y + at_y,
               x = corner.x * Shape::stride_x - Shape::padding_x + at_x;
     const bool inside =
-        z >= 0 && z < Shape::size_in_z && y >= 0 && y < Shape::size_in_y && x >= 0 && x < Shape::size_in_x;
-    const Element* own = from + (z * Shape::x_stride_z + y * Shape::x_stride_y + x * Shape::x_stride_x);
+        z >= 0 && z < shape.size_in_z && y >= 0 && y < shape.size_in_y && x >= 0 && x < shape.size_in_x;
+    const Element* own = from + (z * shape.x_stride_z + y * shape.x_stride_y + x * shape.x_stride_x);
     float values[Tile::quads * 4];
 #pragma unroll
     for (int c = 0; c < Tile::quads * 4; ++c)
       values[c] = c < Shape::channels && inside
-                      ? static_cast<float>(own[c * Shape::x_stride_channel]) * halo_scale::x
+                      ? static_cast<float>(own[c * shape.x_stride_channel]) * halo_scale::x
                       : 0.0f;
     Pack<uint32_t, 4>* to = halo + (at_z * Tile::plane + at_y * Tile::pitch + at_x) * Tile::quads;
 #pragma unroll
@@ -137,7 +139,7 @@ __device__ __forceinline__ void load_halo(const Element* __restrict__ from,
 
 // The epilogue and stores of a warp's rows of pixels. `stage`: the warp's own.
 template <class Product, class Shape, class Sums, class Epilogue>
-__device__ __forceinline__ void store_halo(const Sums& sums, float* stage,
+__device__ __forceinline__ void store_halo(Shape shape, const Sums& sums, float* stage,
                                            typename Product::Out* __restrict__ out, const Epilogue& epilogue,
                                            int sample, int slice, int3 corner) {
   using Tile = HaloTile<Shape>;
@@ -146,27 +148,26 @@ __device__ __forceinline__ void store_halo(const Sums& sums, float* stage,
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   // Through shared memory, 16 filters of a row at a time, for coalesced stores: 32 pixels of a filter, or 16
   // filters of two pixels if filters are contiguous.
-  constexpr bool full = Shape::filters % 16 == 0,
-                 last = Shape::out_stride_x != 1 && Shape::out_stride_channel == 1;
-  constexpr Index positions = Index{Shape::size_out_z} * Shape::size_out_y * Shape::size_out_x;
+  constexpr bool full = Shape::filters % 16 == 0, last = Shape::out_last;
+  const Index positions = Index{shape.size_out_z} * shape.size_out_y * shape.size_out_x;
   constexpr int together = 8;  // the epilogue's loads are issued together
 #pragma unroll
   for (int r = 0; r < Tile::rows_each; ++r) {
     const int row = warp * Tile::rows_each + r;
     const int out_z = corner.z + row / Tile::size_y, out_y = corner.y + row % Tile::size_y;
-    if (out_z >= Shape::size_out_z || out_y >= Shape::size_out_y) continue;
+    if (out_z >= shape.size_out_z || out_y >= shape.size_out_y) continue;
 #pragma unroll
     for (int f = 0; f < filter_tiles; ++f) {
       const int first = slice * Tile::slice + f * 16;
       if (first >= Shape::filters) continue;
       stage_sums<Tile::stage_pitch>(stage, sums[f], r);
       const int filters_there = full ? 16 : min(16, Shape::filters - first);
-      const int pixels_there = Shape::size_out_x - corner.x;
+      const int pixels_there = shape.size_out_x - corner.x;
       const Index position = (Index{sample} * Shape::filters + first) * positions +
-                             (Index{out_z} * Shape::size_out_y + out_y) * Shape::size_out_x + corner.x;
+                             (Index{out_z} * shape.size_out_y + out_y) * shape.size_out_x + corner.x;
       typename Product::Out* to =
-          out + (Shape::out_offset + sample * Shape::out_stride_sample + first * Shape::out_stride_channel +
-                 out_z * Shape::out_stride_z + out_y * Shape::out_stride_y + corner.x * Shape::out_stride_x);
+          out + (shape.out_offset + sample * shape.out_stride_sample + first * shape.out_stride_channel +
+                 out_z * shape.out_stride_z + out_y * shape.out_stride_y + corner.x * shape.out_stride_x);
       if (!last && lane >= pixels_there) continue;
 #pragma unroll
       for (int begin = 0; begin < 16; begin += together) {
@@ -182,7 +183,7 @@ __device__ __forceinline__ void store_halo(const Sums& sums, float* stage,
         for (int i = 0; i < together; ++i) {
           const int filter = last ? lane % 16 : begin + i, pixel = last ? (begin + i) * 2 + lane / 16 : lane;
           if ((full || filter < filters_there) && (!last || pixel < pixels_there))
-            to[filter * Shape::out_stride_channel + pixel * Shape::out_stride_x] =
+            to[filter * shape.out_stride_channel + pixel * shape.out_stride_x] =
                 static_cast<typename Product::Out>(values[i]);
         }
       }
@@ -193,7 +194,7 @@ __device__ __forceinline__ void store_halo(const Sums& sums, float* stage,
 template <class Product, class Shape, bool exact, class Epilogue>
 __global__ void __launch_bounds__(HaloTile<Shape>::threads, 2)
     conv_split_halo_kernel(const typename Product::Right* __restrict__ x, const __half* __restrict__ packed,
-                           typename Product::Out* __restrict__ out, Epilogue epilogue) {
+                           typename Product::Out* __restrict__ out, Epilogue epilogue, Shape shape) {
   wait_for_previous_kernel();
   using Tile = HaloTile<Shape>;
   using Index = typename Product::Index;
@@ -207,11 +208,12 @@ __global__ void __launch_bounds__(HaloTile<Shape>::threads, 2)
   auto* stage = reinterpret_cast<float*>(halo_shared + Tile::halo_bytes + Tile::offset_bytes) +
                 warp * 16 * Tile::stage_pitch;
 
+  const Tile tile(shape);
   const int block = static_cast<int>(blockIdx.x);
-  const int3 corner = {block % Tile::tiles_x * Tile::size_x,
-                       block / Tile::tiles_x % Tile::tiles_y * Tile::size_y,
-                       block / (Tile::tiles_x * Tile::tiles_y) % Tile::tiles_z * Tile::size_z};
-  const int sample = block / (Tile::tiles_x * Tile::tiles_y * Tile::tiles_z),
+  const int3 corner = {block % tile.tiles_x * Tile::size_x,
+                       block / tile.tiles_x % tile.tiles_y * Tile::size_y,
+                       block / (tile.tiles_x * tile.tiles_y) % tile.tiles_z * Tile::size_z};
+  const int sample = block / (tile.tiles_x * tile.tiles_y * tile.tiles_z),
             slice = static_cast<int>(blockIdx.y);
 
   for (int q = thread; q < Tile::steps * 4; q += Tile::threads) {
@@ -222,7 +224,7 @@ __global__ void __launch_bounds__(HaloTile<Shape>::threads, 2)
                       tap_x * Shape::dilation_x;
     offsets[q] = tap < Tile::taps ? pixel * Tile::quads + q % Tile::quads : -1;
   }
-  load_halo<Shape, exact>(x + (Shape::x_offset + sample * Shape::x_stride_sample), halo, corner);
+  load_halo<Shape, exact>(shape, x + (shape.x_offset + sample * shape.x_stride_sample), halo, corner);
   __syncthreads();
 
   // A warp's rows of pixels: their starts in the halo.
@@ -269,16 +271,19 @@ __global__ void __launch_bounds__(HaloTile<Shape>::threads, 2)
       for (int t = 0; t < pixel_tiles; ++t) mma(sums[f][t], left, high[t]);
     }
   }
-  store_halo<Product, Shape>(sums, stage, out, epilogue, sample, slice, corner);
+  store_halo<Product>(shape, sums, stage, out, epilogue, sample, slice, corner);
 }
-template <class Product, class Shape, bool exact, class Epilogue>
-StitchStatus enqueue_conv_split_halo(const char* name, const typename Product::Right* x, const __half* packed,
-                                     typename Product::Out* out, Epilogue epilogue, cudaStream_t stream) {
+template <class Product, bool exact, class Shape, class Epilogue>
+StitchStatus enqueue_conv_split_halo(const char* name, Shape shape, const typename Product::Right* x,
+                                     const __half* packed, typename Product::Out* out, Epilogue epilogue,
+                                     cudaStream_t stream) {
   using Tile = HaloTile<Shape>;
-  return launch(name, conv_split_halo_kernel<Product, Shape, exact, Epilogue>,
-                {dim3(static_cast<unsigned>(Tile::blocks), static_cast<unsigned>(Tile::slices)),
-                 Tile::threads, Tile::shared_bytes},
-                stream, x, packed, out, epilogue);
+  const Tile tile(shape);
+  const int64_t blocks = int64_t{shape.samples} * tile.tiles_z * tile.tiles_y * tile.tiles_x;
+  return launch(
+      name, conv_split_halo_kernel<Product, Shape, exact, Epilogue>,
+      {dim3(blocks_of(blocks), static_cast<unsigned>(Tile::slices)), Tile::threads, Tile::shared_bytes},
+      stream, x, packed, out, epilogue, shape);
 }
 
 }  // namespace stitch

@@ -72,12 +72,8 @@ struct TransposedTile {
   static constexpr int filter_blocks = (Layer::filters + filters - 1) / filters;
   // Along x a cell holds all phases, from the first to the last with an output.
   static constexpr int back_x = (Layer::kernel_x - 1) * Layer::dilation_x / Layer::stride_x;
-  static constexpr int first_x = Layer::padding_x / Layer::stride_x,
-                       all_x = (Layer::size_out_x - 1 + Layer::padding_x) / Layer::stride_x - first_x + 1;
-  static constexpr int divided_up(int count, int by) { return (count + by - 1) / by; }
-  static constexpr int tiles_x = divided_up(all_x, Layer::cells_x),
-                       tiles_y = divided_up(divided_up(Layer::size_out_y, Layer::stride_y), Layer::cells_y),
-                       tiles_z = divided_up(divided_up(Layer::size_out_z, Layer::stride_z), Layer::cells_z);
+  static constexpr int first_x = Layer::padding_x / Layer::stride_x;
+  static __host__ __device__ constexpr int divided_up(int count, int by) { return (count + by - 1) / by; }
   static constexpr int window = 4 + divided_up(back_x, 4) * 4;  // under four cells
   static constexpr int high = Layer::cells_z + Z::reach, rows = Layer::cells_y + Y::reach,
                        wide = Layer::cells_x - 4 + window;
@@ -92,6 +88,14 @@ struct TransposedTile {
   static constexpr int shared = image + weights > warps* staged ? image + weights : warps* staged;
   static constexpr int64_t packed = int64_t{Layer::groups} * filter_blocks * Layer::kernel_z *
                                     Layer::kernel_y * Layer::channels * tap_weights;
+
+  // Of one image.
+  int tiles_z, tiles_y, tiles_x;
+  __host__ __device__ explicit constexpr TransposedTile(Layer layer)
+      : tiles_z(divided_up(divided_up(layer.size_out_z, Layer::stride_z), Layer::cells_z)),
+        tiles_y(divided_up(divided_up(layer.size_out_y, Layer::stride_y), Layer::cells_y)),
+        tiles_x(divided_up((layer.size_out_x - 1 + Layer::padding_x) / Layer::stride_x - first_x + 1,
+                           Layer::cells_x)) {}
 };
 
 // packed (groups, filter blocks, kernel z, kernel y, channels, kernel x, filters of a block)
@@ -146,7 +150,7 @@ struct TransposedChunk {
 };
 // The part of x under the tile and the weights of the phase's taps into shared memory.
 template <class Layer, class PhaseZ, class PhaseY>
-__device__ __forceinline__ void load_chunk(const typename Layer::In* __restrict__ x,
+__device__ __forceinline__ void load_chunk(Layer layer, const typename Layer::In* __restrict__ x,
                                            const float* __restrict__ packed, float* image, float* weights,
                                            const TransposedChunk& chunk, int3 corner, const PhaseZ& phase_z,
                                            const PhaseY& phase_y) {
@@ -158,11 +162,11 @@ __device__ __forceinline__ void load_chunk(const typename Layer::In* __restrict_
     constexpr unsigned wide = Tile::wide, below_each = Tile::wide * Tile::rows;
     const int row = static_cast<int>(i % below_each / wide), below = static_cast<int>(i / below_each);
     const int at_z = corner.x + below, at_y = corner.y + row, at_x = corner.z + static_cast<int>(i % wide);
-    const bool inside = row < rows && below < high && at_x >= 0 && at_x < Layer::size_in_x && at_y >= 0 &&
-                        at_y < Layer::size_in_y && at_z >= 0 && at_z < Layer::size_in_z;
+    const bool inside = row < rows && below < high && at_x >= 0 && at_x < layer.size_in_x && at_y >= 0 &&
+                        at_y < layer.size_in_y && at_z >= 0 && at_z < layer.size_in_z;
     const Index from =
-        inside ? Layer::x(chunk.n, chunk.group * Layer::channels + chunk.first, at_z, at_y, at_x) : 0;
-    constexpr Index apart = Layer::x_apart;
+        inside ? layer.x(chunk.n, chunk.group * Layer::channels + chunk.first, at_z, at_y, at_x) : 0;
+    const Index apart = layer.x_apart;
 #pragma unroll 4
     for (int c = 0; c < chunk.channels; ++c)
       image[c * Tile::plane + static_cast<int>(i)] = inside ? static_cast<float>(x[from + c * apart]) : 0.0f;
@@ -182,7 +186,7 @@ __device__ __forceinline__ void load_chunk(const typename Layer::In* __restrict_
 
 // The epilogue and coalesced stores, through `stage` (2, line), the warp's own.
 template <class Layer, class Sums, class PhaseZ, class PhaseY, class Epilogue>
-__device__ __forceinline__ void store_transposed(const Sums& sums, float* stage,
+__device__ __forceinline__ void store_transposed(Layer layer, const Sums& sums, float* stage,
                                                  typename Layer::Out* __restrict__ out,
                                                  const Epilogue& epilogue, const PhaseZ& phase_z,
                                                  const PhaseY& phase_y, int3 tile, typename Layer::Index n,
@@ -213,16 +217,16 @@ __device__ __forceinline__ void store_transposed(const Sums& sums, float* stage,
         const int out_y = phase_y.out + (tile.y + at.y) * Layer::stride_y;
         const int out_x =
             (Tile::first_x + tile.z + at.x) * Layer::stride_x + own % Layer::stride_x - Layer::padding_x;
-        if (!at.there || out_z >= Layer::size_out_z || out_y >= Layer::size_out_y || out_x < 0 ||
-            out_x >= Layer::size_out_x)
+        if (!at.there || out_z >= layer.size_out_z || out_y >= layer.size_out_y || out_x < 0 ||
+            out_x >= layer.size_out_x)
           continue;
 #pragma unroll
         for (int g = 0; g < 2; ++g) {
           if (!has_filter<Layer>(first_filter + f + g)) continue;
           const Index filter = group * Layer::filters + first_filter + f + g;
-          out[Layer::out(n, filter, out_z, out_y, out_x)] =
+          out[layer.out(n, filter, out_z, out_y, out_x)] =
               static_cast<typename Layer::Out>(epilogue(stage[g * Tile::line + i * Tile::pitch + lane],
-                                                        Layer::position(n, filter, out_z, out_y, out_x)));
+                                                        layer.position(n, filter, out_z, out_y, out_x)));
         }
       }
     }
@@ -232,7 +236,7 @@ template <class Layer, class Epilogue>
 __global__ void __launch_bounds__(TransposedTile<Layer>::threads, TransposedTile<Layer>::blocks)
     conv_transposed_kernel(const typename Layer::In* __restrict__ x, const float* __restrict__ packed,
                            const float* __restrict__ bias, typename Layer::Out* __restrict__ out,
-                           Epilogue epilogue) {
+                           Epilogue epilogue, Layer layer) {
   wait_for_previous_kernel();
   using Tile = TransposedTile<Layer>;
   using Index = typename Layer::Index;
@@ -242,15 +246,16 @@ __global__ void __launch_bounds__(TransposedTile<Layer>::threads, TransposedTile
   const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
   const int cell0 = warp / Layer::filter_warps * 32, filter0 = warp % Layer::filter_warps * Layer::own;
 
+  const Tile tile(layer);
   int rest = static_cast<int>(blockIdx.x);
   const typename Tile::Y::Phase phase_y(rest % Layer::stride_y);
   const typename Tile::Z::Phase phase_z(rest / Layer::stride_y % Layer::stride_z);
   rest /= Tile::phases;
-  const int tile_x = rest % Tile::tiles_x * Layer::cells_x,
-            tile_y = rest / Tile::tiles_x % Tile::tiles_y * Layer::cells_y;
-  rest /= Tile::tiles_x * Tile::tiles_y;
-  const int tile_z = rest % Tile::tiles_z * Layer::cells_z;
-  const Index n = rest / Tile::tiles_z;
+  const int tile_x = rest % tile.tiles_x * Layer::cells_x,
+            tile_y = rest / tile.tiles_x % tile.tiles_y * Layer::cells_y;
+  rest /= tile.tiles_x * tile.tiles_y;
+  const int tile_z = rest % tile.tiles_z * Layer::cells_z;
+  const Index n = rest / tile.tiles_z;
   const int group = static_cast<int>(blockIdx.y) / Tile::filter_blocks,
             block_filter = static_cast<int>(blockIdx.y) % Tile::filter_blocks * Tile::filters;
   const int3 corner = {phase_z.cell + tile_z - phase_z.back(), phase_y.cell + tile_y - phase_y.back(),
@@ -278,7 +283,7 @@ __global__ void __launch_bounds__(TransposedTile<Layer>::threads, TransposedTile
   for (int first = 0; first < Layer::channels && taps > 0; first += Layer::chunk) {
     const int channels = Layer::channels - first < Layer::chunk ? Layer::channels - first : Layer::chunk;
     if (first > 0) __syncthreads();  // the previous chunk may still be read
-    load_chunk<Layer>(x, packed, image, weights, {n, group, first, channels}, corner, phase_z, phase_y);
+    load_chunk(layer, x, packed, image, weights, {n, group, first, channels}, corner, phase_z, phase_y);
     __syncthreads();
     for (int tap = 0; tap < taps; ++tap) {
       const int below = (phase_z.taps - 1 - tap / phase_y.taps) * Tile::Z::jump,
@@ -313,22 +318,20 @@ __global__ void __launch_bounds__(TransposedTile<Layer>::threads, TransposedTile
   }
 
   __syncthreads();  // the image's memory is reused
-  store_transposed<Layer>(sums, transposed_shared + warp * Tile::staged, out, epilogue, phase_z, phase_y,
-                          {tile_z, tile_y, tile_x}, n, group, first_filter, cell0);
+  store_transposed(layer, sums, transposed_shared + warp * Tile::staged, out, epilogue, phase_z, phase_y,
+                   {tile_z, tile_y, tile_x}, n, group, first_filter, cell0);
 }
 template <class Layer, class Epilogue>
-StitchStatus enqueue_conv_transposed(const char* name, const typename Layer::In* x, const float* packed,
-                                     const float* bias, typename Layer::Out* out, Epilogue epilogue,
-                                     cudaStream_t stream) {
+StitchStatus enqueue_conv_transposed(const char* name, Layer layer, const typename Layer::In* x,
+                                     const float* packed, const float* bias, typename Layer::Out* out,
+                                     Epilogue epilogue, cudaStream_t stream) {
   using Tile = TransposedTile<Layer>;
-  constexpr int64_t blocks =
-      int64_t{Layer::samples} * Tile::tiles_z * Tile::tiles_y * Tile::tiles_x * Tile::phases;
-  static_assert(blocks < (int64_t{1} << 31), "more tiles than a grid has blocks");
-  return launch(
-      name, conv_transposed_kernel<Layer, Epilogue>,
-      {dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(Layer::groups * Tile::filter_blocks)),
-       Tile::threads, Tile::shared * sizeof(float)},
-      stream, x, packed, bias, out, epilogue);
+  const Tile tile(layer);
+  const int64_t blocks = int64_t{layer.samples} * tile.tiles_z * tile.tiles_y * tile.tiles_x * Tile::phases;
+  return launch(name, conv_transposed_kernel<Layer, Epilogue>,
+                {dim3(blocks_of(blocks), static_cast<unsigned>(Layer::groups * Tile::filter_blocks)),
+                 Tile::threads, Tile::shared * sizeof(float)},
+                stream, x, packed, bias, out, epilogue, layer);
 }
 
 }  // namespace stitch
