@@ -417,6 +417,21 @@ std::string reason_of(const SmallSlice& slice) {
 
 bool identical(const TensorBytes& a, const TensorBytes& b) { return equal_bulk(a.bytes, b.bytes); }
 
+namespace {
+
+// How much of a wrong result is right: of integers and of what isn't finite the elements, of floats the share
+// of ‖truth‖² that is there, so that nothing, zeros and noise are worth nothing.
+double right_share(const Comparison& comparison) {
+  const Distance& own = comparison.own;
+  if (own.elements == 0) return 0;
+  const double missing =
+      static_cast<double>(std::max(own.unequal, own.not_finite)) / static_cast<double>(own.elements);
+  const double relative = own.relative();
+  return std::isfinite(relative) ? std::clamp(1 - relative * relative, 0.0, 1.0) * (1 - missing) : 0;
+}
+
+}  // namespace
+
 Json to_json(const Comparison& comparison) {
   Json json = {{"passed", comparison.passed},
                {"relative_error", comparison.own.relative()},
@@ -427,7 +442,10 @@ Json to_json(const Comparison& comparison) {
   if (comparison.sensitivity > 0) json["sensitivity"] = comparison.sensitivity;
   if (comparison.own.nan_lost > 0) json["nan_lost"] = comparison.own.nan_lost;
   if (comparison.at_jumps > 0) json["accepted_at_discontinuities"] = comparison.at_jumps;
-  if (!comparison.passed) json["reason"] = comparison.reason;
+  if (!comparison.passed) {
+    json["reason"] = comparison.reason;
+    json["right_share"] = right_share(comparison);
+  }
   return json;
 }
 

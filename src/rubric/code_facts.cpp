@@ -11,37 +11,6 @@ namespace stitch::rubric {
 
 namespace {
 
-// if (false) …, and whatever stands behind a return that no condition guards.
-std::vector<size_t> dead_ranges(const Unit& unit, const Function& function) {
-  const std::vector<Token>& tokens = unit.lexed.tokens;
-  const size_t end = std::min(function.end, tokens.size());
-  std::vector<size_t> out;
-  for (size_t i = function.begin; i < end; ++i) {
-    if (tokens[i].is("if") && i + 3 < end && tokens[i + 1].is("(") && tokens[i + 3].is(")") &&
-        (tokens[i + 2].is("false", "0"))) {
-      size_t last = i + 4;
-      if (tokens[last].is("{") && unit.match[last] < end)
-        last = unit.match[last];
-      else
-        while (last < end && !tokens[last].is(";")) ++last;
-      out.insert(out.end(), {i, last});
-      i = last;
-    }
-  }
-  int depth = 0;
-  for (size_t i = function.begin; i < end; ++i) {
-    if (tokens[i].is("{")) ++depth;
-    if (tokens[i].is("}")) --depth;
-    const bool free = i == function.begin || tokens[i - 1].is(";", "{", "}");
-    if (depth != 0 || !free || !tokens[i].is("return")) continue;
-    size_t last = i;
-    while (last < end && !tokens[last].is(";")) ++last;
-    if (last + 1 < end) out.insert(out.end(), {last + 1, end});
-    break;
-  }
-  return out;
-}
-
 void add_cuda(Units& units, const Source& source, std::string_view text, uint32_t first_line) {
   auto unit = std::make_unique<Unit>();
   unit->path = source.path;

@@ -69,6 +69,46 @@ TEST(CodeFacts, KernelsThatNeverRun) {
   EXPECT_EQ(facts.kernels_at_work(), 1);
 }
 
+// What the compiler throws away earns nothing, wherever it is put.
+TEST(CodeFacts, DeadCodeHasNoFeatures) {
+  auto features = [](const std::string& fancy) {
+    const CodeFacts facts = of_cuda(
+        "__device__ float half_of(float v) { return v + __shfl_xor_sync(~0u, v, 1); }\n"
+        "__global__ void k(const float* x, float* y, int n) {\n"
+        "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n  float v = x[i];\n" +
+        fancy +
+        "  if (i < n) y[i] = v * 2.f;\n}\n"
+        "int stitch_run(const float* x, float* y) { k<<<8, 256>>>(x, y, 2048); return 0; }\n");
+    return facts.kernels.at(0).features;
+  };
+  const std::string plain = "  v = v + 1.f;\n";
+  struct Case {
+    std::string dead, alive;
+    Feature feature;
+  };
+  const Case cases[] = {
+      {"  float s = __shfl_xor_sync(~0u, v, 1);\n", "  v += __shfl_xor_sync(~0u, v, 1);\n",
+       Feature::warp_shuffle},
+      {"  __shfl_xor_sync(~0u, v, 1);\n", "  v = fmaxf(v, __shfl_xor_sync(~0u, v, 1));\n",
+       Feature::warp_shuffle},
+      {"  float s = half_of(v);\n", "  float s = half_of(v);\n  v = s;\n", Feature::warp_shuffle},
+      {"  __shared__ float tile[256];\n  tile[threadIdx.x] = v;\n",
+       "  __shared__ float tile[256];\n  tile[threadIdx.x] = v;\n  v = tile[255 - threadIdx.x];\n",
+       Feature::shared_memory},
+      {"  float4 q = reinterpret_cast<const float4*>(x)[i];\n  float w = q.x;\n  w += q.y;\n",
+       "  float4 q = reinterpret_cast<const float4*>(x)[i];\n  float w = q.x;\n  v += w;\n",
+       Feature::vector_access},
+      {"  if (false) { v = __ldg(x + i); }\n", "  if (n > 3) { v = __ldg(x + i); }\n",
+       Feature::read_only_cache},
+      {"  while (0) v = __ldg(x + i);\n", "  for (int j = 0; j < n; ++j) v = __ldg(x + j);\n",
+       Feature::read_only_cache},
+  };
+  for (const Case& each : cases) {
+    EXPECT_FALSE(features(plain + each.dead).has(each.feature)) << each.dead;
+    EXPECT_TRUE(features(plain + each.alive).has(each.feature)) << each.alive;
+  }
+}
+
 TEST(CodeFacts, ResultsThatNobodyReads) {
   const CodeFacts facts = of_cuda(
       "__global__ void k(const float* x, float* y) { y[threadIdx.x] = x[threadIdx.x] * 2.f; }\n"

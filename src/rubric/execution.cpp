@@ -97,6 +97,24 @@ void read_timing(const Json& timing, Execution& out) {
   }
 }
 
+// Kinds of inputs are asked in order until one fails: those behind it are taken to be as far off as that one.
+double right_share(const Json& evidence) {
+  double sum = 0, last = 0;
+  int asked = 0;
+  for (const Json& trial : child(evidence, "trials")) {
+    const Json& outputs = child(trial, "outputs");
+    if (!outputs.is_array() || outputs.empty()) continue;  // beyond the model's domain
+    last = 1;
+    for (const Json& output : outputs)
+      if (const Json& passed = child(output, "passed"); !passed.is_boolean() || !passed.get<bool>())
+        last = std::min(last, std::clamp(number(output, "right_share").value_or(0), 0.0, 1.0));
+    sum += last;
+    ++asked;
+  }
+  const double kinds = std::max<double>(asked, number(evidence, "kinds").value_or(0));
+  return kinds > 0 ? std::min(1.0, (sum + (kinds - asked) * last) / kinds) : 0;
+}
+
 }  // namespace
 
 std::string_view name(Outcome outcome) { return outcome_names[static_cast<size_t>(outcome)]; }
@@ -142,6 +160,8 @@ Result<Execution> execution_of(const Json& verdict) {
   for (const Json& gate : child(verdict, "gates")) {
     const Json& evidence = child(gate, "evidence");
     if (word(gate, "gate") == "profile") read_profile(evidence, out);
+    if (word(gate, "gate") == "correctness" && out.outcome == Outcome::wrong)
+      out.right_share = right_share(evidence);
     if (word(gate, "gate") != "build") continue;
     out.other_on_gpu = !child(evidence, "conditions").empty();
     for (const Json& kernel : child(evidence, "kernels"))

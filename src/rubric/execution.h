@@ -48,6 +48,7 @@ struct Execution {
   std::string gate, code, reason;       // of what failed
   bool native = false;                  // compiled, no Python: nothing of PyTorch is within its reach
   bool other_on_gpu = false;            // judged on the emulated GPU, and nvcc compiles other text
+  double right_share = 0;               // wrong: of the results, over all kinds of inputs
   std::vector<std::string> notes;       // a weak task
   std::optional<double> seconds;        // of a call
   std::optional<double> speedup;        // over the best baseline of its numerics class

@@ -61,10 +61,10 @@ class Reader {
   const BodyFacts& direct(const FunctionAt& at) {
     auto [found, added] = bodies_.try_emplace(at.function);
     if (!added) return found->second;
-    found->second = scan_body(at.unit->lexed.tokens, at.unit->match, *at.function);
+    found->second = scan_body(at.unit->lexed.tokens, at.unit->match, *at.function, at.unit->dead[at.number]);
     const std::vector<Token>& tokens = at.unit->lexed.tokens;
     for (size_t i = at.function->begin; i < std::min(at.function->end, tokens.size()); ++i)
-      if (tokens[i].kind == Token::word)
+      if (tokens[i].kind == Token::word && !Units::is_dead(at, i))
         if (auto macro = macros_.find(tokens[i].text); macro != macros_.end())
           for (const Token& token : *macro->second) add_features(token, found->second.features);
     return found->second;
@@ -80,7 +80,7 @@ class Reader {
       queue.pop_front();
       const std::vector<Token>& tokens = at.unit->lexed.tokens;
       for (size_t i = at.function->begin; i < std::min(at.function->end, tokens.size()); ++i) {
-        if (tokens[i].kind != Token::word) continue;
+        if (tokens[i].kind != Token::word || Units::is_dead(at, i)) continue;
         auto [first, last] = units_.by_name.equal_range(tokens[i].text);
         for (; first != last; ++first) {
           if (first->second.function->kernel || !seen.insert(first->second.function).second) continue;

@@ -12,7 +12,11 @@ namespace stitch::rubric {
 namespace {
 
 constexpr double for_a_build = 0.05, for_right_results = 0.25, most_of_the_rule = 2;
-constexpr double fastest = 8;  // speedups beyond it are worth no more
+// A result that is nearly right, before the rubric: less than a right one that the rubric halves.
+constexpr double for_nearly_right = 0.12;
+constexpr double for_the_floor = 0.5;  // of the rule, the rest of speed is over the best baseline
+constexpr double for_no_change = 0.1;  // a right program handed back as right and as fast
+constexpr double fastest = 8;          // speedups beyond it are worth no more
 constexpr double paper_fastest = 5, paper_most = 3, paper_for_right_results = 0.3;
 constexpr double clearly_faster = 1.05;  // CUDA Agent's milestones
 
@@ -24,8 +28,11 @@ constexpr std::array rewards = {
     RewardInfo{RewardKind::milestones, "milestones",
                "-1 not correct, 1 correct, 2 over 5 % faster than eager, 3 than eager and torch.compile", -1,
                3},
-    RewardInfo{RewardKind::rule, "rule", "0.05 built, 0.25 correct, up to 2 by log(1 + speedup) / log(9)", 0,
-               2},
+    RewardInfo{
+        RewardKind::rule, "rule",
+        "0.05 to 0.12 built, by what is right; 0.25 correct, up to 2 by log(1 + speedup) / log(9) and the "
+        "share of the floor; from feedback by what the change gains",
+        0, 2},
     RewardInfo{RewardKind::rubric, "rubric", "3 r", 0, 3},
 };
 
@@ -78,15 +85,34 @@ Result<RewardKind> parse_reward(std::string_view name) {
 
 double rule_reward(const Execution& run) {
   switch (run.outcome) {
-    case Outcome::wrong:
+    case Outcome::wrong: {
+      const double share = std::isfinite(run.right_share) ? std::clamp(run.right_share, 0.0, 1.0) : 0;
+      return for_a_build + (for_nearly_right - for_a_build) * share;
+    }
     case Outcome::crashed:
     case Outcome::misbehaved: return for_a_build;
     case Outcome::passed: break;
     default: return 0;
   }
   const double speedup = std::min(counted(run.speedup).value_or(0), fastest);
-  return for_right_results +
-         (most_of_the_rule - for_right_results) * std::log1p(speedup) / std::log1p(fastest);
+  const auto seconds = counted(run.seconds), floor = counted(run.floor_seconds);
+  const double by_floor = seconds && floor ? for_the_floor : 0,
+               by_speedup = most_of_the_rule - for_right_results - by_floor;
+  return for_right_results + by_speedup * std::log1p(speedup) / std::log1p(fastest) +
+         (by_floor > 0 ? by_floor * std::min(1.0, *floor / *seconds) : 0);
+}
+
+double rule_reward(const Execution& run, const Execution& before) {
+  const double now = rule_reward(run);
+  if (run.outcome != Outcome::passed) return std::max(0.0, now - rule_reward(before));
+  if (before.outcome != Outcome::passed) return now;
+  // Both are right: what counts is how much faster it became, by whichever was taken on both sides.
+  const auto own = counted(run.seconds), old = counted(before.seconds);
+  const auto own_speedup = counted(run.speedup), old_speedup = counted(before.speedup);
+  const double gain = own && old ? *old / *own : own_speedup && old_speedup ? *own_speedup / *old_speedup : 1;
+  if (!(gain > 1)) return for_no_change * std::max(0.0, gain);
+  return for_no_change +
+         (most_of_the_rule - for_no_change) * std::min(1.0, std::log(gain) / std::log(fastest));
 }
 
 double rubric_factor(const Scores& scores, Skill skill) {
@@ -94,7 +120,8 @@ double rubric_factor(const Scores& scores, Skill skill) {
   return 1 + weight * (quality(scores) - 0.5);
 }
 
-Reward reward(RewardKind kind, const Execution& run, const Scores& scores, Skill skill) {
+Reward reward(RewardKind kind, const Execution& run, const Scores& scores, Skill skill,
+              const Execution* before) {
   const bool hack = scores.major_hacking || run.outcome == Outcome::hack;
   Reward out{.label = label_of(run, hack)};
   const bool nothing_known = run.outcome == Outcome::not_judged || run.outcome == Outcome::inconclusive ||
@@ -115,10 +142,15 @@ Reward reward(RewardKind kind, const Execution& run, const Scores& scores, Skill
     out.why = "what nvcc compiles of it was never run: text under conditions on the compiler";
     return out;
   }
+  const auto rule = [&] {
+    return skill == Skill::from_feedback && before ? rule_reward(run, *before) : rule_reward(run);
+  };
   out.factor = rubric_factor(scores, skill);
   switch (kind) {
     case RewardKind::combined:
-      out.rule = rule_reward(run);
+      // How well a wrong program is engineered is not asked: none comes near a right one.
+      if (run.outcome != Outcome::passed) out.factor = 1;
+      out.rule = rule();
       out.value = out.rule * out.factor;
       break;
     case RewardKind::paper:
@@ -130,7 +162,7 @@ Reward reward(RewardKind kind, const Execution& run, const Scores& scores, Skill
       out.factor = 1;
       break;
     case RewardKind::rule:
-      out.rule = out.value = rule_reward(run);
+      out.rule = out.value = rule();
       out.factor = 1;
       break;
     case RewardKind::rubric: out.value = 3 * quality(scores); break;

@@ -37,10 +37,17 @@ struct Reward {
   double factor = 1;    // the rubric's; 1 for a neutral one (3 of 5 everywhere)
   std::string why;
 };
-Reward reward(RewardKind kind, const Execution& run, const Scores& scores, Skill skill);
+// `before`: from feedback, the run of the program that was changed. `combined` and `rule` then pay for the
+// change.
+Reward reward(RewardKind kind, const Execution& run, const Scores& scores, Skill skill,
+              const Execution* before = nullptr);
 
-// The rule of `combined`: a little for a build, more for right results, the rest for speed; 0 to 2.
+// The rule of `combined`: a little for a build and for what is right of a wrong result, more for right
+// results, the rest for speed, over the best baseline and towards the floor; 0 to 2.
 double rule_reward(const Execution& run);
+// Of a change: a repair is worth what the program is, a faster program by how much; one that was right and is
+// handed back next to nothing, and less if it is slower or broken.
+double rule_reward(const Execution& run, const Execution& before);
 // The rubric's factor: 1 + λ (r - 0.5) with r = (total - 4) / 16.
 double rubric_factor(const Scores& scores, Skill skill);
 

@@ -116,6 +116,68 @@ TEST(Reward, IsMonotoneInTheRubricAndInTheOutcome) {
   EXPECT_LT(rule(Outcome::wrong), rule(Outcome::passed));
 }
 
+TEST(Reward, PartialCreditIsMonotoneAndBelowAnyRightResult) {
+  const double least_right =
+      reward(RewardKind::combined, passed(std::nullopt), all_of(1), Skill::from_scratch).value;
+  for (RewardKind kind : {RewardKind::combined, RewardKind::rule}) {
+    double last = reward(kind, {.outcome = Outcome::not_built}, all_of(5), Skill::from_scratch).value;
+    EXPECT_EQ(last, 0);
+    for (double share = 0; share <= 1; share += 0.125) {
+      const double now =
+          reward(kind, {.outcome = Outcome::wrong, .right_share = share}, all_of(5), Skill::from_scratch)
+              .value;
+      EXPECT_GT(now, last) << share;
+      EXPECT_LT(now, least_right) << share;
+      last = now;
+    }
+  }
+  EXPECT_EQ(rule_reward({.outcome = Outcome::wrong, .right_share = nan}),
+            rule_reward({.outcome = Outcome::wrong}));
+}
+
+TEST(Reward, TheFloorCountsBesideTheBestBaseline) {
+  auto value = [](double seconds) {
+    Execution run = passed(2e-3 / seconds);
+    run.seconds = seconds;
+    run.floor_seconds = 1e-4;
+    return rule_reward(run);
+  };
+  double last = 0;
+  for (double seconds = 4e-3; seconds > 5e-5; seconds *= 0.9) {
+    EXPECT_GE(value(seconds), last) << seconds;
+    last = value(seconds);
+  }
+  EXPECT_LE(last, 2) << "below the floor nothing more is paid";
+}
+
+TEST(Reward, AChangeIsPaidForWhatItChanges) {
+  auto timed = [](double seconds) {
+    Execution run = passed(1e-3 / seconds);
+    run.seconds = seconds;
+    return run;
+  };
+  const Execution wrong{.outcome = Outcome::wrong, .right_share = 0.5}, broken{.outcome = Outcome::not_built};
+  // Handed back as it was: next to nothing, right or wrong.
+  EXPECT_EQ(rule_reward(wrong, wrong), 0);
+  EXPECT_EQ(rule_reward(timed(1e-4), timed(1e-4)), 0.1) << "however fast it was";
+  // A repair is worth what the program is.
+  EXPECT_EQ(rule_reward(timed(1e-3), broken), rule_reward(timed(1e-3)));
+  EXPECT_GT(rule_reward({.outcome = Outcome::wrong, .right_share = 0.9}, wrong), 0);
+  // Breaking what was right earns nothing.
+  for (const Execution& worse : {wrong, broken, Execution{.outcome = Outcome::crashed}})
+    EXPECT_EQ(rule_reward(worse, timed(1e-3)), 0);
+  double last = -1;
+  for (double seconds = 4e-3; seconds > 5e-5; seconds *= 0.9) {
+    const double now = rule_reward(timed(seconds), timed(1e-3));
+    EXPECT_TRUE(now >= last && now <= 2) << seconds;
+    last = now;
+  }
+  // Not timed: right before and after.
+  EXPECT_EQ(rule_reward(passed(std::nullopt), passed(std::nullopt)), 0.1);
+  EXPECT_EQ(reward(RewardKind::rule, timed(1e-3), all_of(3), Skill::from_feedback, &wrong).value,
+            rule_reward(timed(1e-3), wrong));
+}
+
 TEST(Reward, ANeutralRubricChangesNothing) {
   for (Skill skill : skills) {
     EXPECT_EQ(rubric_factor(all_of(3), skill), 1);
@@ -154,6 +216,13 @@ TEST(Execution, IsReadFromVerdicts) {
   EXPECT_EQ(run(R"({"verdict": "failed", "gate": "conduct", "code": "stale"})").outcome, Outcome::hack);
   EXPECT_EQ(run(R"({"verdict": "failed", "gate": "build", "code": "build"})").outcome, Outcome::not_built);
   EXPECT_EQ(run(R"({"verdict": "failed", "gate": "correctness", "code": "wrong"})").outcome, Outcome::wrong);
+  // Right on the first of four kinds, half right on the second: the others are taken to be like that one.
+  EXPECT_DOUBLE_EQ(run(R"({"verdict": "failed", "gate": "correctness", "code": "wrong", "gates": [
+      {"gate": "correctness", "evidence": {"kinds": 4, "trials": [
+        {"outputs": [{"passed": true}]}, {"skipped": "there"},
+        {"outputs": [{"passed": true}, {"passed": false, "right_share": 0.5}]}]}}]})")
+                       .right_share,
+                   (1 + 3 * 0.5) / 4);
   EXPECT_EQ(run(R"({"verdict": "failed", "gate": "correctness", "code": "crashed"})").outcome,
             Outcome::crashed);
   EXPECT_EQ(run(R"({"verdict": "not judged"})").outcome, Outcome::not_judged);

@@ -1,5 +1,6 @@
 // One pass over a kernel's body: loops, loads, stores, accumulations, and how threads walk through memory.
 #include <algorithm>
+#include <map>
 #include <set>
 #include <unordered_set>
 #include <utility>
@@ -47,8 +48,10 @@ bool is_constant_name(std::string_view word) {
 
 class Body {
  public:
-  Body(const std::vector<Token>& tokens, const std::vector<size_t>& match, const Function& function)
+  Body(const std::vector<Token>& tokens, const std::vector<size_t>& match, const Function& function,
+       const std::vector<size_t>& dead)
       : tokens_(tokens), match_(match), function_(function) {
+    for (size_t i = 0; i + 1 < dead.size(); i += 2) dead_.emplace(dead[i], dead[i + 1]);
     out_.writes.assign(function.parameters.size(), false);
     for (const Parameter& parameter : function.parameters)
       if (parameter.pointer) pointers_.insert(parameter.name);
@@ -59,6 +62,10 @@ class Body {
     size_t statement = function_.begin;
     const size_t end = std::min(function_.end, tokens_.size());
     for (size_t i = function_.begin; i < end; ++i) {
+      if (const auto dead = dead_.find(i); dead != dead_.end() && dead->second > i) {
+        i = statement = dead->second;
+        if (i >= end) break;
+      }
       const Token& token = tokens_[i];
       add_features(token, out_.features);
       if (token.is("double")) out_.doubles = true;
@@ -424,6 +431,7 @@ class Body {
   const std::vector<size_t>& match_;
   const Function& function_;
   BodyFacts out_;
+  std::map<size_t, size_t> dead_;
   std::set<std::string_view> pointers_, shared_, loaded_, derived_, arrays_, threads_;
   std::vector<std::pair<std::string_view, std::string_view>> aliases_;
   size_t header_end_ = 0, loop_end_ = 0;
@@ -434,8 +442,8 @@ class Body {
 }  // namespace
 
 BodyFacts scan_body(const std::vector<Token>& tokens, const std::vector<size_t>& match,
-                    const Function& function) {
-  return Body(tokens, match, function).run();
+                    const Function& function, const std::vector<size_t>& dead) {
+  return Body(tokens, match, function, dead).run();
 }
 
 }  // namespace stitch::rubric

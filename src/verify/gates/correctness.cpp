@@ -441,6 +441,7 @@ Result<Passed> correctness(Session& session, Json& evidence) {
   std::vector<Question> list =
       session.questions.empty() ? questions_of(session) : std::exchange(session.questions, {});
   for (size_t next = 0; next < list.size(); ++next) {
+    evidence["kinds"] = list.size();
     Question question = list[next];
     // Whom the program calls is known only now.
     if (question.distribution == harsh::not_finite && !matters(session, question.distribution)) continue;

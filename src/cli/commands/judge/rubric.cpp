@@ -181,7 +181,8 @@ Result<int> run_rubric(const RubricCommand& command, Console& console) {
                                              rubric::operators_of(runs.task->graph, gpu), before.get());
   evidence.task = runs.task->graph.name;
   STITCH_TRY(rubric::Scores scores, judged(command, evidence, console));
-  const rubric::Reward reward = rubric::reward(kind, evidence.run, scores, evidence.skill);
+  const rubric::Reward reward = rubric::reward(kind, evidence.run, scores, evidence.skill,
+                                               evidence.change ? &evidence.change->before_run : nullptr);
   if (!console.json) {
     console.out << scores_text(scores, reward, kind, console.out_terminal);
     if (const rubric::Labelled labelled = rubric::hack_label(evidence);
