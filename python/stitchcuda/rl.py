@@ -100,16 +100,32 @@ def _text(completion):
     return content or ""
 
 
-def _item(response, label, more=None):
-    """`label`: a task's name, a JSON text or a dict with "task" and perhaps "before" and "feedback"."""
-    if isinstance(label, str) and label.startswith("{"):
-        label = json.loads(label)
-    item = dict(label) if isinstance(label, dict) else {"task": label}
-    for name, value in (more or {}).items():
-        item.setdefault(name, value)
+# A row of ours (`stitchcuda skills`), as each engine hands it over: columns, or what is nested in one of them.
+_PLACES = ("extra_info", "info", "reward_model", "reward_spec", "verifier_metadata")
+_LABELS = ("label", "task", "task_id", "ground_truth", "answer")
+
+
+def _item(response, *rows):
+    """What the service is asked. The first of `rows` that has a field counts: a dict, or a label alone (a task's name, or
+    a JSON text with "task" and, for the second skill, "before" and "feedback")."""
+    item, seen = {}, list(rows)
+    while seen:
+        row = seen.pop(0)
+        if isinstance(row, str):
+            row = json.loads(row) if row.startswith("{") else {"task": row}
+        if not isinstance(row, dict):
+            continue
+        for name in ("before", "feedback", "language", "skill"):
+            if row.get(name):
+                item.setdefault(name, row[name])
+        label = next((row[name] for name in _LABELS if row.get(name)), None)
+        if isinstance(label, dict) or (isinstance(label, str) and label.startswith("{")):
+            seen.insert(0, label)
+        elif label:
+            item.setdefault("task", label)
+        seen += [row.get(name) for name in _PLACES]
     if "task" not in item:
-        item["task"] = item.get("task_id") or item.get("ground_truth")
-    item = {name: item[name] for name in ("task", "before", "feedback", "language", "skill") if item.get(name)}
+        raise ServiceError('the row names no task: it needs a field "label" or "task"')
     return dict(item, response=response)
 
 
@@ -129,14 +145,8 @@ def _numbers(answer):
 # ---- verl: custom_reward_function.path=…/rl.py, .name=compute_score
 
 
-def _verl_item(solution, ground_truth, extra_info):
-    extra = extra_info or {}
-    more = {name: extra.get(name) for name in ("task", "task_id", "before", "feedback", "language", "skill")}
-    return _item(solution, ground_truth or extra.get("task_id") or extra.get("task"), {n: v for n, v in more.items() if v})
-
-
 def compute_score_sync(data_source, solution_str, ground_truth, extra_info=None, url=None, token=None, **_):
-    answer = service(url, token).score_many([_verl_item(solution_str, ground_truth, extra_info)])[0]
+    answer = service(url, token).score_many([_item(solution_str, ground_truth, extra_info)])[0]
     return dict(_numbers(answer), score=float(answer["reward"]))
 
 
@@ -147,71 +157,79 @@ async def compute_score(data_source, solution_str, ground_truth, extra_info=None
 def compute_scores(data_sources, solution_strs, ground_truths, extra_infos=None, url=None, token=None, **_):
     """For verl's batch manager: one request for all."""
     extras = extra_infos if extra_infos is not None else [None] * len(solution_strs)
-    answers = service(url, token).score_many([_verl_item(*each) for each in zip(solution_strs, ground_truths, extras)])
+    answers = service(url, token).score_many([_item(*each) for each in zip(solution_strs, ground_truths, extras)])
     return [dict(_numbers(answer), score=float(answer["reward"])) for answer in answers]
 
 
-# ---- TRL: GRPOTrainer(reward_funcs=stitchcuda_reward); the data set has a column "task"
+# ---- TRL: GRPOTrainer(reward_funcs=stitchcuda_reward), or with environment_factory=KernelEnvironment and no reward_funcs
 
 
-def stitchcuda_reward(prompts=None, completions=(), task=None, before=None, feedback=None, language=None, log_metric=None, **columns):
+def stitchcuda_reward(prompts=None, completions=(), log_metric=None, **columns):
     """None for what was not judged: TRL leaves it out."""
-    labels = task
-    for other in ("ground_truth", "label", "answer"):
-        labels = labels if labels is not None else columns.get(other)
-    if labels is None:
-        raise ServiceError('the data set needs a column "task"')
-    items = []
-    for i, completion in enumerate(completions):
-        more = {
-            name: column[i]
-            for name, column in (("before", before), ("feedback", feedback), ("language", language))
-            if column is not None and column[i]
-        }
-        items.append(_item(_text(completion), labels[i], more))
-    answers = service().score_many(items)
+    rows = [
+        {name: column[i] for name, column in columns.items() if isinstance(column, (list, tuple)) and len(column) == len(completions)}
+        for i in range(len(completions))
+    ]
+    answers = service().score_many([_item(_text(completion), row) for completion, row in zip(completions, rows)])
     if log_metric:
         for name in ("correct", "hack", "counted"):
             log_metric("stitchcuda/" + name, sum(_numbers(answer)[name] for answer in answers) / max(1, len(answers)))
     return [float(answer["reward"]) if answer["counted"] else None for answer in answers]
 
 
-class KernelEnvironment:
-    """TRL's environment_factory for the second skill: a program, the Verifier's feedback, a few tries to do better.
+class Tries:
+    """Several tries at a row, each judged. All are scored as what the row asks for, from what it started with: a try that
+    is bad on purpose makes the next one worth no more. The reward is that of the best one."""
 
-    Rows have "task", perhaps "before" and "feedback". Every try is judged; the reward is that of the best one.
+    def __init__(self, row, most=4):
+        self.row, self.most = row, most
+        self.answers = []
+
+    def submit(self, response):
+        answer = service().score_many([_item(response, self.row)])[0]
+        self.answers.append(answer)
+        return f"{answer['label']} (reward {answer['reward']:.3f})\n{answer.get('feedback') or answer['label']}"
+
+    @property
+    def over(self):
+        return len(self.answers) >= self.most
+
+    @property
+    def reward(self):
+        return max((float(answer["reward"]) for answer in self.answers if answer["counted"]), default=0.0)
+
+
+class KernelEnvironment:
+    """TRL's environment_factory: a task, or a program and the Verifier's feedback, and a few tries with the tool `submit`.
+
+    TRL takes the reward from get_reward(): a reward function beside it would be added to it.
     """
 
     most_tries = 4
 
     def __init__(self):
-        self._row, self._before, self._feedback, self._rewards = {}, None, None, []
+        self._tries = Tries({}, self.most_tries)
 
     def reset(self, **row) -> str | None:
-        self._row, self._rewards = row, []
-        self._before, self._feedback = row.get("before"), row.get("feedback")
-        if not self._before:
+        self._tries = Tries(row, self.most_tries)
+        item = _item("", row)
+        prompt = row.get("prompt") or ""
+        said = prompt if isinstance(prompt, str) else "".join(str(message.get("content", "")) for message in prompt)
+        if not item.get("before") or item["before"] in said:
             return None
-        return f"The program:\n```\n{self._before}\n```\nWhat the verifier says:\n{self._feedback}"
+        return f"The program:\n```\n{item['before']}\n```\nWhat the verifier says:\n{item.get('feedback', '')}"
 
     def submit(self, code: str) -> str:
-        """Judge a whole program and say what is wrong with it or what limits it.
+        """Judge a program and say what is wrong with it or what limits it.
 
         Args:
-            code: The complete source: CUDA behind the C ABI, or Python with ModelNew.
+            code: The complete source: CUDA behind the C ABI, or Python with ModelNew. Of a program of several files
+                those that differ from the one given, each behind a line "// file: PATH".
         """
-        if len(self._rewards) >= self.most_tries:
-            return "There are no tries left."
-        label = self._row.get("task") or self._row.get("ground_truth")
-        more = {"before": self._before, "feedback": self._feedback, "language": self._row.get("language")}
-        answer = service().score_many([_item(code, label, {n: v for n, v in more.items() if v})])[0]
-        if answer["counted"]:
-            self._rewards.append(float(answer["reward"]))
-        self._before, self._feedback = code, answer.get("feedback") or answer["label"]
-        return f"{answer['label']} (reward {answer['reward']:.3f})\n{self._feedback}"
+        return "There are no tries left." if self._tries.over else self._tries.submit(code)
 
     def get_reward(self) -> float:
-        return max(self._rewards, default=0.0)
+        return self._tries.reward
 
 
 # ---- slime: --custom-rm-path stitchcuda.rl.slime_reward, where a token or several tries are needed
@@ -238,21 +256,14 @@ if BaseTextEnv is not None:
             super().__init__()
             extras = extras or {}
             self.max_turns = int(extras.get("max_turns", 1))
-            info = extras.get("extra_info") or {}
-            spec = extras.get("reward_spec") or {}
-            self._label = spec.get("ground_truth") or info.get("task_id") or info.get("task")
-            self._before, self._feedback = info.get("before"), info.get("feedback")
-            self._answers = []
+            self._tries = Tries(extras, self.max_turns)
 
         def step(self, action):
             self.turns += 1
-            more = {"before": self._before, "feedback": self._feedback}
-            answer = service().score_many([_item(action, self._label, {n: v for n, v in more.items() if v})])[0]
-            self._answers.append(answer)
-            self._before, self._feedback = action, answer.get("feedback") or answer["label"]
-            done = self.turns >= self.max_turns
-            said = [] if done else [{"role": "user", "content": f"{answer['label']}\n{self._feedback}\nAnswer with a better program."}]
-            return BaseTextEnvStepOutput(observations=said, reward=float(answer["reward"]), done=done, metadata=_numbers(answer))
+            said = self._tries.submit(action)
+            answer, done = self._tries.answers[-1], self.turns >= self.max_turns
+            more = [] if done else [{"role": "user", "content": said + "\nAnswer with a better program."}]
+            return BaseTextEnvStepOutput(observations=more, reward=float(answer["reward"]), done=done, metadata=_numbers(answer))
 
         def get_metrics(self):
-            return _numbers(self._answers[-1]) if self._answers else {}
+            return _numbers(self._tries.answers[-1]) if self._tries.answers else {}

@@ -114,11 +114,51 @@ class Adapters(unittest.TestCase):
         self.assertIn("before", environment.reset(task="t", before="before", feedback="slow"))
         self.assertIn("faster", environment.submit("abc"))
         environment.submit("abcd")
-        self.assertEqual(FakeService.seen[1][1]["items"][0]["before"], "abc")
+        # Always from the row's own program: a bad try on purpose makes the next one worth no more.
+        self.assertEqual([each[1]["items"][0]["before"] for each in FakeService.seen], ["before", "before"])
         self.assertEqual(environment.get_reward(), 4.0)
         for _ in range(5):
             said = environment.submit("a")
         self.assertIn("no tries", said)
+
+    def test_rows_of_both_skills_are_scored_as_what_they_are(self):
+        scratch = {
+            "data_source": "stitchcuda/from_scratch",
+            "prompt": [{"role": "user", "content": "Write it."}],
+            "label": "t",
+            "answer": "t",
+            "reward_model": {"ground_truth": "t"},
+            "reward_spec": {"ground_truth": "t"},
+            "extra_info": {"task_id": "t", "skill": "from scratch", "before": "", "feedback": ""},
+        }
+        change = {"task": "t", "before": "old", "feedback": "slow"}
+        feedback = dict(
+            scratch,
+            label=json.dumps(change),
+            prompt=[{"role": "user", "content": "Improve: old"}],
+            extra_info={"task_id": "t", "skill": "from feedback", "before": "old", "feedback": "slow"},
+        )
+        wanted = [{"task": "t", "skill": "from scratch", "response": "a"}, dict(change, skill="from feedback", response="a")]
+
+        def sent():
+            items = [item for _, body, _ in FakeService.seen for item in body["items"]]
+            FakeService.seen.clear()
+            return items
+
+        rows = [scratch, feedback]
+        rl.stitchcuda_reward(completions=["a", "a"], **{name: [row[name] for row in rows] for name in scratch})
+        self.assertEqual(sent(), wanted)
+        for row in rows:
+            rl.compute_score_sync(row["data_source"], "a", row["reward_model"]["ground_truth"], row["extra_info"])
+        self.assertEqual(sent(), wanted)
+        for row in rows:
+            environment = rl.KernelEnvironment()
+            self.assertIsNone(environment.reset(**row))  # the prompt has the program
+            environment.submit("a")
+        self.assertEqual(sent(), wanted)
+        for row in rows:
+            asyncio.run(rl.slime_reward(None, types.SimpleNamespace(response="a", label=row["label"])))
+        self.assertEqual([item.get("before") for item in sent()], [None, "old"])
 
     def test_an_empty_answer_is_sent(self):
         self.assertEqual(rl.stitchcuda_reward(prompts=["p"], completions=[""], task=["t"]), [0.0])

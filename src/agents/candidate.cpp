@@ -32,17 +32,6 @@ std::string candidate_notes(const LlmBrain& brain, const Graph& graph, const Gpu
   return out.empty() ? "none\n" : out;
 }
 
-// What the source must contain word for word: which tensors come in which order. A whole program has no
-// regions.
-Result<std::string> manifest_to_hold(const plan::Context& context) {
-  STITCH_TRY(plan::Plan plain, plan::first_plan(context, code::catalogue()));
-  STITCH_TRY(PackageContents contents, code::write_program(context, plain));
-  Manifest manifest = contents.manifest;
-  manifest.regions.clear();
-  manifest.settings.clear();
-  return format("R\"manifest({})manifest\"", trim(print_manifest(manifest)));
-}
-
 class CandidateWriter {
  public:
   CandidateWriter(const CandidateOptions& options, const Task& task, LlmBrain brain, Verifier& gates,
@@ -233,6 +222,15 @@ Result<CandidateForm> parse_candidate_form(std::string_view text) {
   for (CandidateForm form : {CandidateForm::model_new, CandidateForm::program})
     if (text == name(form)) return form;
   return user_error("form", format("unknown form '{}'", text), "model-new or program");
+}
+
+Result<std::string> manifest_to_hold(const plan::Context& context) {
+  STITCH_TRY(plan::Plan plain, plan::first_plan(context, code::catalogue()));
+  STITCH_TRY(PackageContents contents, code::write_program(context, plain));
+  Manifest manifest = contents.manifest;
+  manifest.regions.clear();
+  manifest.settings.clear();
+  return format("R\"manifest({})manifest\"", trim(print_manifest(manifest)));
 }
 
 std::string file_name(CandidateForm form) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agents/llm/llm_session.h"
+#include "plan/context.h"
 
 namespace stitch::agents {
 
@@ -47,6 +48,8 @@ struct CandidateOptions {
   std::function<Result<void>(const WrittenCandidate&)> keep;
 };
 
+// What a whole program's source must contain word for word: which tensors come in which order.
+Result<std::string> manifest_to_hold(const plan::Context& context);
 // program.cu or model_new.py
 std::string file_name(CandidateForm form);
 

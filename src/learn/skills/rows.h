@@ -19,9 +19,11 @@ namespace stitch::learn {
 struct SkillRow {
   rubric::Skill skill = rubric::Skill::from_scratch;
   std::string task_id;             // opaque to the engines: the reward service knows it
-  std::string task;                // the model's text, or its name where there is none
+  std::string task;                // the model's text; of a run its graph, or its name where it kept none
   std::string prompt;              // what the user says
   std::string completion;          // a known answer; may be empty
+  std::string before;              // of the second skill: the program, as the reward service takes it
+  std::string before_outcome;      // what the Verifier made of it: "passed", "wrong" …
   double reward = 0;               // of that answer; 0 where there is none
   double speedup = 0;              // over the implementation before; 0: not known
   std::string outcome;             // of that answer, in the ledger's words

@@ -28,6 +28,9 @@ Made make() {
   out.rows = *std::move(rows);
   SkillRow improved = out.rows[0];
   improved.skill = rubric::Skill::from_feedback;
+  improved.before = "int stitch_run();  // slow";
+  improved.before_outcome = "passed";
+  improved.feedback = "memory: make it faster";
   improved.completion = "// a better one";
   improved.reward = 0.7;
   out.rows.push_back(improved);
@@ -47,7 +50,15 @@ TEST(Skills, RowsHaveWhatEnginesRead) {
   EXPECT_NE(first["prompt"][0]["content"].get<std::string>().find("class Model(nn.Module)"),
             std::string::npos);
   EXPECT_EQ(first["reward_model"]["ground_truth"], first["label"]);
-  EXPECT_EQ(rows.back()["data_source"], "stitchcuda/from_feedback");
+  EXPECT_NE(first["prompt"][0]["content"].get<std::string>().find("R\"manifest("), std::string::npos);
+  // An engine that hands over the label alone has all that makes it the second skill.
+  const Json& change = rows.back();
+  EXPECT_EQ(change["data_source"], "stitchcuda/from_feedback");
+  const Json label = must(parse_json(change["label"].get<std::string>()));
+  EXPECT_EQ(label["task"], change["answer"]);
+  EXPECT_EQ(label["before"], made.rows.back().before);
+  EXPECT_EQ(change["extra_info"]["before"], label["before"]);
+  EXPECT_EQ(change["extra_info"]["feedback"], label["feedback"]);
   // One schema: the same keys in every row.
   for (const Json& row : rows)
     for (const auto& [key, value] : first.items()) {
@@ -61,6 +72,9 @@ TEST(Skills, RowsHaveWhatEnginesRead) {
   Json broken = first;
   broken["extra_info"]["reward"] = nullptr;
   EXPECT_FALSE(check_row(broken));
+  broken = change;
+  broken["extra_info"]["before"] = "";
+  EXPECT_FALSE(check_row(broken)) << "it would be scored as another skill";
 }
 
 // The reader behind TRL's and verl's data sets, where it is installed.

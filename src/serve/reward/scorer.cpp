@@ -11,6 +11,7 @@
 #include "code/limits.h"
 #include "gpu/gpu_detect.h"
 #include "profile/rules.h"
+#include "program/program_text.h"
 #include "rubric/sources.h"
 #include "verify/clock/clock.h"
 #include "verify/gates/gates.h"
@@ -181,6 +182,12 @@ Result<fs::path> VerifyingScorer::written(const Code& code) {
   const fs::path folder = scratch_->path() / std::to_string(next++);
   std::error_code failed;
   fs::create_directories(folder, failed);
+  if (is_several_files(code.text)) {
+    STITCH_TRY(const SourceFiles files, files_of_text(code.text));
+    fs::create_directories(folder / "candidate" / "regions", failed);
+    for (const auto& [path, text] : files) STITCH_CHECK(write_file(folder / "candidate" / path, text));
+    return folder / "candidate";
+  }
   const fs::path file = folder / (code.language == llm::Language::cuda ? "candidate.cu" : "candidate.py");
   STITCH_CHECK(write_file(file, code.text));
   return file;
@@ -289,7 +296,8 @@ Result<Json> VerifyingScorer::scored(OpenTask& open, const TaskFile& task, const
                      before ? &*before : nullptr);
   evidence.task = task.name;
   const rubric::Scores scores = rubric::judge(evidence);
-  const rubric::Reward reward = rubric::reward(options_.judging.reward, evidence.run, scores, evidence.skill);
+  const rubric::Reward reward = rubric::reward(options_.judging.reward, evidence.run, scores, evidence.skill,
+                                               evidence.change ? &evidence.change->before_run : nullptr);
   Json components = {{"kind", info(options_.judging.reward).name},
                      {"rule", reward.rule},
                      {"rubric_factor", reward.factor},

@@ -44,6 +44,25 @@ TEST(Submission, MayHaveAFenceInAComment) {
   EXPECT_EQ(trim(code("response", "Here it is:\n```cuda\nint stitch_run();\n```\n")), "int stitch_run();");
 }
 
+TEST(Submission, MayChangeSomeFilesOfAProgram) {
+  const std::string before = "// file: program.cu\nint stitch_run();\n// file: regions/a.cu\nint a;\n";
+  auto read = [&](const std::string& response) {
+    return *read_submission(
+        {{"task", "t"}, {"before", before}, {"feedback", "slow"}, {"response", response}});
+  };
+  const Submission changed = read("Better:\n```cuda\n// file: regions/a.cu\nint b;\n```\n");
+  EXPECT_TRUE(changed.from_feedback());
+  EXPECT_EQ(changed.code.text, "// file: program.cu\nint stitch_run();\n// file: regions/a.cu\nint b;\n");
+  EXPECT_EQ(
+      read("```cuda\n// file: regions/a.cu\n```\n```cuda\n// file: regions/c.cu\nint c;\n```\n").code.text,
+      "// file: program.cu\nint stitch_run();\n// file: regions/c.cu\nint c;\n");
+  // A whole source in their place is as good.
+  EXPECT_EQ(read("```cuda\nint stitch_run();\n```\n").code.text, "int stitch_run();\n");
+  EXPECT_NE(read("```cuda\n// file: ../a.cu\nint b;\n```\n").code.missing, "");
+  EXPECT_NE(read("```cuda\n// file: regions/a.cu\nint b;\n").code.missing, "") << "it was cut off";
+  EXPECT_NE(read_submission({{"task", "t"}, {"code", "// file: regions/a.cu\nint a;\n"}})->code.missing, "");
+}
+
 TEST(VerifyingScorer, JudgesLabelsAndRewards) {
   if (!torch_is_here()) GTEST_SKIP() << "needs PyTorch";
   ScorerOptions options{.gpu = *find_gpu("H200"), .machine = "here"};

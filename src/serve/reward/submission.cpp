@@ -5,6 +5,7 @@
 #include "base/digest/sha256.h"
 #include "base/text.h"
 #include "llm/answers/code_answer.h"
+#include "program/program_text.h"
 
 namespace stitch::serve {
 
@@ -29,24 +30,57 @@ Result<std::string> text_in(const Json& item, const char* field) {
   return found->get<std::string>();
 }
 
-Result<Code> code_in(const Json& item, const char* field, const std::string& language) {
+Result<Code> code_in(const Json& item, const char* field, const std::string& language,
+                     const Code& before = {}) {
   auto found = item.find(field);
   if (found == item.end() || found->is_null()) return Code{};
   if (found->is_object()) {  // {"code": …, "language": …}
     STITCH_TRY(std::string text, text_in(*found, "code"));
     STITCH_TRY(std::string own, text_in(*found, "language"));
-    return code_of(text, own.empty() ? language : own, Sent::source);
+    return code_of(text, own.empty() ? language : own, Sent::source, before);
   }
   STITCH_TRY(std::string text, text_in(item, field));
-  return code_of(text, language, std::string_view(field) == "response" ? Sent::answer : Sent::source);
+  return code_of(text, language, std::string_view(field) == "response" ? Sent::answer : Sent::source, before);
+}
+
+// The files that an answer holds, each in a block of its own whose first line says which it is. Empty: none
+// does.
+std::string files_in(const std::string& text, Sent sent, std::string& missing) {
+  if (is_several_files(text)) return text;
+  if (sent == Sent::source && !trim(text).starts_with("```")) return "";
+  std::string out;
+  for (const llm::Fence& fence : llm::fences_in(text)) {
+    if (!is_several_files(fence.text)) continue;
+    if (!fence.closed) missing = "the answer's code is cut off: its code block is not closed";
+    out += fence.text;
+    if (!out.ends_with('\n')) out += '\n';
+  }
+  return out;
+}
+
+// Files of a program; those that aren't there are the ones of the program before.
+Code code_of_files(const std::string& text, const Code& before) {
+  Code out;
+  auto files = files_of_text(text);
+  auto old = is_several_files(before.text) ? files_of_text(before.text) : SourceFiles{};
+  if (files && old) files = with_changes(*std::move(old), *files);
+  if (!files)
+    out.missing = files.error().text();
+  else if (!files->contains("program.cu"))
+    out.missing = "there is no program.cu among the files";
+  else
+    out.text = program_text(*files);
+  return out;
 }
 
 }  // namespace
 
-Result<Code> code_of(const std::string& text, const std::string& language, Sent sent) {
+Result<Code> code_of(const std::string& text, const std::string& language, Sent sent, const Code& before) {
   Code out;
   if (!language.empty() && language != "cuda" && language != "python")
     return at("language", user_error("request", format("unknown language '{}'", language), "cuda or python"));
+  if (const std::string files = files_in(text, sent, out.missing); !files.empty())
+    return out.missing.empty() ? code_of_files(files, before) : out;
   out.language = language.empty()     ? guess(text)
                  : language == "cuda" ? llm::Language::cuda
                                       : llm::Language::python;
@@ -77,8 +111,8 @@ Result<Submission> read_submission(const Json& item) {
   if (!item.contains(field))
     return at("code", user_error("request", "\"code\" is missing",
                                  "\"code\": a source, or \"response\": a model's answer"));
-  STITCH_TRY(out.code, code_in(item, field, language));
   STITCH_TRY(out.before, code_in(item, "before", language));
+  STITCH_TRY(out.code, code_in(item, field, language, out.before));
   STITCH_TRY(out.feedback, text_in(item, "feedback"));
   STITCH_TRY(std::string skill, text_in(item, "skill"));
   if (!skill.empty() && skill != "from scratch" && skill != "from feedback")

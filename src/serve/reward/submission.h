@@ -11,7 +11,7 @@ namespace stitch::serve {
 
 struct Code {
   llm::Language language = llm::Language::cuda;
-  std::string text;
+  std::string text;     // one source, or several files as program_text() writes them
   std::string missing;  // why there is none in what was sent: a candidate that can't be built
 };
 
@@ -26,10 +26,12 @@ struct Submission {
 };
 
 // A model's answer holds its code between fences; a source is one from its first line on, whatever its
-// comments hold, unless that line is a fence.
+// comments hold, unless that line is a fence. Of a program of several files (program/program_text.h) either
+// may hold those alone that differ from `before`.
 enum class Sent : uint8_t { answer, source };
 // `language`: "cuda", "python", or empty: by what it holds.
-Result<Code> code_of(const std::string& text, const std::string& language, Sent sent);
+Result<Code> code_of(const std::string& text, const std::string& language, Sent sent,
+                     const Code& before = {});
 
 // {"task", "code" or "response", "language", "skill", "before": code, "feedback"}: an Error names the field.
 Result<Submission> read_submission(const Json& item);
