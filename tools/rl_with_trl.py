@@ -3,7 +3,7 @@
 On the CPU, with a random model of a few thousand parameters and a tokenizer made here: what is shown is the road, not
 learning. The service judges on the emulated device. So that some candidates are right, the vocabulary has whole programs
 as single tokens: the policy chooses between them. Checked: the rewards that the trainer logs are the service's, and
-the policy's groups have spread. Then the forms of verl, slime and OpenRLHF are sent, and what they get is compared.
+the policy's groups have spread; then stitchcuda.environments.train on rows of both skills, in pieces. Then the forms of verl, slime and OpenRLHF are sent, and what they get is compared.
 Needs trl (and with it transformers, datasets, accelerate) in this Python; prometheus_client, verl and skyrl-gym are used
 where they are installed.
 """
@@ -18,9 +18,11 @@ import tempfile
 import types
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "python", "stitchcuda")]
+PACKAGES = os.path.join(os.path.dirname(HERE), "python")
+sys.path[:0] = [HERE, os.path.join(HERE, "environments"), PACKAGES, os.path.join(PACKAGES, "stitchcuda")]
 import make_candidates  # noqa: E402
 import rl  # noqa: E402
+from check import rows as environment_rows  # noqa: E402
 from serve_load import Served  # noqa: E402
 
 TASK = "2_Scale"
@@ -76,6 +78,52 @@ def train(served, steps, out):
         assert math.isclose(sum(counted) / len(counted), theirs, rel_tol=1e-5, abs_tol=1e-6), (ours, theirs)
     print(f"TRL: {steps} steps, mean rewards logged {[round(each, 3) for each in logged]}; they are the service's")
     assert any(len(set(each)) > 1 for each in seen), "no group had any spread"
+
+
+def pieces(served, folder):
+    """stitchcuda.environments.train on rows of both skills: three steps of SFT and of GRPO, ended and gone on with."""
+    from transformers import MistralConfig, MistralForCausalLM  # of Qwen2 AutoTokenizer would make another tokenizer
+
+    from stitchcuda.environments import train as trainer
+    said = programs()
+    tokens = tokenizer([*said, "improve"])
+    tokens.chat_template = "{% for message in messages %}{{ message['content'] }} {% endfor %}"
+    model = os.path.join(folder, "model")
+    tokens.save_pretrained(model)
+    MistralForCausalLM(MistralConfig(vocab_size=len(tokens), hidden_size=32, intermediate_size=64, num_hidden_layers=2,
+                                     num_attention_heads=2, num_key_value_heads=2, max_position_embeddings=64, pad_token_id=0,
+                                     eos_token_id=1, bos_token_id=None, tie_word_embeddings=False)).save_pretrained(model)
+    rows = environment_rows()
+    rows[0]["prompt"][0]["content"], rows[1]["prompt"][0]["content"] = "write", "improve"
+    for row in rows:
+        row["completion"], row["extra_info"]["reward"] = "right", 0.25
+    file = os.path.join(folder, "skills.jsonl")
+    with open(file, "w", encoding="utf-8") as out:
+        out.writelines(json.dumps(row) + "\n" for row in rows)
+    seen = []
+
+    def reward(prompts=None, completions=(), **columns):
+        words = [(trainer.rl._text(each).split() or [""])[0] for each in completions]
+        rewards = rl.stitchcuda_reward(completions=[said.get(word, word) for word in words], **columns)
+        seen.extend(zip((each["skill"] for each in columns["extra_info"]), words, rewards))
+        return rewards
+
+    trainer.rl.stitchcuda_reward = reward
+    for method, length in (("sft", "16"), ("grpo", "8")):
+        out = os.path.join(folder, method)
+        command = [method, file, "--model", model, "--out", out, "--steps", "3", "--cpu", "--lr", "0.01", "--batch", "4", "--group", "4",
+                   "--length", length, "--save-steps", "1"]
+        assert trainer.main([*command, "--minutes", "0.000001"]) == 0
+        assert list(trainer.checkpoints(out)) == [1], "it ends after a step, with a checkpoint"
+        assert trainer.main(command) == 0 and max(trainer.checkpoints(out)) == 3
+        with open(os.path.join(out, "curve.jsonl"), encoding="utf-8") as lines:
+            assert sorted({json.loads(line)["step"] for line in lines}) == [1, 2, 3], "one curve over both pieces"
+    own = {name: {"from scratch": rl.service().score(TASK, text)["reward"],
+                  "from feedback": rl.service().score_many([rl._item(text, rows[1]["label"])])[0]["reward"]} for name, text in said.items()}
+    for skill, word, value in seen:
+        assert word not in own or own[word][skill] == value, (skill, word, value, own)
+    assert {skill for skill, _, _ in seen} == {"from scratch", "from feedback"}, seen
+    print(f"TRL in pieces: 3 steps of SFT and of GRPO over both skills, {len(seen)} answers with the service's rewards")
 
 
 def other_forms(served):
@@ -165,6 +213,7 @@ def main():
         os.environ["STITCHCUDA_SERVICE"] = f"http://127.0.0.1:{served.port}"
         try:
             train(served, options.steps, os.path.join(folder, "trl"))
+            pieces(served, folder)
             other_forms(served)
             with_what_is_here(served)
         finally:
