@@ -73,9 +73,10 @@ struct RegisterKernel {
 RegionCode write_register_kernel(const RegionRequest& request, const Recurrence& r,
                                  const RegisterKernel& kernel) {
   Signature signature("enqueue_" + request.name);
-  const std::string form =
-      format("stitch::{}<{}, {}>", kernel.form, type_name(request.name, "Sizes"), r.weights.size());
-  const std::string body = filled_struct(r, signature, form, kernel.workspace) + kernel.fill;
+  const std::string sizes = type_name(request.name, "Sizes"),
+                    form = format("stitch::{}<{}, {}>", kernel.form, sizes, r.weights.size());
+  const std::string body = filled_struct(r, signature, form, kernel.workspace) + kernel.fill +
+                           format("  r.sizes = {}{{}};\n", sizes);
   RegionCode code;
   const std::string member = format("{}_{}", request.name, kernel.member_name);
   code.members.push_back({format("stitch::{}", kernel.member_type),
@@ -120,11 +121,14 @@ Result<RegionCode> write_rnn_cluster(const RegionRequest& request) {
   if (last >= int64_t{1} << 31) return not_for(request.region, "counts elements with 32 bits");
   const Clusters c = *clusters_of(r, request.context.gpu);
   const std::string sizes = format(
-      "{}  static constexpr int64_t x_step = {}, x_sample = {}, x_feature = {};  // strides\n"
+      "{}  static constexpr int rows = {};  // steps · batch\n"
+      "  static constexpr int64_t x_step = {}, x_sample = {}, x_feature = {};  // strides\n"
+      "  static constexpr bool x_quads = {};\n"
       "  // Clusters of {} blocks, each for {} sample{} of a layer.\n"
       "  static constexpr int layers_at_once = {}, cluster = {}, samples = {};\n}};\n",
-      sizes_head(r, type_name(request.name, "Sizes")), r.x.strides[0], r.x.strides[1], r.x.strides[2],
-      c.blocks, c.samples, c.samples > 1 ? "s" : "", c.layers_at_once, c.blocks, c.samples);
+      sizes_head(r, type_name(request.name, "Sizes")), r.steps * r.batch, r.x.strides[0], r.x.strides[1],
+      r.x.strides[2], r.x.strides[2] == 1 && r.x.strides[0] % 4 == 0 && r.x.strides[1] % 4 == 0, c.blocks,
+      c.samples, c.samples > 1 ? "s" : "", c.layers_at_once, c.blocks, c.samples);
   return write_register_kernel(request, r,
                                {.header = "recurrence_cluster.h",
                                 .idea = "Weights stay in registers for all steps of a layer; blocks of a "
@@ -138,7 +142,7 @@ Result<RegionCode> write_rnn_cluster(const RegionRequest& request) {
                                 .call = "enqueue_cluster_recurrence"});
 }
 
-// As in PersistentSizes::exchanged_bytes.
+// Of PersistentRecurrence::exchange.
 int64_t exchanged_bytes(const Recurrence& r, const Spread& s) {
   int64_t layers = s.layers_at_once < r.layers ? s.layers_at_once + 1 : r.layers;
   int64_t chunks = (r.batch + s.samples - 1) / s.samples;

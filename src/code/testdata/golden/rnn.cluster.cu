@@ -6,7 +6,9 @@
 struct GoldenSizes {
   static constexpr auto kind = stitch::RecurrenceKind::gru;
   static constexpr int steps = 16, batch = 8, input = 64, hidden = 128, layers = 1, directions = 2;
+  static constexpr int rows = 128;  // steps · batch
   static constexpr int64_t x_step = 512, x_sample = 64, x_feature = 1;  // strides
+  static constexpr bool x_quads = true;
   // Clusters of 8 blocks, each for 2 samples of a layer.
   static constexpr int layers_at_once = 1, cluster = 8, samples = 2;
 };
@@ -32,6 +34,7 @@ StitchStatus enqueue_golden(const float* x,                  // (16, 8, 64)
   r.workspace = static_cast<float*>(workspace);
   r.y = y;
   r.y_step = 2048, r.y_sample = 256;
+  r.sizes = GoldenSizes{};
   return stitch::enqueue_cluster_recurrence(r, stream);
 }
 

@@ -27,6 +27,7 @@ StitchStatus enqueue_golden(const float* x,          // (16, 8, 64)
   r.y = y;
   r.y_step = 1024, r.y_sample = 128;
   r.x_step = 512, r.x_sample = 64, r.x_feature = 1;
+  r.sizes = GoldenSizes{};
   return stitch::enqueue_persistent_recurrence(r, stream);
 }
 

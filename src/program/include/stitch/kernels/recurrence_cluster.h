@@ -9,19 +9,25 @@
 namespace stitch {
 // The input's part of the gates in one direction: (steps · batch, features) times (gates, hidden, features)ᵀ,
 // a unit's gates contiguous.
-template <class Of, int feature_count, int64_t step, int64_t sample, int64_t feature>
-struct GatesFromInput {
+// `from_below`: the other layers', (steps, batch, features).
+template <class Of, int feature_count, bool from_below>
+struct GatesFromInput : Of {
   using Left = float;
   using Right = float;
   using Out = float;
   using Sum = float;
   using Index = int;
   static constexpr int gates = gates_of(Of::kind);
-  static constexpr Index batches = 1, rows = Of::steps * Of::batch, columns = gates * Of::hidden,
-                         depth = feature_count;
-  static constexpr bool left_by_depth = feature == 1, right_by_depth = true, has_right = true, padded = false;
-  __device__ static Index left(Index, Index row, Index k) {
-    return static_cast<Index>(row / Of::batch * step + row % Of::batch * sample + k * feature);
+  static constexpr Index batches = 1, columns = gates * Of::hidden, depth = feature_count;
+  static constexpr bool by_feature = from_below || Of::x_feature == 1;
+  static constexpr bool left_by_depth = by_feature, right_by_depth = true, has_right = true, padded = false;
+
+  explicit GatesFromInput(Of sizes) : Of(sizes) {}
+  __device__ Index left(Index, Index row, Index k) const {
+    const int64_t step = from_below ? int64_t{this->batch} * feature_count : int64_t{this->x_step},
+                  sample = from_below ? feature_count : int64_t{this->x_sample},
+                  feature = from_below ? 1 : Of::x_feature;
+    return static_cast<Index>(row / this->batch * step + row % this->batch * sample + k * feature);
   }
   __device__ static Index right(Index, Index k, Index column) {
     return (column % gates * Of::hidden + column / gates) * feature_count + k;
@@ -32,14 +38,14 @@ struct GatesFromInput {
     static constexpr int warp_rows = 2, warp_columns = 2, row_tiles = 4, column_tiles = 4;
     static constexpr int depth_tile = depth < 32 ? (depth + 7) / 8 * 8 : 32, stages = depth > 32 ? 3 : 1;
     static constexpr bool folds = depth > 256;
-    static constexpr bool left_quads =
-        feature == 1 && step % 4 == 0 && sample % 4 == 0 && feature_count % 4 == 0;
+    static constexpr bool left_quads = feature_count % 4 == 0 && (from_below || Of::x_quads);
     static constexpr bool right_quads = feature_count % 4 == 0, out_pairs = columns % 2 == 0;
   };
 };
 
-// All layers. `Of` also has the first layer's features and the strides of its input: input, layers, x_step,
-// x_sample, x_feature.
+// All layers. `Of` also has rows, which are steps · batch, the first layer's features and the strides of its
+// input: input, layers, x_step, x_sample, x_feature; x_quads: four features are contiguous, 16-byte aligned
+// if the input is.
 template <class Of, int slots>
 struct ClusterRecurrence {
   RecurrenceWeights weights[slots];  // by layer, then direction
@@ -49,6 +55,7 @@ struct ClusterRecurrence {
   float* y;                          // (steps, batch, directions · hidden) or null, strides:
   int64_t y_step, y_sample;
   float *hn, *cn;  // (layers · directions, batch, hidden) or null
+  Of sizes;
 };
 
 template <class Of, int slots>
@@ -56,14 +63,15 @@ StitchStatus enqueue_layer_by_layer(const ClusterRecurrence<Of, slots>& r, cudaS
   using S = ClusterSizes<Of>;
   static_assert(slots == Of::layers * S::directions);
   constexpr int width = S::directions * S::hidden;
-  constexpr int64_t share = int64_t{S::steps} * S::batch * S::gates * S::hidden,
-                    state = int64_t{S::directions} * S::batch * S::hidden;
-  using First = GatesFromInput<Of, Of::input, Of::x_step, Of::x_sample, Of::x_feature>;
-  using Other = GatesFromInput<Of, width, int64_t{S::batch} * width, width, 1>;
+  const int batch = r.sizes.batch, rows = r.sizes.rows;
+  const int64_t share = int64_t{rows} * S::gates * S::hidden,
+                state = int64_t{S::directions} * batch * S::hidden;
+  using First = GatesFromInput<Of, Of::input, false>;
+  using Other = GatesFromInput<Of, width, true>;
   float* below = r.workspace + S::directions * share;  // (steps, batch, width)
   // Scales of weights and first states.
   constexpr bool splits = Of::layers > 1 && width % 4 == 0;
-  auto* largest = reinterpret_cast<unsigned*>(below + (splits ? int64_t{S::steps} * S::batch * width : 0));
+  auto* largest = reinterpret_cast<unsigned*>(below + (splits ? int64_t{rows} * width : 0));
   if constexpr (splits) {
     Arrays<slots + Of::layers> arrays{};
     for (int slot = 0; slot < slots; ++slot) {
@@ -79,16 +87,17 @@ StitchStatus enqueue_layer_by_layer(const ClusterRecurrence<Of, slots>& r, cudaS
   for (int l = 0; l < Of::layers; ++l) {
     const bool last = l == Of::layers - 1;
     ClusterLayers<Of> layer{};
+    layer.sizes = r.sizes;
     GatesProduct<S::directions> product{below};
     for (int d = 0; d < S::directions; ++d) {
       const RecurrenceWeights& own = r.weights[l * S::directions + d];
       float* given = r.workspace + d * share;
       if (l == 0)
         STITCH_OK_OR_RETURN(enqueue_tensor_core_product<typename First::Tiles>(
-            "gates_from_input", First{}, r.x, own.input, given, NoEpilogue{}, stream));
+            "gates_from_input", First(r.sizes), r.x, own.input, given, NoEpilogue{}, stream));
       else if constexpr (!splits)
         STITCH_OK_OR_RETURN(enqueue_tensor_core_product<typename Other::Tiles>(
-            "gates_from_below", Other{}, below, own.input, given, NoEpilogue{}, stream));
+            "gates_from_below", Other(r.sizes), below, own.input, given, NoEpilogue{}, stream));
       product.weights[d] = own.input, product.to[d] = given;
       layer.of[d] = {given, nullptr, own.hidden, own.input_bias, own.hidden_bias};
     }
@@ -96,13 +105,12 @@ StitchStatus enqueue_layer_by_layer(const ClusterRecurrence<Of, slots>& r, cudaS
       if (l > 0) {
         product.largest_weight = largest + l * S::directions;
         product.largest_state = S::kind == RecurrenceKind::gru ? largest + slots + l - 1 : nullptr;
-        STITCH_OK_OR_RETURN(
-            (enqueue_gates_product<S::steps * S::batch, S::hidden, S::gates, width>(product, stream)));
+        STITCH_OK_OR_RETURN((enqueue_gates_product<S::hidden, S::gates, width>(product, rows, stream)));
       }
     layer.h0 = r.h0 + l * state;
     layer.c0 = r.c0 ? r.c0 + l * state : nullptr;
     layer.y = last ? r.y : below;
-    layer.y_step = last ? r.y_step : int64_t{S::batch} * width;
+    layer.y_step = last ? r.y_step : int64_t{batch} * width;
     layer.y_sample = last ? r.y_sample : width;
     layer.hn = r.hn ? r.hn + l * state : nullptr;
     layer.cn = r.cn ? r.cn + l * state : nullptr;
@@ -116,14 +124,15 @@ template <class Of, int slots>
 StitchStatus enqueue_wavefront(const ClusterRecurrence<Of, slots>& r, cudaStream_t stream) {
   using S = ClusterSizes<Of>;
   static_assert(slots == S::layers_at_once && S::directions == 1);
-  constexpr int64_t share = (int64_t{S::steps} * S::batch * S::gates * S::hidden + 3) / 4 * 4;
-  using First = GatesFromInput<Of, Of::input, Of::x_step, Of::x_sample, Of::x_feature>;
+  const int64_t steps = r.sizes.steps, share = (steps * r.sizes.batch * S::gates * S::hidden + 3) / 4 * 4;
+  using First = GatesFromInput<Of, Of::input, false>;
   ClusterLayers<Of> layers{};
+  layers.sizes = r.sizes;
   layers.published = reinterpret_cast<uint4*>(r.workspace + share);
   STITCH_CUDA(cudaMemsetAsync(layers.published, 0xff,
-                              sizeof(uint4) * (slots - 1) * S::chunks * S::steps * S::state, stream));
+                              sizeof(uint4) * (slots - 1) * S::chunks(r.sizes) * steps * S::state, stream));
   STITCH_OK_OR_RETURN(enqueue_tensor_core_product<typename First::Tiles>(
-      "gates_from_input", First{}, r.x, r.weights[0].input, r.workspace, NoEpilogue{}, stream));
+      "gates_from_input", First(r.sizes), r.x, r.weights[0].input, r.workspace, NoEpilogue{}, stream));
   for (int l = 0; l < slots; ++l) {
     const RecurrenceWeights& own = r.weights[l];
     layers.of[l] = {l == 0 ? r.workspace : nullptr, own.input, own.hidden, own.input_bias, own.hidden_bias};

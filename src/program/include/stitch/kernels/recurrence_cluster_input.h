@@ -8,19 +8,21 @@
 
 namespace stitch::cluster_steps {
 // Address of the input's part for a lane's sums; null: none.
-template <class Sizes, class Slot>
-__device__ __forceinline__ const float* given_to(const Slot& own, const Role& role, const Lane& l, int tile) {
+template <class Sizes, class Arguments>
+__device__ __forceinline__ const float* given_to(const Arguments& a, const Role& role, const Lane& l,
+                                                 int tile) {
+  const float* given = a.of[role.slot].given;
   const int sample = 4 * tile + l.in_tile;
-  if (!own.given || l.unit >= Sizes::hidden || sample >= Sizes::samples ||
-      role.first_sample + sample >= Sizes::batch)
+  if (!given || l.unit >= Sizes::hidden || sample >= Sizes::samples ||
+      role.first_sample + sample >= a.sizes.batch)
     return nullptr;
-  const int64_t step = role.direction ? Sizes::steps - 1 : 0;
-  return own.given +
-         ((step * Sizes::batch + role.first_sample + sample) * Sizes::hidden + l.unit) * Sizes::gates;
+  const int64_t step = role.direction ? a.sizes.steps - 1 : 0;
+  return given +
+         ((step * a.sizes.batch + role.first_sample + sample) * Sizes::hidden + l.unit) * Sizes::gates;
 }
-template <class Sizes>
-__device__ __forceinline__ int64_t from_step_to_step(const Role& role) {
-  return static_cast<int64_t>(role.direction ? -1 : 1) * Sizes::batch * Sizes::hidden * Sizes::gates;
+template <class Sizes, class Arguments>
+__device__ __forceinline__ int64_t from_step_to_step(const Arguments& a, const Role& role) {
+  return static_cast<int64_t>(role.direction ? -1 : 1) * a.sizes.batch * Sizes::hidden * Sizes::gates;
 }
 
 // In a wavefront: the first layer's part of the gates, from memory.
@@ -29,7 +31,7 @@ __device__ __forceinline__ void copy_given(const Arguments& a, const Role& role,
                                            float2* given) {
   const float* from[Sizes::sample_tiles];
   float2 next[Sizes::sample_tiles] = {};
-  const int64_t stride = from_step_to_step<Sizes>(role);
+  const int64_t stride = from_step_to_step<Sizes>(a, role);
   const int first = Sizes::input_gate(l.odd), second = Sizes::input_gate(l.odd + 2);
   auto ask = [&](int i) {
 #pragma unroll
@@ -40,10 +42,10 @@ __device__ __forceinline__ void copy_given(const Arguments& a, const Role& role,
     }
   };
 #pragma unroll
-  for (int t = 0; t < Sizes::sample_tiles; ++t) from[t] = given_to<Sizes>(a.of[role.slot], role, l, t);
+  for (int t = 0; t < Sizes::sample_tiles; ++t) from[t] = given_to<Sizes>(a, role, l, t);
   ask(0);
 #pragma unroll 1
-  for (int i = 0; i < Sizes::steps; ++i) {
+  for (int i = 0; i < a.sizes.steps; ++i) {
     const int odd = i & 1;
     if (i >= 2) wait_at(given_empty + odd, Sizes::threads);
 #pragma unroll
@@ -51,7 +53,7 @@ __device__ __forceinline__ void copy_given(const Arguments& a, const Role& role,
       given[((odd * Sizes::warps + l.warp) * Sizes::sample_tiles + t) * 32 + l.lane] = next[t];
     __syncwarp();
     arrive_at(given_full + odd, Sizes::threads);
-    if (i + 1 < Sizes::steps) ask(i + 1);
+    if (i + 1 < a.sizes.steps) ask(i + 1);
   }
 }
 
@@ -60,8 +62,9 @@ template <class Sizes, class Arguments>
 __device__ __forceinline__ void multiply_below(const Arguments& a, const Role& role, const Lane& l,
                                                uint4* below, const float* scales, float2* given) {
   constexpr int count = Sizes::sample_tiles * Sizes::quads * 4, each = Sizes::up(count, Sizes::step_threads);
-  const uint4* published = a.published + (static_cast<int64_t>(role.layer - 1) * Sizes::chunks + role.chunk) *
-                                             Sizes::steps * Sizes::state;
+  const uint4* published =
+      a.published + (static_cast<int64_t>(role.layer - 1) * Sizes::chunks(a.sizes) + role.chunk) *
+                        a.sizes.steps * Sizes::state;
   const int thread = l.warp * 32 + l.lane;
   int places[each];  // -1: none
   uint4 next[each];
@@ -87,7 +90,7 @@ __device__ __forceinline__ void multiply_below(const Arguments& a, const Role& r
         1.0f / (Sizes::kind == RecurrenceKind::gru ? scales[4 * (Sizes::sample_tiles + t) + l.in_tile]
                                                    : usual_scale);
 #pragma unroll 1
-  for (int i = 0; i < Sizes::steps; ++i) {
+  for (int i = 0; i < a.sizes.steps; ++i) {
     const int odd = i & 1;
     uint4* state = below + odd * Sizes::state;
     // Poll one word first: polling all would take bandwidth from blocks that are still computing.
@@ -114,7 +117,7 @@ __device__ __forceinline__ void multiply_below(const Arguments& a, const Role& r
     for (int j = 0; j < each; ++j)
       if (places[j] >= 0) state[places[j]] = next[j];
     wait_at(received, Sizes::step_threads);
-    if (i + 1 < Sizes::steps) ask(i + 1);
+    if (i + 1 < a.sizes.steps) ask(i + 1);
     float sums[Sizes::sample_tiles][2];
     rows.multiply(state, l.group, l.pair, sums);
     if (i >= 2) wait_at(given_empty + odd, Sizes::threads);

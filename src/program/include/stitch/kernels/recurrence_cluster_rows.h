@@ -7,10 +7,10 @@
 
 namespace stitch {
 // A layer as described by generated code: `Of` has its sizes, and how many blocks and samples a cluster has.
+// Steps and batch are read from an object, as in recurrence_persistent.h.
 template <class Of>
 struct ClusterSizes : Of {
-  using Of::batch, Of::cluster, Of::directions, Of::hidden, Of::kind, Of::layers_at_once, Of::samples,
-      Of::steps;
+  using Of::cluster, Of::directions, Of::hidden, Of::kind, Of::layers_at_once, Of::samples;
   __host__ __device__ static constexpr int up(int count, int by) { return (count + by - 1) / by; }
 
   static constexpr int gates = gates_of(kind);
@@ -22,8 +22,8 @@ struct ClusterSizes : Of {
   static constexpr int warps = units / 4, step_threads = warps * 32;
   static constexpr int threads = wavefront ? 2 * step_threads : step_threads;
   static constexpr int depth_tiles = up(hidden, 16), sample_tiles = up(samples, 4);
-  static constexpr int chunks = up(batch, samples);
-  static constexpr int slots = layers_at_once * directions, blocks = slots * chunks * cluster;
+  static constexpr int slots = layers_at_once * directions;
+  __host__ __device__ static constexpr int chunks(Of of) { return up(of.batch, samples); }
   // Shared memory: the state of two steps, 16 bytes for four units of a sample, samples of a tile adjacent.
   static constexpr int state = sample_tiles * 4 * depth_tiles * 4;
   static constexpr int states = wavefront ? 4 : 2;  // two for the layer below
@@ -61,6 +61,7 @@ struct ClusterLayers {
   float* y;                                   // (steps, batch, directions · hidden) or null, strides:
   int64_t y_step, y_sample;
   float *hn, *cn;  // (slots, batch, hidden) or null
+  Of sizes;
 };
 
 namespace cluster_steps {
@@ -74,12 +75,12 @@ struct Role {
   int layer, slot, direction, chunk, first_sample, first_quad;
 };
 template <class Sizes>
-__device__ __forceinline__ Role role_of_block() {
+__device__ __forceinline__ Role role_of_block(int chunks) {
   const int rank = static_cast<int>(blockIdx.x) % Sizes::cluster,
             team = static_cast<int>(blockIdx.x) / Sizes::cluster;
   Role role{};
-  role.chunk = team % Sizes::chunks;
-  role.slot = team / Sizes::chunks;
+  role.chunk = team % chunks;
+  role.slot = team / chunks;
   role.layer = role.slot / Sizes::directions;
   role.direction = role.slot % Sizes::directions;
   role.first_sample = role.chunk * Sizes::samples;
@@ -221,12 +222,12 @@ __device__ __forceinline__ float state_scale(const float* h0, int lane) {
 }
 
 // The first state into shared memory, and each sample's scale, then those of the layer below.
-template <class Sizes>
-__device__ __forceinline__ void begin_states(const float* h0, const Role& role, uint4* state, float* scales,
-                                             int warp, int lane) {
-  const float* own = h0 + static_cast<int64_t>(role.slot) * Sizes::batch * Sizes::hidden;
+template <class Sizes, class Arguments>
+__device__ __forceinline__ void begin_states(const Arguments& a, const Role& role, uint4* state,
+                                             float* scales, int warp, int lane) {
+  const float* own = a.h0 + static_cast<int64_t>(role.slot) * a.sizes.batch * Sizes::hidden;
   for (int sample = warp; sample < Sizes::samples; sample += Sizes::threads / 32) {
-    if (role.first_sample + sample >= Sizes::batch) continue;
+    if (role.first_sample + sample >= a.sizes.batch) continue;
     const float* from = own + static_cast<int64_t>(role.first_sample + sample) * Sizes::hidden;
     const float scale = state_scale<Sizes>(from, lane);
     if (lane == 0) scales[sample] = scale;
@@ -240,7 +241,7 @@ __device__ __forceinline__ void begin_states(const float* h0, const Role& role, 
     }
     if (Sizes::wavefront && Sizes::kind == RecurrenceKind::gru && role.layer > 0) {
       const float below = state_scale<Sizes>(
-          from - static_cast<int64_t>(Sizes::directions) * Sizes::batch * Sizes::hidden, lane);
+          from - static_cast<int64_t>(Sizes::directions) * a.sizes.batch * Sizes::hidden, lane);
       if (lane == 0) scales[4 * Sizes::sample_tiles + sample] = below;
     }
   }

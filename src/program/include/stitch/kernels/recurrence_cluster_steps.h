@@ -60,12 +60,12 @@ __device__ __forceinline__ void send_state(const PeerAddress (&peers)[peers_each
 template <class Sizes, class Arguments>
 __device__ __forceinline__ void write_state(const Arguments& a, const Role& role, const Lane& l, int i, int t,
                                             float value, float cell) {
-  const int step = role.direction ? Sizes::steps - 1 - i : i;
+  const int step = role.direction ? a.sizes.steps - 1 - i : i;
   const int sample = role.first_sample + 4 * t + l.in_tile;
   if (a.y && role.layer + 1 == Sizes::layers_at_once)
     a.y[step * a.y_step + sample * a.y_sample + role.direction * Sizes::hidden + l.unit] = value;
-  if (i + 1 < Sizes::steps) return;
-  const int64_t at = (static_cast<int64_t>(role.slot) * Sizes::batch + sample) * Sizes::hidden + l.unit;
+  if (i + 1 < a.sizes.steps) return;
+  const int64_t at = (static_cast<int64_t>(role.slot) * a.sizes.batch + sample) * Sizes::hidden + l.unit;
   if (a.hn) a.hn[at] = value;
   if (a.cn) a.cn[at] = cell;
 }
@@ -78,14 +78,14 @@ __device__ __forceinline__ void take_steps(const Arguments& a, const Role& role,
   // Without a wavefront a lane prefetches its part of the gates itself.
   const float* from[tiles];
 #pragma unroll
-  for (int t = 0; t < tiles; ++t) from[t] = given_to<Sizes>(own, role, l, t);
-  const int64_t stride = from_step_to_step<Sizes>(role);
+  for (int t = 0; t < tiles; ++t) from[t] = given_to<Sizes>(a, role, l, t);
+  const int64_t stride = from_step_to_step<Sizes>(a, role);
   auto given_at = [&](int i, int t) {
     return given + ((i % Sizes::stages * Sizes::warps + l.warp) * tiles + t) * 32 + l.lane;
   };
   auto fetch_given = [&](int i) {
     if (Sizes::wavefront) return;
-    if (i < Sizes::steps) {
+    if (i < a.sizes.steps) {
 #pragma unroll
       for (int t = 0; t < tiles; ++t)
 #pragma unroll
@@ -110,13 +110,13 @@ __device__ __forceinline__ void take_steps(const Arguments& a, const Role& role,
 #pragma unroll
   for (int t = 0; t < tiles; ++t) {
     const int own_sample = 4 * t + l.in_tile, sample = role.first_sample + own_sample;
-    there[t] = l.unit < Sizes::hidden && own_sample < Sizes::samples && sample < Sizes::batch;
+    there[t] = l.unit < Sizes::hidden && own_sample < Sizes::samples && sample < a.sizes.batch;
     undo_state[t] = 1.0f / scales[own_sample];
     scale[t] = Sizes::kind == RecurrenceKind::gru ? scales[own_sample] : usual_scale;
     const float* before = Sizes::kind == RecurrenceKind::lstm ? a.c0 : a.h0;
     if (there[t])
       cells[t].before =
-          before[(static_cast<int64_t>(role.slot) * Sizes::batch + sample) * Sizes::hidden + l.unit];
+          before[(static_cast<int64_t>(role.slot) * a.sizes.batch + sample) * Sizes::hidden + l.unit];
   }
   // A lane sends to every eighth block.
   constexpr int peers_each = Sizes::up(Sizes::cluster, 8);
@@ -125,11 +125,11 @@ __device__ __forceinline__ void take_steps(const Arguments& a, const Role& role,
   for (int p = 0; p < peers_each; ++p)
     peers[p] = peer_memory<Sizes::cluster>(memory, l.group + 8 * p < Sizes::cluster ? l.group + 8 * p : 0);
   const bool is_last_layer = role.layer + 1 == Sizes::layers_at_once;
-  uint4* published = a.published + (static_cast<int64_t>(role.layer) * Sizes::chunks + role.chunk) *
-                                       Sizes::steps * Sizes::state;
+  uint4* published = a.published + (static_cast<int64_t>(role.layer) * Sizes::chunks(a.sizes) + role.chunk) *
+                                       a.sizes.steps * Sizes::state;
 
 #pragma unroll 1
-  for (int i = 0; i < Sizes::steps; ++i) {
+  for (int i = 0; i < a.sizes.steps; ++i) {
     if constexpr (Sizes::wavefront)
       wait_at(given_full + (i & 1), Sizes::threads);
     else
@@ -142,7 +142,7 @@ __device__ __forceinline__ void take_steps(const Arguments& a, const Role& role,
     }
     if constexpr (Sizes::wavefront) {
       __syncwarp();
-      if (i + 2 < Sizes::steps) arrive_at(given_empty + (i & 1), Sizes::threads);
+      if (i + 2 < a.sizes.steps) arrive_at(given_empty + (i & 1), Sizes::threads);
     }
     if (l.quad >= Sizes::quads) continue;  // a whole warp
     if (i > 0) barriers[i & 1].wait(static_cast<unsigned>((i - 1) / 2 & 1));
@@ -169,10 +169,10 @@ __device__ __forceinline__ void take_steps(const Arguments& a, const Role& role,
       for (int u = 0; u < 4; ++u) of_units[u] = __shfl_sync(0xffffffffu, words[t], 8 * u + l.lane % 8);
       fours[t] = quad_of(of_units, l.quad);
     }
-    if (i + 1 < Sizes::steps) send_state<Sizes>(peers, fours, l, (i + 1) & 1);
+    if (i + 1 < a.sizes.steps) send_state<Sizes>(peers, fours, l, (i + 1) & 1);
 
     // Nothing waits for the last steps. Bytes that arrive before they are expected count, too.
-    if (i > 0 && i + 2 < Sizes::steps && l.warp == 0 && l.lane == 0)
+    if (i > 0 && i + 2 < a.sizes.steps && l.warp == 0 && l.lane == 0)
       barriers[i & 1].expect(Sizes::arriving_bytes);
     if constexpr (Sizes::wavefront)
 #pragma unroll
@@ -203,7 +203,7 @@ __global__ void __launch_bounds__(ClusterSizes<Of>::threads, 1)
   float* scales = reinterpret_cast<float*>(bytes + Sizes::scales_at);
   ArrivalBarrier* barriers = reinterpret_cast<ArrivalBarrier*>(bytes + Sizes::barriers_at);
   const int thread = static_cast<int>(threadIdx.x);
-  const Role role = role_of_block<Sizes>();
+  const Role role = role_of_block<Sizes>(Sizes::chunks(a.sizes));
 
   for (int i = thread; i < Sizes::scales_at / 16; i += Sizes::threads) cluster_memory[i] = uint4{};
   for (int i = thread; i < 2 * 4 * Sizes::sample_tiles; i += Sizes::threads) scales[i] = 1.0f;
@@ -213,7 +213,7 @@ __global__ void __launch_bounds__(ClusterSizes<Of>::threads, 1)
       barriers[b].expect(Sizes::arriving_bytes);
     }
   __syncthreads();
-  begin_states<Sizes>(a.h0, role, cluster_memory, scales, thread / 32, thread % 32);
+  begin_states<Sizes>(a, role, cluster_memory, scales, thread / 32, thread % 32);
   __syncthreads();
   enter_cluster(cluster_memory);
   const Lane lane(role, thread % Sizes::step_threads);
@@ -235,7 +235,8 @@ template <class Of>
 StitchStatus enqueue_cluster_layers(const ClusterLayers<Of>& layers, cudaStream_t stream) {
   using Sizes = ClusterSizes<Of>;
   return launch_clusters("cluster_recurrence", cluster_steps::kernel<Of>,
-                         {Sizes::blocks, Sizes::threads, Sizes::shared_bytes, Sizes::wavefront},
+                         {blocks_of(int64_t{Sizes::slots} * Sizes::chunks(layers.sizes) * Sizes::cluster),
+                          Sizes::threads, Sizes::shared_bytes, Sizes::wavefront},
                          Sizes::cluster, stream, layers);
 }
 

@@ -13,20 +13,23 @@
 #include "stitch/kernels/shared_memory.h"
 
 namespace stitch {
-// A recurrence as described by generated code: `Of` has its sizes and its distribution over the GPU.
+// A recurrence as described by generated code: `Of` has its sizes and its distribution over the GPU. Steps
+// and batch are read from an object, `sizes`: a program for a range of them has them as ordinary members.
 template <class Of>
 struct PersistentSizes : Of {
-  using Of::batch, Of::directions, Of::hidden, Of::input, Of::input_warps, Of::kind, Of::layers,
-      Of::layers_at_once, Of::samples, Of::slices, Of::state_warps, Of::steps, Of::units, Of::units_each;
+  using Of::directions, Of::hidden, Of::input, Of::input_warps, Of::kind, Of::layers, Of::layers_at_once,
+      Of::samples, Of::slices, Of::state_warps, Of::units, Of::units_each;
   __host__ __device__ static constexpr int up(int count, int by) { return (count + by - 1) / by; }
 
   static constexpr int gates = gates_of(kind);
   // A gru's last gate needs the parts of input and state separately.
   static constexpr int sums = kind == RecurrenceKind::gru ? 4 : gates;
   static constexpr int width = directions * hidden;
-  static constexpr int chunks = up(batch, samples);  // of the batch
-  static constexpr int parts = up(hidden, units);    // of a layer's units
-  static constexpr int blocks = layers_at_once * directions * chunks * parts;
+  __host__ __device__ static constexpr int chunks(Of of) { return up(of.batch, samples); }  // of the batch
+  static constexpr int parts = up(hidden, units);  // of a layer's units
+  __host__ __device__ static constexpr int blocks(Of of) {
+    return layers_at_once * directions * chunks(of) * parts;
+  }
   static constexpr int quads = up(samples, 4);  // of samples, 16 bytes each
   // Rows of shared memory, one per feature: an odd number of quads, so that 8 lanes use 8 groups of banks.
   static constexpr int row = (quads % 2 ? quads : quads + 1) * 4;
@@ -50,10 +53,11 @@ struct PersistentSizes : Of {
   // A layer's states of all steps, kept until the layer above has read them.
   static constexpr int layers_kept = layers_at_once < layers ? layers_at_once + 1 : layers;
   static constexpr int64_t floats_a_step = int64_t{width} * quads * 4;
-  static constexpr int64_t floats_a_layer = chunks * steps * floats_a_step;
-  static constexpr int64_t exchanged_bytes = layers_kept * floats_a_layer * 4;
-  __host__ __device__ static constexpr int64_t exchange_at(int layer, int chunk, int step) {
-    return layer % layers_kept * floats_a_layer + (int64_t{chunk} * steps + step) * floats_a_step;
+  __host__ __device__ static constexpr int64_t floats_a_layer(Of of) {
+    return chunks(of) * of.steps * floats_a_step;
+  }
+  __host__ __device__ static constexpr int64_t exchange_at(Of of, int layer, int chunk, int step) {
+    return layer % layers_kept * floats_a_layer(of) + (int64_t{chunk} * of.steps + step) * floats_a_step;
   }
 };
 
@@ -69,6 +73,7 @@ struct PersistentRecurrence {
   float* y;              // (steps, batch, directions · hidden) or null, strides:
   int64_t y_step, y_sample;
   float *hn, *cn;  // (layers · directions, batch, hidden) or null
+  Of sizes;
 };
 
 // Checks at create that all blocks are resident on this GPU.
@@ -157,7 +162,7 @@ __device__ __forceinline__ void receive_x(const Arguments& a, int step, int firs
                                           int thread) {
   const float* x = a.x + step * a.x_step + first_sample * a.x_sample;
   const int samples =
-      Sizes::batch - first_sample < Sizes::samples ? Sizes::batch - first_sample : Sizes::samples;
+      a.sizes.batch - first_sample < Sizes::samples ? a.sizes.batch - first_sample : Sizes::samples;
   const bool by_quads = Sizes::input % 4 == 0 && a.x_feature == 1 && a.x_step % 4 == 0 &&
                         a.x_sample % 4 == 0 && reinterpret_cast<uintptr_t>(a.x) % 16 == 0;
   if (by_quads) {
@@ -319,20 +324,20 @@ __device__ __forceinline__ void compute(const Arguments& a, const Role& role, co
 #pragma unroll
     for (int k = 0; k < kept; ++k) {
       const int sample = role.chunk * Sizes::samples + samples[k];
-      if (samples[k] >= 0 && sample < Sizes::batch)
+      if (samples[k] >= 0 && sample < a.sizes.batch)
         cells[u][k].before =
-            before[(static_cast<int64_t>(role.slot) * Sizes::batch + sample) * Sizes::hidden + unit];
+            before[(static_cast<int64_t>(role.slot) * a.sizes.batch + sample) * Sizes::hidden + unit];
     }
   }
 
-  float* exchange = a.exchange + Sizes::exchange_at(role.layer, role.chunk, 0);
+  float* exchange = a.exchange + Sizes::exchange_at(a.sizes, role.layer, role.chunk, 0);
 #pragma unroll 1
-  for (int i = 0; i < Sizes::steps; ++i) {
-    const int step = role.direction ? Sizes::steps - 1 - i : i, odd = i & 1;
+  for (int i = 0; i < a.sizes.steps; ++i) {
+    const int step = role.direction ? a.sizes.steps - 1 - i : i, odd = i & 1;
     float sums[Sizes::units_each][Sizes::sums][Sizes::samples] = {};
     wait_at(input_full + odd, Sizes::compute_threads + Sizes::input_threads);
     from_input.template multiply<0>(input + odd * Sizes::input_rows * Sizes::row, slice, sums);
-    if (i + 2 < Sizes::steps) arrive_at(input_empty + odd, Sizes::compute_threads + Sizes::input_threads);
+    if (i + 2 < a.sizes.steps) arrive_at(input_empty + odd, Sizes::compute_threads + Sizes::input_threads);
     wait_at(state_full + odd, Sizes::compute_threads + Sizes::state_threads);
     from_state.template multiply<Sizes::sums - Sizes::gates>(state + odd * Sizes::state_rows * Sizes::row,
                                                              slice, sums);
@@ -356,7 +361,7 @@ __device__ __forceinline__ void compute(const Arguments& a, const Role& role, co
                 values[u][k]);
       }
     __syncwarp();
-    if (i + 1 < Sizes::steps) arrive_at(published, Sizes::compute_threads + Sizes::state_threads);
+    if (i + 1 < a.sizes.steps) arrive_at(published, Sizes::compute_threads + Sizes::state_threads);
 
       // Nothing waits for the rest.
 #pragma unroll
@@ -364,11 +369,11 @@ __device__ __forceinline__ void compute(const Arguments& a, const Role& role, co
 #pragma unroll
       for (int k = 0; k < kept; ++k) {
         const int unit = first_unit + u, sample = role.chunk * Sizes::samples + samples[k];
-        if (unit >= Sizes::hidden || samples[k] < 0 || sample >= Sizes::batch) continue;
+        if (unit >= Sizes::hidden || samples[k] < 0 || sample >= a.sizes.batch) continue;
         if (a.y && role.layer == Sizes::layers - 1)
           a.y[step * a.y_step + sample * a.y_sample + role.direction * Sizes::hidden + unit] = values[u][k];
-        if (i + 1 < Sizes::steps) continue;
-        const int64_t at = (static_cast<int64_t>(role.slot) * Sizes::batch + sample) * Sizes::hidden + unit;
+        if (i + 1 < a.sizes.steps) continue;
+        const int64_t at = (static_cast<int64_t>(role.slot) * a.sizes.batch + sample) * Sizes::hidden + unit;
         if (a.hn) a.hn[at] = values[u][k];
         if (a.cn) a.cn[at] = cells[u][k].before;
       }
@@ -379,14 +384,14 @@ __device__ __forceinline__ void compute(const Arguments& a, const Role& role, co
 template <class Sizes, class Arguments>
 __device__ __forceinline__ void fetch_inputs(const Arguments& a, const Role& role, float* input, int thread) {
 #pragma unroll 1
-  for (int i = 0; i < Sizes::steps; ++i) {
-    const int step = role.direction ? Sizes::steps - 1 - i : i, odd = i & 1;
+  for (int i = 0; i < a.sizes.steps; ++i) {
+    const int step = role.direction ? a.sizes.steps - 1 - i : i, odd = i & 1;
     if (i >= 2) wait_at(input_empty + odd, Sizes::compute_threads + Sizes::input_threads);
     float* rows = input + odd * Sizes::input_rows * Sizes::row;
     if (role.layer == 0) {
       receive_x<Sizes, Sizes::input_threads>(a, step, role.chunk * Sizes::samples, rows, thread);
     } else {
-      const float* below = a.exchange + Sizes::exchange_at(role.layer - 1, role.chunk, step);
+      const float* below = a.exchange + Sizes::exchange_at(a.sizes, role.layer - 1, role.chunk, step);
       await<Sizes, Sizes::width, Sizes::input_threads>(below, thread);
       receive<Sizes, Sizes::width, Sizes::input_threads>(below, rows, thread);
     }
@@ -400,21 +405,21 @@ __device__ __forceinline__ void fetch_inputs(const Arguments& a, const Role& rol
 template <class Sizes, class Arguments>
 __device__ __forceinline__ void fetch_states(const Arguments& a, const Role& role, float* state, int thread) {
 #pragma unroll 1
-  for (int i = 0; i < Sizes::steps; ++i) {
+  for (int i = 0; i < a.sizes.steps; ++i) {
     float* rows = state + (i & 1) * Sizes::state_rows * Sizes::row;
     if (i == 0) {
       for (int at = thread; at < Sizes::samples * Sizes::hidden; at += Sizes::state_threads) {
         const int sample = role.chunk * Sizes::samples + at / Sizes::hidden, unit = at % Sizes::hidden;
         rows[unit * Sizes::row + at / Sizes::hidden] =
-            sample < Sizes::batch
-                ? a.h0[(static_cast<int64_t>(role.slot) * Sizes::batch + sample) * Sizes::hidden + unit]
+            sample < a.sizes.batch
+                ? a.h0[(static_cast<int64_t>(role.slot) * a.sizes.batch + sample) * Sizes::hidden + unit]
                 : 0.0f;
       }
     } else {
-      const int before = role.direction ? Sizes::steps - i : i - 1;
+      const int before = role.direction ? a.sizes.steps - i : i - 1;
       wait_at(published, Sizes::compute_threads + Sizes::state_threads);
       receive<Sizes, Sizes::hidden, Sizes::state_threads>(
-          a.exchange + Sizes::exchange_at(role.layer, role.chunk, before) +
+          a.exchange + Sizes::exchange_at(a.sizes, role.layer, role.chunk, before) +
               role.direction * Sizes::hidden * (Sizes::quads * 4),
           rows, thread);
     }
@@ -441,17 +446,18 @@ __global__ void __launch_bounds__(PersistentSizes<Of>::threads, 1)
   rest /= Sizes::parts;
   role.direction = rest % Sizes::directions;
   rest /= Sizes::directions;
-  role.chunk = rest % Sizes::chunks;
-  role.layer = a.first_layer + rest / Sizes::chunks;
+  const int chunks = Sizes::chunks(a.sizes);
+  role.chunk = rest % chunks;
+  role.layer = a.first_layer + rest / chunks;
   role.slot = role.layer * Sizes::directions + role.direction;
 
   // A row's last quad may have unused samples.
   constexpr int spare = Sizes::quads * 4 - Sizes::samples;
   if constexpr (spare > 0)
-    for (int i = thread; i < Sizes::steps * Sizes::units * spare; i += Sizes::threads) {
+    for (int i = thread; i < a.sizes.steps * Sizes::units * spare; i += Sizes::threads) {
       const int unit = role.first_unit + i / spare % Sizes::units, step = i / spare / Sizes::units;
       if (unit < Sizes::hidden)
-        publish(a.exchange + Sizes::exchange_at(role.layer, role.chunk, step) +
+        publish(a.exchange + Sizes::exchange_at(a.sizes, role.layer, role.chunk, step) +
                     ((role.direction * Sizes::hidden + unit + 1) * Sizes::quads * 4 - 1 - i % spare),
                 0.0f);
     }
@@ -477,12 +483,13 @@ StitchStatus enqueue_persistent_recurrence(PersistentRecurrence<Of, slots> recur
   static_assert(Sizes::layers % Sizes::layers_at_once == 0 && slots == Sizes::layers * Sizes::directions);
   for (int first = 0; first < Sizes::layers; first += Sizes::layers_at_once) {
     for (int layer = first; layer < first + Sizes::layers_at_once; ++layer)
-      STITCH_CUDA(cudaMemsetAsync(recurrence.exchange + Sizes::exchange_at(layer, 0, 0), 0xff,
-                                  Sizes::floats_a_layer * sizeof(float), stream));
+      STITCH_CUDA(cudaMemsetAsync(recurrence.exchange + Sizes::exchange_at(recurrence.sizes, layer, 0, 0),
+                                  0xff, Sizes::floats_a_layer(recurrence.sizes) * sizeof(float), stream));
     recurrence.first_layer = first;
-    STITCH_OK_OR_RETURN(launch("persistent_recurrence", persistent::kernel<Of, slots>,
-                               {Sizes::blocks, Sizes::threads, Sizes::shared_bytes, true}, stream,
-                               recurrence));
+    STITCH_OK_OR_RETURN(
+        launch("persistent_recurrence", persistent::kernel<Of, slots>,
+               {blocks_of(Sizes::blocks(recurrence.sizes)), Sizes::threads, Sizes::shared_bytes, true},
+               stream, recurrence));
   }
   return STITCH_OK;
 }

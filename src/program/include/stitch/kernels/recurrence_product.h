@@ -62,9 +62,9 @@ struct GatesProduct {
   const unsigned* largest_state;     // null: 1; otherwise at least 1
 };
 
-template <int row_count, int hidden, int gates, int features, int directions>
+template <int hidden, int gates, int features, int directions>
 __global__ void __launch_bounds__(gates_product::threads, 2)
-    gates_product_kernel(const __grid_constant__ GatesProduct<directions> a) {
+    gates_product_kernel(const __grid_constant__ GatesProduct<directions> a, int row_count) {
   wait_for_previous_kernel();
   using namespace gates_product;
   constexpr int column_count = hidden * gates, steps = (features + depth - 1) / depth;
@@ -156,14 +156,15 @@ __global__ void __launch_bounds__(gates_product::threads, 2)
 }
 
 // Pointers are aligned to 16 bytes.
-template <int row_count, int hidden, int gates, int features, int directions>
-StitchStatus enqueue_gates_product(const GatesProduct<directions>& product, cudaStream_t stream) {
+template <int hidden, int gates, int features, int directions>
+StitchStatus enqueue_gates_product(const GatesProduct<directions>& product, int row_count,
+                                   cudaStream_t stream) {
   static_assert(features % 4 == 0);
   using namespace gates_product;
   const dim3 grid(static_cast<unsigned>(divide_up(row_count, rows)),
                   static_cast<unsigned>(divide_up(hidden * gates, columns)), directions);
-  return launch("gates_product", gates_product_kernel<row_count, hidden, gates, features, directions>,
-                {grid, threads, shared_bytes}, stream, product);
+  return launch("gates_product", gates_product_kernel<hidden, gates, features, directions>,
+                {grid, threads, shared_bytes}, stream, product, row_count);
 }
 
 }  // namespace stitch
