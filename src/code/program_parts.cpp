@@ -395,7 +395,7 @@ std::vector<ValueId> ProgramParts::reads_alone(size_t region) const {
 
 bool ProgramParts::offers_programmatic_launches() const {
   if (!context.gpu.architecture.programmatic_launches() || starts_kernels_itself()) return false;
-  return std::ranges::count(constant, false) > 1 && std::ranges::none_of(regions, &RegionCode::verbatim);
+  return std::ranges::count(constant, false) > 1 && std::ranges::all_of(regions, &RegionCode::waits);
 }
 
 bool ProgramParts::has_settings() const {

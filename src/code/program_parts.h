@@ -54,7 +54,7 @@ struct ProgramParts {
   bool uses(std::string_view library) const;
   bool has_settings() const;
   // May kernels be launched before their predecessors end? Needs several kernels in a row that all begin with
-  // a wait, which is not known of user-written sources.
+  // a wait, which not every user-written source has.
   bool offers_programmatic_launches() const;
   // False for weights, and values computed from weights alone, that are only packed or read when the program
   // is created: they need no memory afterwards.

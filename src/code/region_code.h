@@ -96,6 +96,7 @@ struct RegionCode {
   std::string declaration;  // StitchStatus enqueue_NAME(const float* x, …, cudaStream_t stream);
   std::string source;       // kernels and the definition of enqueue_NAME
   bool verbatim = false;    // user-written source: its lines are kept unchanged
+  bool waits = true;        // every kernel launched by stitch::launch begins with wait_for_previous_kernel()
   // What enqueue_NAME is called with, in order: C names of places, packed memory, members, settings, the
   // workspace.
   std::vector<std::string> arguments;

@@ -78,6 +78,7 @@ class Written final : public Technique {
                   renamed(source.text, source.function, required_name(request));
     if (!code.source.ends_with('\n')) code.source += '\n';
     code.verbatim = true;
+    code.waits = false;
     code.arguments = signature.arguments();
     code.workspace_bytes = source.workspace_bytes;
     return code;
