@@ -6,6 +6,7 @@
 #include "code/write_program.h"
 #include "plan/cost/estimate.h"
 #include "profile/rules.h"
+#include "verify/at_sizes.h"
 #include "verify/measured.h"
 
 namespace stitch::agents {
@@ -80,7 +81,10 @@ class BuiltinVerifier final : public Verifier {
     options.should_stop = should_stop;
     options.remember_trials = setup_.same_questions;
     if (setup_.same_questions) options.seed = seed_;
-    return verifier_->judge(options);
+    STITCH_TRY(verifier::Verdict verdict, verifier_->judge(options));
+    if (judging == Judging::as_shipped)
+      STITCH_CHECK(verifier::judge_at_other_sizes(verdict, *verifier_->task().opened, options));
+    return verdict;
   }
 
   Result<Feedback> explain(Outcome outcome, const verifier::Verdict& verdict, const std::string&) override {

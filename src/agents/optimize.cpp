@@ -189,7 +189,7 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
   if (for_baselines) opened.for_baselines.emplace(*std::move(for_baselines));
   const std::shared_ptr<const Task> task = opened.task;
   STITCH_CHECK(check_emulated_time(task->graph, options));
-  STITCH_TRY(std::optional<plan::GivenPlan> given, given_plan(options, task->graph));
+  STITCH_TRY(std::optional<plan::GivenPlan> given, given_plan(options, task->planned()));
   if (given) options.numerics = given->context.numerics;
   STITCH_TRY(std::unique_ptr<RecordedRun> record, open_record(options, task->graph));
   if (session && record)
@@ -225,9 +225,10 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
     if (is_llm(options.brains.coder))
       brains.planner = writing_planner(std::move(brains.planner), options.llm.regions, options.llm.whole);
   }
-  const plan::Context context =
+  plan::Context context =
       given ? std::move(given->context)
-            : plan::Context(task->graph, options.gpu, options.numerics, *std::move(facts));
+            : plan::Context(task->planned(), options.gpu, options.numerics, *std::move(facts));
+  context.instances = task->instances;
   auto with_account = [&](Result<Optimized> made) {
     if (made && session) {
       made->llm = std::make_shared<const Json>(session->account().to_json());

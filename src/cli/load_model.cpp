@@ -36,11 +36,12 @@ Result<Json> load_plan_file(const std::string& path) {
   return document;
 }
 
-Result<plan::GivenPlan> read_plan_file(const std::string& path, const Graph& graph, const GpuSpec& gpu,
+Result<plan::GivenPlan> read_plan_file(const std::string& path, const Task& task, const GpuSpec& gpu,
                                        Numerics numerics) {
   STITCH_TRY(Json document, load_plan_file(path));
-  auto given = plan::read_given_plan(document, graph, gpu, code::catalogue(), numerics);
+  auto given = plan::read_given_plan(document, task.planned(), gpu, code::catalogue(), numerics);
   if (!given) return within(path, std::move(given).error());
+  given->context.instances = task.instances;
   return given;
 }
 

@@ -17,7 +17,7 @@ Result<std::shared_ptr<const Task>> load_model(const fs::path& path, const TaskO
 Result<Json> load_plan_file(const std::string& path);
 
 // read_given_plan with errors that name the file.
-Result<plan::GivenPlan> read_plan_file(const std::string& path, const Graph& graph, const GpuSpec& gpu,
+Result<plan::GivenPlan> read_plan_file(const std::string& path, const Task& task, const GpuSpec& gpu,
                                        Numerics numerics);
 
 }  // namespace stitch

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <compare>
 #include <numeric>
 #include <set>
 
@@ -23,6 +24,29 @@ namespace {
 
 int64_t floor_quotient(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 int64_t floor_remainder(int64_t a, int64_t b) { return a - floor_quotient(a, b) * b; }
+
+// The order of terms: by their form, then by their numbers. Sizes must not decide it: the code at two sizes
+// of a model is one text with other numbers.
+bool before(std::string_view a, std::string_view b) {
+  auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::strong_ordering numbers = std::strong_ordering::equal;
+  size_t i = 0, j = 0;
+  while (i < a.size() && j < b.size()) {
+    if (is_digit(a[i]) && is_digit(b[j])) {
+      const size_t from = i, other = j;
+      while (i < a.size() && is_digit(a[i])) ++i;
+      while (j < b.size() && is_digit(b[j])) ++j;
+      if (numbers == 0) numbers = i - from <=> j - other;
+      if (numbers == 0) numbers = a.substr(from, i - from) <=> b.substr(other, j - other);
+    } else if (a[i] != b[j]) {
+      return a[i] < b[j];
+    } else {
+      ++i, ++j;
+    }
+  }
+  if (i < a.size() || j < b.size()) return j < b.size();
+  return numbers < 0;
+}
 
 // How many divisors to add to make the minimum non-negative.
 int64_t multiples_to_lift(int64_t least, int64_t divisor) {
@@ -51,7 +75,7 @@ Index Index::variable(std::string name, int64_t extent) {
 
 void Index::add(int64_t factor, const std::shared_ptr<const Atom>& atom) {
   auto at =
-      std::ranges::lower_bound(terms_, atom->text, {}, [](const Term& term) { return term.atom->text; });
+      std::ranges::lower_bound(terms_, atom->text, before, [](const Term& term) { return term.atom->text; });
   if (at != terms_.end() && at->atom->text == atom->text) {
     at->factor += factor;
     if (at->factor == 0) terms_.erase(at);

@@ -58,7 +58,7 @@ class Index {
   void join_quotients();
   bool split(int64_t divisor, int64_t& g, Index& a, Index& r) const;
 
-  std::vector<Term> terms_;  // sorted by their atoms' texts, factors not 0
+  std::vector<Term> terms_;  // in the order of their atoms, factors not 0
   int64_t constant_ = 0;
 };
 

@@ -20,7 +20,8 @@ RewriteLimits limits_of(const fs::path& program, const GpuSpec& here) {
   auto document = text ? parse_json(*text) : Result<Json>(text.error());
   auto planned = document ? plan::read_planned_call(*document) : Result<plan::PlannedCall>(document.error());
   auto gpu = planned && planned->gpu != here.name ? find_gpu(planned->gpu) : here;
-  return limits_on(gpu ? *gpu : here);
+  const RewriteLimits limits = limits_on(gpu ? *gpu : here);
+  return planned && planned->folded_elements ? limits.of_any_size(*planned->folded_elements) : limits;
 }
 
 }  // namespace stitch::code

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 
+#include "base/division.h"
 #include "code/catalogue.h"
 #include "code/names.h"
 #include "code/sharing.h"
@@ -42,11 +43,29 @@ class Gatherer {
   Result<void> settle_all() {
     parts_.signature = signature_of(graph_);
     parts_.constant = plan::constant_regions(graph_, plan_);
+    if (context_.takes_sizes()) {
+      for (const char* name : {"sizes", "Sizes", "shared", "Shared", "pass", "Pass", "graphs"}) names_.unique(name);
+      for (size_t r = 0; r < plan_.regions.size(); ++r)
+        parts_.constant[r] = parts_.constant[r] && same_at_all_sizes(plan_.regions[r]);
+    }
     name_results();
     settle_leaves();
     settle_results();
     for (size_t r = 0; r < plan_.regions.size(); ++r) STITCH_CHECK(write_region(r));
     return {};
+  }
+
+  // A table of positions reads no inputs, and is another at each length.
+  bool same_at_all_sizes(const plan::Region& region) const {
+    const std::vector<Instance>& all = context_.instances->all;
+    return std::ranges::all_of(all, [&](const Instance& other) {
+      return std::ranges::all_of(region.nodes, [&](int32_t n) {
+        const Node &a = all[0].graph.node(n), &b = other.graph.node(n);
+        return a.attributes == b.attributes && std::ranges::all_of(a.results, [&](ValueId id) {
+          return all[0].graph.type(id) == other.graph.type(id);
+        });
+      });
+    });
   }
 
   // A region has the plan's name, and its results are named after it; a new state after the old one.
@@ -318,11 +337,37 @@ class Gatherer {
         int& last = lifetimes[lifetimes.size() - prepared.size() + static_cast<size_t>(found)].last;
         last = std::max(last, end[r]);
       }
+    if (context_.takes_sizes()) return list_needs(lifetimes, prepared);
     parts_.layout = lay_out(lifetimes);
     size_t at = parts_.scratch.size();
     for (const RegionCode& region : parts_.regions)
       parts_.workspace_at.push_back(region.workspace_bytes > 0 ? parts_.layout.offsets[at++] : -1);
     for (const std::string& name : prepared) parts_.prepared_at[name] = parts_.layout.offsets[at++];
+  }
+
+  // What runs need, and what regions that run once leave or work in: that memory is never shared.
+  void list_needs(const std::vector<Lifetime>& lifetimes, const std::vector<std::string>& prepared) {
+    const int regions = static_cast<int>(plan_.regions.size());
+    size_t at = 0;
+    parts_.workspace_at.assign(plan_.regions.size(), -1);
+    auto take = [&](const std::string& pointer, std::string_view type) -> int64_t {
+      const Lifetime& each = lifetimes[at++];
+      if (each.first >= regions) {
+        parts_.needs.push_back({pointer, std::string(type), each.bytes, each.first - regions, each.last - regions});
+        return -1;
+      }
+      const int64_t offset = parts_.layout.bytes;
+      parts_.layout.bytes += rounded_up(each.bytes, 256);
+      return offset;
+    };
+    for (ValueId id : parts_.scratch) {
+      const Resident& resident = parts_.residents.at(id);
+      parts_.layout.offsets.push_back(take(resident.name, element_type(resident.place.dtype)));
+    }
+    for (size_t r = 0; r < plan_.regions.size(); ++r)
+      if (parts_.regions[r].workspace_bytes > 0)
+        parts_.workspace_at[r] = take("workspace_of_" + parts_.region_names[r], "char");
+    for (const std::string& name : prepared) parts_.prepared_at[name] = take(name, "char");
   }
 
   const plan::Context& context_;
@@ -346,6 +391,7 @@ bool ProgramParts::uses(std::string_view library) const {
 }
 
 bool ProgramParts::starts_kernels_itself() const {
+  if (takes_sizes()) return false;
   constexpr int few = 2;
   int kernels = 0;
   for (size_t r = 0; r < regions.size(); ++r) {

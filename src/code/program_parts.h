@@ -28,6 +28,13 @@ struct Resident {
   int64_t bytes = 0;
 };
 
+// Memory of a pass whose size depends on the call's sizes: laid out when a size is first met.
+struct Need {
+  std::string pointer, type;
+  int64_t bytes = 0;
+  int first = 0, last = 0;  // regions
+};
+
 // The program-wide setting for programmatic dependent launches, and its variable.
 constexpr std::string_view programmatic_launches = "programmatic_launches";
 
@@ -44,6 +51,9 @@ struct ProgramParts {
   std::vector<bool> constant;           // regions that run once, when the program is created
   std::vector<size_t> creation;         // all regions, in order of creation
   std::vector<ValueId> scratch;         // in the order of layout.offsets; workspaces follow
+  // In a program of many sizes: scratch, workspaces and prepared memory of a pass. The layout then holds what
+  // regions that run once make.
+  std::vector<Need> needs;
   Layout layout;
   std::vector<int64_t> workspace_at;           // per region; -1: none
   std::map<std::string, int64_t> prepared_at;  // by the name of the memory
@@ -51,6 +61,7 @@ struct ProgramParts {
   std::vector<std::pair<ValueId, int>> copies;
 
   const std::string& source_name(size_t region) const { return region_names[source_of[region]]; }
+  bool takes_sizes() const { return context.takes_sizes(); }
   bool uses(std::string_view library) const;
   bool has_settings() const;
   // May kernels be launched before their predecessors end? Needs several kernels in a row that all begin with

@@ -6,6 +6,8 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "code/family/sized_region.h"
+#include "code/family/unify.h"
 #include "code/model_lines.h"
 #include "code/names.h"
 #include "code/program_parts.h"
@@ -68,8 +70,16 @@ std::string variable_of(const ManifestSetting& setting) {
 // The manifest and the settings' defaults: other defaults recompile only this file.
 std::string manifest_source(const Manifest& manifest) {
   std::string out = "// What this program is; the tensors of the ABI, in order.\n";
+  const bool sized = !manifest.dimensions.empty();
   if (!manifest.settings.empty()) out += "#include \"settings.h\"\n";
+  if (sized) out += "#include \"sizes.h\"\n#include \"stitch/runtime/settings.h\"\n";
   out += "#include \"stitch/program.h\"\n\n";
+  if (sized) {
+    std::vector<std::string> example;
+    for (const Dimension& each : manifest.dimensions) example.push_back(std::to_string(manifest.sizes.at(each.name)));
+    out += format("Sizes settings::sizes_of_regions = {{{}}};\n\n", join(example, ", "));
+  }
+  std::string set;
   if (!manifest.settings.empty()) {
     std::vector<std::string> all;
     out += "// What each may be, and what it is.\nnamespace settings {\n";
@@ -78,12 +88,14 @@ std::string manifest_source(const Manifest& manifest) {
       out += format("stitch::Setting {}({}, {{{}}}, {});\n", variable_of(setting), quote(setting.name),
                     join(setting.values, ", "), setting.value);
     }
-    out += format(
-        "}}  // namespace settings\n\nint stitch_set(const char* name, int64_t value) {{\n  return "
-        "stitch::set_one_of({{{}}}, name, value);\n}}\n\n",
-        join(all, ", "));
+    out += "}  // namespace settings\n\n";
+    set = format("stitch::set_one_of({{{}}}, name, value)", join(all, ", "));
   }
-  return fold(out) + "const char* stitch_manifest(void) {\n  return R\"manifest(" + print_manifest(manifest) +
+  if (sized) set = "stitch::names_size(name) ? stitch::set_size(size_rules, settings::sizes_of_regions, name, value)\n"
+                   "                                  : " + (set.empty() ? "stitch::set_one_of({}, name, value)" : set);
+  if (!set.empty()) out += format("int stitch_set(const char* name, int64_t value) {{\n  return {};\n}}\n\n", set);
+  out = fold(out);
+  return out + "const char* stitch_manifest(void) {\n  return R\"manifest(" + print_manifest(manifest) +
          ")manifest\";\n}\n";
 }
 
@@ -110,7 +122,8 @@ std::string region_file(const ProgramParts& parts, size_t r) {
                                   : "#include \"stitch/runtime/cublaslt.h\"");
   std::string out = region_comment(parts, r) + cuda_includes(parts.dtypes[r]) + "#include <cstdint>\n\n";
   for (const std::string& line : own) out += line + "\n";
-  return region.verbatim ? fold(out + "\n") + region.source : fold(out + "\n" + region.source);
+  if (parts.takes_sizes()) out += "\n#include \"../sizes.h\"\n";
+  return (region.verbatim ? fold(out + "\n") : out + "\n") + region.source;
 }
 
 PlanNotes notes_of(const ProgramParts& parts) {
@@ -131,17 +144,100 @@ PlanNotes notes_of(const ProgramParts& parts) {
   return notes;
 }
 
+// The files of a program besides its manifest, not folded; what a user wrote stays as it is.
+std::map<std::string, std::string> sources_of(const ProgramParts& parts) {
+  std::map<std::string, std::string> out;
+  for (size_t r = 0; r < parts.regions.size(); ++r)
+    if (parts.source_of[r] == r) out[region_path(parts, r)] = region_file(parts, r);
+  out["regions.h"] = region_header(parts);
+  out["program.cu"] = scaffold(parts);
+  if (parts.has_settings()) out["settings.h"] = settings_header(parts);
+  return out;
+}
+
+std::set<std::string> written_by_hand(const ProgramParts& parts) {
+  std::set<std::string> out;
+  for (size_t r = 0; r < parts.regions.size(); ++r)
+    if (parts.regions[r].verbatim) out.insert(region_path(parts, r));
+  return out;
+}
+
+// Shapes as formulas of the sizes, from the shapes at each.
+Result<void> add_formulas(Manifest& manifest, std::vector<Manifest>& all, const SizeTable& table) {
+  std::vector<std::vector<SizedType>> types;
+  for (Manifest& each : all) types.push_back(sized_types(each));
+  for (size_t t = 0; t < types[0].size(); ++t) {
+    const SizedType own = sized_types(manifest)[t];
+    auto formulas = [&](auto of, size_t d) -> Result<std::string> {
+      std::vector<int64_t> values;
+      for (const auto& each : types) values.push_back(of(each[t])[d]);
+      if (std::ranges::all_of(values, [&](int64_t each) { return each == values[0]; })) return std::string();
+      if (auto formula = table.formula(values, "")) return *formula;
+      return user_error("sizes", format("a shape of '{}' is no formula of the sizes: {} among them", own.name, text(*own.type)));
+    };
+    for (const bool of_strides : {false, true}) {
+      auto of = [&](const SizedType& each) -> const std::vector<int64_t>& {
+        return of_strides ? each.type->strides : each.type->shape;
+      };
+      for (size_t d = 0; d < of(own).size(); ++d) {
+        STITCH_TRY(std::string formula, formulas(of, d));
+        own.formulas->push_back(std::move(formula));
+      }
+    }
+    if (std::ranges::all_of(*own.formulas, &std::string::empty)) own.formulas->clear();
+  }
+  return {};
+}
+
+// The program at the plan's sizes and at others, made one.
+Result<PackageContents> write_for_sizes(const plan::Context& context, const plan::Plan& plan) {
+  const std::vector<plan::Context>& all = context.at_sizes();
+  const std::shared_ptr<const SizeTable> table = size_table(context.instances);
+  std::vector<std::map<std::string, std::string>> sources;
+  std::vector<Manifest> manifests;
+  PackageContents contents{.gpu = context.gpu.name};
+  for (const plan::Context& each : all) {
+    STITCH_TRY(const ProgramParts parts, gather_parts(each, plan));
+    sources.push_back(sources_of(parts));
+    manifests.push_back(manifest_of(parts));
+    if (&each == &all.front()) contents.notes = notes_of(parts);
+    if (sources.back().size() != sources.front().size())
+      return user_error("sizes", "regions share their code at some sizes and not at others");
+  }
+  for (const auto& [path, text] : sources.front()) {
+    std::vector<std::string> texts;
+    for (const auto& each : sources) {
+      const auto found = each.find(path);
+      if (found == each.end()) return user_error("sizes", format("{} is written at some sizes only", path));
+      texts.push_back(found->second);
+    }
+    auto one = unify(*table, texts);
+    if (!one) return at(path, one.error());
+    contents.sources[path] = fold(*one);
+  }
+  contents.sources["sizes.h"] = fold(sizes_header(*context.instances));
+  contents.manifest = manifests.front();
+  contents.manifest.dimensions = context.instances->dimensions;
+  STITCH_CHECK(add_formulas(contents.manifest, manifests, *table));
+  STITCH_CHECK(contents.manifest.set_sizes(context.instances->example));
+  return contents;
+}
+
 }  // namespace
 
 Result<PackageContents> write_program(const plan::Context& context, const plan::Plan& plan) {
-  STITCH_TRY(ProgramParts parts, gather_parts(context, plan));
-  PackageContents contents{.manifest = manifest_of(parts), .notes = notes_of(parts), .gpu = context.gpu.name};
+  PackageContents contents;
+  if (context.takes_sizes()) {
+    STITCH_TRY(contents, write_for_sizes(context, plan));
+  } else {
+    STITCH_TRY(ProgramParts parts, gather_parts(context, plan));
+    contents = {.manifest = manifest_of(parts), .notes = notes_of(parts), .gpu = context.gpu.name};
+    contents.sources = sources_of(parts);
+    const std::set<std::string> kept = written_by_hand(parts);
+    for (auto& [path, text] : contents.sources)
+      if (!kept.contains(path)) text = fold(text);
+  }
   contents.plan = document_text(plan::to_json(context, plan));
-  for (size_t r = 0; r < parts.regions.size(); ++r)
-    if (parts.source_of[r] == r) contents.sources[region_path(parts, r)] = region_file(parts, r);
-  contents.sources["regions.h"] = region_header(parts);
-  contents.sources["program.cu"] = scaffold(parts);
-  if (parts.has_settings()) contents.sources["settings.h"] = settings_header(parts);
   contents.sources["manifest.cu"] = manifest_source(contents.manifest);
   return contents;
 }

@@ -26,6 +26,14 @@ struct RewriteLimits {
   double merged_operations = 0;
   // Images of more bytes that several convolutions read are copied.
   double cached_bytes = std::numeric_limits<double>::infinity();
+  // Tables of at most so many elements are computed when the model is imported.
+  int64_t folded_elements = 1 << 16;
+
+  // For a program of many sizes: a table as long as an input, and a rewrite that pays at some of them, would
+  // make another graph of each.
+  RewriteLimits of_any_size(int64_t folded) const {
+    return {.head = head, .head_of_halves = head_of_halves, .few_queries = 0, .folded_elements = folded};
+  }
 };
 
 }  // namespace stitch

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "graph/folder.h"
+#include "import/import_instances.h"
 
 namespace stitch {
 
@@ -14,6 +15,9 @@ Result<void> find_source(const fs::path& source, const TaskOptions& options) {
                                           "name a .py task, a graph folder, or a graph.txt"));
   if (!Task::is_python(source) && !options.model_class.empty())
     return at(source.string(), user_error("flags", "--class is for .py files; this graph is imported already",
+                                          "leave it out, or name the .py file"));
+  if (!Task::is_python(source) && options.dynamic && !options.dynamic->empty())
+    return at(source.string(), user_error("flags", "--dynamic is for .py files; this graph has its sizes already",
                                           "leave it out, or name the .py file"));
   return {};
 }
@@ -36,6 +40,14 @@ Result<std::shared_ptr<const Task>> import_python(Exporter& exporter, Task task,
     // Mapped, so it outlives its folder.
     STITCH_TRY(Safetensors weights, load_weights(scratch.path() / weights_file, task.graph));
     task.weights = std::make_shared<const Safetensors>(std::move(weights));
+  }
+  if (task.options.dynamic) {
+    Dimensions dimensions = dimensions_in(task.facts);
+    if (!task.options.dynamic->empty()) {
+      STITCH_TRY(dimensions, parse_dimensions(*task.options.dynamic, task.graph));
+    }
+    STITCH_TRY(Instances instances, import_instances(exporter, task, std::move(dimensions), on_progress));
+    if (!instances.all.empty()) task.instances = std::make_shared<const Instances>(std::move(instances));
   }
   return std::make_shared<const Task>(std::move(task));
 }

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/json.h"
 #include "graph/graph.h"
+#include "graph/instances.h"
 #include "graph/mode.h"
 #include "graph/safetensors.h"
 #include "import/import.h"
@@ -20,6 +23,8 @@ struct TaskOptions {
   bool weights = true;   // false: the graph alone
   bool algebra = true;   // false: no pass that rounds elsewhere than the model does
   RewriteLimits limits;  // of the GPU that it is planned for
+  // Sizes that change from call to call (--dynamic); empty: those that the task declares; nothing: none do.
+  std::optional<std::vector<std::string>> dynamic;
 };
 
 struct Task {
@@ -29,7 +34,10 @@ struct Task {
   Graph graph;
   std::shared_ptr<const Safetensors> weights;  // null: opened or imported without
   TaskFacts facts;                             // as in task.json; null: there is none
+  std::shared_ptr<const Instances> instances;  // null: for the graph's sizes alone
 
+  // The graph that a plan is made of: at sizes that show what depends on them.
+  const Graph& planned() const { return instances ? instances->all[0].graph : graph; }
   // Has a model that PyTorch can run.
   bool in_python() const { return is_python(source); }
   static bool is_python(const fs::path& source) { return source.extension() == ".py"; }

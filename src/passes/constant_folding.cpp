@@ -14,7 +14,6 @@ namespace stitch {
 namespace {
 
 using oracle::Tensor;
-constexpr int64_t most_elements = 1 << 16;
 
 std::vector<double> numbers(const Tensor& tensor) {
   if (tensor.floating()) return {tensor.data<double>(), tensor.data<double>() + tensor.elements()};
@@ -49,7 +48,7 @@ std::optional<Node> short_form(const Tensor& tensor) {
       {},       {}};
 }
 
-bool foldable(const Graph& graph, const Node& node) {
+bool foldable(const Graph& graph, const Node& node, int64_t most_elements) {
   if (node.op == Op::random) return false;
   return std::ranges::all_of(node.results,
                              [&](ValueId id) { return graph.type(id).elements() <= most_elements; });
@@ -67,7 +66,7 @@ std::optional<Node> view_of_full(const Graph& graph, const Node& node, const std
 
 }  // namespace
 
-bool fold_constants(Graph& graph) {
+bool fold_constants(Graph& graph, const RewriteLimits& limits) {
   bool changed = false;
   std::map<ValueId, Tensor> known;
   std::vector<int32_t> made_by = producers(graph);
@@ -80,7 +79,7 @@ bool fold_constants(Graph& graph) {
   for (Node& node : graph.nodes) {
     if (node.operands.size() == 1)
       if (auto form = view_of_full(graph, node, made_by)) become(node, *std::move(form));
-    if (!foldable(graph, node)) continue;
+    if (!foldable(graph, node, limits.folded_elements)) continue;
     std::vector<const Tensor*> operands;
     bool constant = true;
     for (ValueId id : node.operands) {

@@ -49,7 +49,7 @@ std::span<const Pass> cleanup_pipeline();
 PassNames algebraic_passes();
 
 bool remove_dead_code(Graph& graph);
-bool fold_constants(Graph& graph);
+bool fold_constants(Graph& graph, const RewriteLimits& limits);
 bool recognize_attention(Graph& graph, const RewriteLimits& limits);
 bool recognize_gelu(Graph& graph);
 bool pair_einsums(Graph& graph);

@@ -1,8 +1,11 @@
 // Everything that a decision of the Planner or the Coder may depend on, passed as one argument.
 #pragma once
 
+#include <memory>
+#include <vector>
+
 #include "gpu/gpu_spec.h"
-#include "graph/graph.h"
+#include "graph/instances.h"
 #include "graph/numerics.h"
 #include "plan/precision/rounding.h"
 
@@ -18,6 +21,15 @@ struct Context {
   ReferenceFacts torch;
   Rounding rounding;  // which nodes may lose bits
   bool lean = false;  // as little memory as techniques and branches can do with, whatever it costs
+  // A program for ranges of sizes: `graph` is the first of the instances. Null: for the graph's sizes alone.
+  std::shared_ptr<const Instances> instances;
+
+  bool takes_sizes() const { return instances != nullptr; }
+  // The same at every instance's sizes.
+  const std::vector<Context>& at_sizes() const;
+
+ private:
+  mutable std::shared_ptr<const std::vector<Context>> at_sizes_;  // made when first asked for
 };
 
 }  // namespace stitch::plan

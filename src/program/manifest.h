@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "graph/graph.h"
 #include "graph/numerics.h"
+#include "graph/sizes.h"
 
 namespace stitch {
 
@@ -19,6 +20,8 @@ struct ManifestTensor {
   TensorType type;
   std::string data;    // parameters, states and updates of these: the key in the model's weights
   std::string target;  // updates: the name of the state, buffer or input whose new value this is
+  // Of the shape, then of the strides: a number as a formula of the sizes, or empty. None: no size is in it.
+  std::vector<std::string> formulas;
 
   bool operator==(const ManifestTensor&) const = default;
 };
@@ -43,6 +46,7 @@ struct Slot {
   std::string value;
   TensorType type;  // shape as the graph has it
   std::vector<int64_t> order;
+  std::vector<std::string> formulas;  // as those of a ManifestTensor
 
   // As the tensor lies in memory, outermost dimension first.
   TensorType stored() const;
@@ -78,9 +82,25 @@ struct Manifest {
   std::vector<ManifestSetting> settings;
   std::string architecture;  // that it was written for, "sm_90a"; may be empty
   std::string needs;         // the least that its kernels run on, "sm_80"; may be empty
+  Dimensions dimensions;     // of a program for ranges of sizes
+  Sizes sizes;               // that all types have now
+
+  // Gives all types the shapes of these sizes. An error: one is missing or outside its range.
+  Result<void> set_sizes(const Sizes& wanted);
 
   bool operator==(const Manifest&) const = default;
 };
+
+// Every type of a manifest that may depend on sizes, in order.
+struct SizedType {
+  std::string_view name;
+  TensorType* type;
+  std::vector<std::string>* formulas;
+};
+std::vector<SizedType> sized_types(Manifest& manifest);
+
+// The sizes that the tensors of a call show. An error: two disagree, or one is outside its range.
+Result<Sizes> sizes_shown(const Manifest& manifest, const Signature& call);
 
 // Untrusted text: errors name the field.
 Result<Manifest> parse_manifest(std::string_view json);

@@ -21,6 +21,7 @@ constexpr size_t most_name = 1'000;
 constexpr int deepest = 8;
 constexpr int most_dimensions = 8;
 constexpr int64_t most_elements = int64_t{1} << 48;
+constexpr size_t most_sizes = 8;
 constexpr size_t most_values = 16;  // of a setting: what stitch/runtime/settings.h has room for
 constexpr int64_t largest_value = std::numeric_limits<int32_t>::max();
 
@@ -110,6 +111,26 @@ class Fields {
     }
     return out;
   }
+  // Numbers from 0 on, or formulas of sizes: then 0, and the formula in `formulas`.
+  Result<std::vector<int64_t>> sizes(const char* key, std::vector<std::string>& formulas) const {
+    STITCH_TRY(const Document* values, list(key, most_dimensions));
+    std::vector<int64_t> out;
+    for (size_t i = 0; i < values->size(); ++i) {
+      const std::string where = format("{}[{}]", path(key), i);
+      const Document& value = (*values)[i];
+      std::string formula;
+      int64_t number = 0;
+      if (value.is_string()) {
+        STITCH_TRY(formula, text_of(value, where));
+        if (formula.empty()) return wrong(where, "empty");
+      } else {
+        STITCH_TRY(number, integer_of(value, where, most_elements));
+      }
+      out.push_back(number);
+      formulas.push_back(std::move(formula));
+    }
+    return out;
+  }
   Result<int64_t> integer(const char* key, int64_t most) const {
     const Document* value = find(key);
     if (!value) return wrong(path(key), "missing");
@@ -157,7 +178,7 @@ bool strides_fit(const Shape& shape, const std::vector<int64_t>& strides) {
   return true;
 }
 
-Result<TensorType> parse_type(const Fields& fields) {
+Result<TensorType> parse_type(const Fields& fields, std::vector<std::string>& formulas) {
   TensorType type;
   STITCH_TRY(std::string dtype, fields.string("dtype"));
   auto parsed = parse_dtype(dtype);
@@ -166,15 +187,16 @@ Result<TensorType> parse_type(const Fields& fields) {
                  format("'{}' is no dtype (f64, f32, f16, bf16, i64, i32, i8, u8, bool)",
                         shorten(printable(dtype), 60)));
   type.dtype = *parsed;
-  STITCH_TRY(type.shape, fields.integers("shape", most_elements));
+  STITCH_TRY(type.shape, fields.sizes("shape", formulas));
   if (!shape_fits(type.shape))
     return wrong(fields.path("shape"), format("{} has too many elements", text(type.shape)));
   if (fields.find("strides")) {
-    STITCH_TRY(type.strides, fields.integers("strides", most_elements));
+    STITCH_TRY(type.strides, fields.sizes("strides", formulas));
     if (type.strides.size() != type.shape.size() || !strides_fit(type.shape, type.strides))
       return wrong(fields.path("strides"),
                    format("[{}] can't be the strides of {}", join(type.strides, ","), text(type.shape)));
   }
+  if (std::ranges::all_of(formulas, &std::string::empty)) formulas.clear();
   return type;
 }
 
@@ -189,7 +211,7 @@ Result<std::vector<ManifestTensor>> parse_tensors(const Fields& document, const 
     STITCH_TRY(tensor.name, fields.string("name"));
     if (tensor.name.empty()) return wrong(fields.path("name"), "empty");
     STITCH_TRY(tensor.role, one_of(fields, "role", roles));
-    STITCH_TRY(tensor.type, parse_type(fields));
+    STITCH_TRY(tensor.type, parse_type(fields, tensor.formulas));
     STITCH_TRY(tensor.data, fields.string_or_empty("data"));
     STITCH_TRY(tensor.target, fields.string_or_empty("target"));
     if ((tensor.role == "update") != !tensor.target.empty())
@@ -207,7 +229,7 @@ Result<std::vector<Slot>> parse_slots(const Fields& region, const char* key) {
                                          {"value", "dtype", "shape", "order"}));
     Slot slot;
     STITCH_TRY(slot.value, fields.string("value"));
-    STITCH_TRY(slot.type, parse_type(fields));
+    STITCH_TRY(slot.type, parse_type(fields, slot.formulas));
     if (fields.find("order")) {
       STITCH_TRY(slot.order, fields.integers("order", most_dimensions - 1));
       std::vector<int64_t> sorted = slot.order;
@@ -280,6 +302,40 @@ Result<std::vector<ManifestSetting>> parse_settings(const Fields& document,
   return out;
 }
 
+// Sizes that change from call to call, and those that all shapes have until others are set.
+Result<void> parse_sizes(const Fields& document, Manifest& manifest) {
+  const Document* entries = nullptr;
+  Sizes example;
+  if (document.find("sizes")) {
+    STITCH_TRY(entries, document.list("sizes", most_sizes));
+  }
+  for (size_t i = 0; entries && i < entries->size(); ++i) {
+    STITCH_TRY(Fields fields, Fields::of((*entries)[i], format("sizes[{}]", i),
+                                         {"name", "least", "most", "multiple", "places", "example"}));
+    Dimension dimension;
+    STITCH_TRY(dimension.name, fields.string("name"));
+    STITCH_TRY(dimension.least, fields.integer("least", largest_value));
+    STITCH_TRY(dimension.most, fields.integer("most", largest_value));
+    STITCH_TRY(dimension.multiple, fields.integer("multiple", largest_value));
+    STITCH_TRY(const int64_t now, fields.integer("example", largest_value));
+    STITCH_TRY(const Document* places, fields.list("places", most_values));
+    for (const Document& place : *places) {
+      const bool pair = place.is_array() && place.size() == 2 && place[0].is_number_unsigned() && place[1].is_number_unsigned();
+      if (!pair || place[0].get<uint64_t>() >= manifest.signature.inputs.size() ||
+          place[1].get<uint64_t>() >= manifest.signature.inputs[place[0].get<size_t>()].type.shape.size())
+        return wrong(fields.path("places"), "an input and one of its dimensions are expected here");
+      dimension.places.push_back({place[0].get<int>(), place[1].get<int>()});
+    }
+    if (dimension.places.empty()) return wrong(fields.path("places"), "no input shows this size");
+    if (dimension.least < 1 || dimension.multiple < 1 || dimension.least > dimension.most)
+      return wrong(fields.path("least"), format("{} is no range", text(dimension)));
+    if (!example.emplace(dimension.name, now).second) return wrong(fields.path("name"), "there are two of this name");
+    manifest.dimensions.push_back(std::move(dimension));
+  }
+  if (auto set = manifest.set_sizes(example); !set) return wrong("sizes", set.error().message);
+  return {};
+}
+
 // "sm_90a": it goes into a CMakeLists.txt and to nvcc.
 Result<std::string> parse_architecture(const Fields& document, const char* key) {
   STITCH_TRY(std::string text, document.string_or_empty(key));
@@ -299,7 +355,7 @@ Result<Manifest> parse_manifest(std::string_view json) {
   STITCH_TRY(Document parsed, parse(json));
   STITCH_TRY(Fields document, Fields::of(parsed, "",
                                          {"stitch", "name", "class", "architecture", "needs", "parameters",
-                                          "inputs", "outputs", "regions", "libraries", "settings"}));
+                                          "inputs", "outputs", "regions", "libraries", "settings", "sizes"}));
   const Document* version = document.find("stitch");
   if (!version || !version->is_number_unsigned() || version->get<uint64_t>() != 1)
     return wrong("stitch", "1 is expected here: the version of the manifest");
@@ -330,6 +386,7 @@ Result<Manifest> parse_manifest(std::string_view json) {
       return wrong(format("libraries[{}]", i), format("'{}' is none of cublas, cublasLt, cudnn",
                                                       shorten(printable(manifest.libraries[i]), 60)));
   STITCH_TRY(manifest.settings, parse_settings(document, manifest.regions));
+  STITCH_CHECK(parse_sizes(document, manifest));
   return manifest;
 }
 

@@ -35,15 +35,27 @@ std::string line(const Json& json, size_t indent = 0) {
   return out;
 }
 
-void add_type(Json& json, const TensorType& type) {
-  json["dtype"] = name(type.dtype);
-  json["shape"] = type.shape;
-  if (!type.strides.empty()) json["strides"] = type.strides;
+// Numbers, and formulas in place of those that depend on a size.
+Json numbers(const std::vector<int64_t>& values, const std::vector<std::string>& formulas, size_t from) {
+  Json out = Json::array();
+  for (size_t i = 0; i < values.size(); ++i)
+    if (from + i < formulas.size() && !formulas[from + i].empty())
+      out.push_back(formulas[from + i]);
+    else
+      out.push_back(values[i]);
+  return out;
+}
+
+template <class Of>
+void add_type(Json& json, const Of& of) {
+  json["dtype"] = name(of.type.dtype);
+  json["shape"] = numbers(of.type.shape, of.formulas, 0);
+  if (!of.type.strides.empty()) json["strides"] = numbers(of.type.strides, of.formulas, of.type.shape.size());
 }
 
 std::string print(const ManifestTensor& tensor) {
   Json json = {{"name", tensor.name}, {"role", tensor.role}};
-  add_type(json, tensor.type);
+  add_type(json, tensor);
   if (!tensor.data.empty()) json["data"] = tensor.data;
   if (!tensor.target.empty()) json["target"] = tensor.target;
   return line(json, 8);
@@ -51,7 +63,7 @@ std::string print(const ManifestTensor& tensor) {
 
 std::string print(const Slot& slot) {
   Json json = {{"value", slot.value}};
-  add_type(json, slot.type);
+  add_type(json, slot);
   if (!slot.order.empty()) json["order"] = slot.order;
   return line(json, 8);
 }
@@ -61,6 +73,18 @@ std::string print(const ManifestSetting& setting) {
   if (!setting.region.empty()) json["region"] = setting.region;
   json.update(Json{{"values", setting.values}, {"value", setting.value}});
   return line(json, 8);
+}
+
+std::string print(const Dimension& dimension, int64_t now) {
+  Json places = Json::array();
+  for (const Dimension::Place& place : dimension.places) places.push_back({place.input, place.dim});
+  return line({{"name", dimension.name},
+               {"least", dimension.least},
+               {"most", dimension.most},
+               {"multiple", dimension.multiple},
+               {"places", places},
+               {"example", now}},
+              8);
 }
 
 std::string print(const ManifestRegion& region);
@@ -83,6 +107,13 @@ std::string print(const ManifestRegion& region) {
          "\"writes\": " + print_list(region.writes, indent) + "\n    }";
 }
 
+std::string print_sizes(const Manifest& manifest) {
+  std::string out;
+  for (const Dimension& each : manifest.dimensions)
+    out += (out.empty() ? ",\n  \"sizes\": [\n    " : ",\n    ") + print(each, manifest.sizes.at(each.name));
+  return out.empty() ? out : out + "\n  ]";
+}
+
 }  // namespace
 
 std::string print_manifest(const Manifest& manifest) {
@@ -93,7 +124,7 @@ std::string print_manifest(const Manifest& manifest) {
   return "{\n  \"stitch\": 1,\n  \"name\": " + line(manifest.name) +
          ",\n  \"class\": " + line(std::string(name(manifest.numerics))) +
          optional("architecture", manifest.architecture) + optional("needs", manifest.needs) +
-         ",\n  \"parameters\": " + print_list(manifest.signature.parameters, indent) +
+         print_sizes(manifest) + ",\n  \"parameters\": " + print_list(manifest.signature.parameters, indent) +
          ",\n  \"inputs\": " + print_list(manifest.signature.inputs, indent) +
          ",\n  \"outputs\": " + print_list(manifest.signature.outputs, indent) +
          ",\n  \"regions\": " + print_list(manifest.regions, indent) +

@@ -45,6 +45,7 @@ struct VerifyOptions {
   bool quick = false;           // one seed, one distribution, no second weights: for inner loops
   bool shared_process = false;  // with others before and after it (runner::Options): for quick looks
   bool timing = true;
+  bool other_sizes = true;  // of a program or a task for ranges: judge it at some that are not the task's own
   bool profile = true;  // the gate of that name: one more process; off where only a verdict is wanted
   // The gate of times on the emulated GPU too, whose times are not told: for tests of the gate.
   bool rehearse_timing = false;

@@ -1,5 +1,7 @@
 #include "verify/verify.h"
 
+#include "verify/at_sizes.h"
+
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -355,7 +357,9 @@ Result<Verdict> verify(const fs::path& task, const VerifyOptions& options, const
   STITCH_CHECK(find_the_program(options.program));
   STITCH_TRY(OpenedTask opened, open_task_to_judge(task, task_options, options.on_progress));
   STITCH_TRY(std::unique_ptr<Verifier> verifier, Verifier::open(std::move(opened), options));
-  return verifier->judge(options);
+  STITCH_TRY(Verdict verdict, verifier->judge(options));
+  if (options.other_sizes) STITCH_CHECK(judge_at_other_sizes(verdict, *verifier->task().opened, options));
+  return verdict;
 }
 
 }  // namespace stitch::verifier

@@ -31,7 +31,7 @@ def run(options, channel):
 
 
 def export_task(options, progress):
-    from ..task import local_modules, structure
+    from ..task import local_modules, sizes, structure
     from ..task.task import Task
     from . import trace
 
@@ -54,6 +54,7 @@ def export_task(options, progress):
         "call": structure.describe(program, task.module),
         "modules": local_modules.files(task.file),
         "elsewhere": local_modules.elsewhere(task.file),
+        "sizes": sizes.described(task),
     }
     summary = write(program, task.file, facts, options.out, not options.no_weights, progress)
     return {**summary, "seconds": round(time.monotonic() - start, 3)}

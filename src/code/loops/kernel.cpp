@@ -91,6 +91,7 @@ std::string kernel_text(const RegionRequest& request, const Kernel& kernel, cons
     parameters.push_back({format("{} __restrict__ {}", pointer_to(scratch.type, !written).name, name),
                           format("({})", scratch.elements)});
   }
+  if (request.context.takes_sizes()) parameters.push_back({"const Sizes sizes", {}});
   std::string out;
   if (kernel.width > 1) out += "template <bool aligned>\n";
   std::string bounds = std::to_string(kernel.free_threads.in_all > 0 ? FreeThreads::most : kernel.threads);
@@ -129,6 +130,7 @@ Expression launch(const RegionRequest& request, const Kernel& kernel) {
   arguments.push_back(named("stream"));
   for (const Place* place : in_order(request, kernel.used)) arguments.push_back(named(place->pointer));
   for (const std::string& scratch : kernel.scratch) arguments.push_back(named(scratch));
+  if (request.context.takes_sizes()) arguments.push_back(named("sizes"));
   return call(kernel.team > 1      ? "stitch::launch_team"
               : kernel.cluster > 1 ? "stitch::launch_cluster"
                                    : "stitch::launch",
@@ -294,7 +296,7 @@ Function preparing(const RegionRequest& request, const Preparation& preparation,
   const Block cut = pieces(preparation.memory, preparation.name, out.body);
   out.body.insert(out.body.begin(), cut.begin(), cut.end());
   PackCall make{name, {}};
-  bool constant = true;
+  bool constant = !request.context.takes_sizes();
   std::set<const Place*> used;
   std::string what;
   for (const Kernel& kernel : preparation.kernels) {

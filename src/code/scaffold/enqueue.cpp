@@ -93,7 +93,7 @@ std::string enqueue_section(const ProgramParts& parts) {
                index, at_home(parts, resident.name), resident.bytes);
   }
   out += "    return STITCH_OK;\n  }\n\n";
-  return out + (parts.starts_kernels_itself() ? start : replay);
+  return out + (parts.takes_sizes() ? "" : parts.starts_kernels_itself() ? start : replay);
 }
 
 }  // namespace stitch::code

@@ -2,7 +2,6 @@
 #include "base/text.h"
 #include "code/names.h"
 #include "code/scaffold/scaffold.h"
-#include "program/fold.h"
 
 namespace stitch::code {
 
@@ -15,7 +14,7 @@ std::string settings_header(const ProgramParts& parts) {
       out += format("extern stitch::Setting {};\n", setting.variable);
   if (parts.offers_programmatic_launches())
     out += format("extern stitch::Setting {};\n", programmatic_launches);
-  return fold(out + "}  // namespace settings\n");
+  return out + "}  // namespace settings\n";
 }
 
 std::string region_header(const ProgramParts& parts) {
@@ -36,9 +35,10 @@ std::string region_header(const ProgramParts& parts) {
   if (parts.uses("cudnn")) includes.insert("#include \"stitch/runtime/cudnn.h\"");
   out += cuda_includes(dtypes) + "#include <cstdint>\n\n";
   for (const std::string& line : includes) out += line + "\n";
+  if (parts.takes_sizes()) out += "\n#include \"sizes.h\"\n";
   for (const RegionCode& region : parts.regions)
     if (!region.declaration.empty()) out += "\n" + region.declaration;
-  return fold(out);
+  return out;
 }
 
 }  // namespace stitch::code

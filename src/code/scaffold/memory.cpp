@@ -53,32 +53,44 @@ std::string workspace_name(const ProgramParts& parts, size_t region) {
   return "workspace_of_" + parts.region_names[region];
 }
 
-std::string members_section(const ProgramParts& parts, const KeptMemory& memory) {
-  std::string out = "  int device = 0;\n  stitch::Arena arena;\n";
-  if (!parts.starts_kernels_itself()) out += "  stitch::GraphCache graphs;\n";
-  if (parts.branches() > 1) out += format("  stitch::Branches<{}> branches;\n", parts.branches());
-  for (const Handle& handle : handles(parts)) out += format("  {} {};\n", handle.type, handle.name);
+void add_pointer(Lines& lines, const Resident& resident, const std::string& value) {
+  lines.add(format("  {}* {} = {};", element_type(resident.place.dtype), resident.name, value),
+            shape_comment(resident.place.shape));
+}
+
+std::vector<SharedMember> shared_members(const ProgramParts& parts) {
+  std::vector<SharedMember> out;
+  if (parts.branches() > 1) out.push_back({format("stitch::Branches<{}>", parts.branches()), "branches", {}});
+  for (const Handle& handle : handles(parts)) out.push_back({handle.type, handle.name, {}});
   // As they are when the program is created.
   for (const RegionCode& region : parts.regions)
     for (const Setting& setting : region.settings)
-      out += format("  const {} {} = settings::{};\n", setting.type, setting.variable, setting.variable);
+      out.push_back({"const " + setting.type, setting.variable, " = settings::" + setting.variable});
   if (parts.offers_programmatic_launches())
-    out += format("  const int {0} = settings::{0};\n", programmatic_launches);
+    out.push_back({"const int", std::string(programmatic_launches),
+                   format(" = settings::{}", programmatic_launches)});
+  return out;
+}
+
+std::string members_section(const ProgramParts& parts, const KeptMemory& memory) {
+  std::string out = "  int device = 0;\n  stitch::Arena arena;\n";
+  const bool of_a_pass = parts.takes_sizes();
+  if (!parts.starts_kernels_itself() && !of_a_pass) out += "  stitch::GraphCache graphs;\n";
+  for (const SharedMember& each : shared_members(parts)) out += format("  {} {}{};\n", each.type, each.name, each.value);
 
   Lines residents;
-  auto add = [&](const Resident& each) {
-    residents.add(format("  {}* {} = nullptr;", element_type(each.place.dtype), each.name),
-                  shape_comment(each.place.shape));
-  };
   for (const Resident* weight : memory.weights)
-    if (memory.keeps(*weight)) add(*weight);
-  for (ValueId id : parts.scratch) add(parts.residents.at(id));
+    if (memory.keeps(*weight)) add_pointer(residents, *weight, "nullptr");
+  for (size_t i = 0; i < parts.scratch.size(); ++i)
+    if (!of_a_pass || parts.layout.offsets[i] >= 0)
+      add_pointer(residents, parts.residents.at(parts.scratch[i]), "nullptr");
   out += residents.text();
   auto pointer = [&](std::string_view type, const std::string& name) {
     out += format("  {}* {} = nullptr;\n", type, name);
   };
   for (size_t r = 0; r < parts.regions.size(); ++r) {
     for (const Packed& packed : parts.regions[r].packed) pointer(packed.type, packed.name);
+    if (of_a_pass && !parts.constant[r]) continue;
     for (const Member& member : parts.regions[r].members)
       out += format("  {} {};\n", member.type, member.name);
     if (parts.workspace_at[r] >= 0) pointer("char", workspace_name(parts, r));

@@ -42,12 +42,13 @@ std::string one_region(const ProgramParts& parts, size_t r) {
     for (size_t i = 0; i < region.writes.size(); ++i)
       if (const Resident& resident = parts.residents.at(region.writes[i]); resident.name == name)
         return format("stitch::data<{}>(writes[{}])", element_type(resident.place.dtype), i);
-    return "program->" + name;
+    return (parts.takes_sizes() ? "pass." : "program->") + name;
   };
   std::string out =
       format("    case {}: {{  // {}, by {}\n", r, parts.region_names[r], region.technique->name());
-  out += format("      constexpr auto takes = {};\n", contracts_of(parts, reads));
-  out += format("      constexpr auto gives = {};\n", contracts_of(parts, region.writes));
+  const char* known = parts.takes_sizes() ? "const" : "constexpr";
+  out += format("      {} auto takes = {};\n", known, contracts_of(parts, reads));
+  out += format("      {} auto gives = {};\n", known, contracts_of(parts, region.writes));
   out += "      auto enqueue = [&](Tensors reads, Tensors writes, cudaStream_t on) {\n";
   out += "        (void)reads, (void)writes;\n";
   for (const std::string& call : preparing_calls(parts, r, locate, "on", true))
@@ -66,10 +67,14 @@ std::string run_region_section(const ProgramParts& parts) {
       "int stitch_run_region(StitchProgram* program, int region, const StitchTensor* in, int n_in, "
       "StitchTensor* out,\n"
       "                      int n_out, void* stream) {\n"
-      "  using Tensors = const StitchTensor*;\n  switch (region) {\n";
+      "  using Tensors = const StitchTensor*;\n";
+  if (parts.takes_sizes())
+    out += "  const Sizes sizes = settings::sizes_of_regions;\n"
+           "  return stitch::with_pass(program, sizes, [&](Pass& pass) -> int {\n  (void)pass;\n";
+  out += "  switch (region) {\n";
   for (size_t r = 0; r < parts.regions.size(); ++r) out += one_region(parts, r);
-  return out + format("    default:\n      return stitch::no_such_region(region, {});\n  }}\n}}\n",
-                      parts.regions.size());
+  return out + format("    default:\n      return stitch::no_such_region(region, {});\n  }}\n{}}}\n",
+                      parts.regions.size(), parts.takes_sizes() ? "  });\n" : "");
 }
 
 }  // namespace stitch::code

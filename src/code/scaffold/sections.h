@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "code/lines.h"
 #include "code/program_parts.h"
 
 namespace stitch::code {
@@ -25,6 +26,14 @@ struct Handle {
 };
 std::vector<Handle> handles(const ProgramParts& parts);
 
+// A handle or a setting that every pass of a program uses.
+struct SharedMember {
+  std::string type, name, value;  // the value: " = …" or empty
+};
+std::vector<SharedMember> shared_members(const ProgramParts& parts);
+// float* x = VALUE;  // (2, 3)
+void add_pointer(Lines& lines, const Resident& resident, const std::string& value);
+
 std::string workspace_name(const ProgramParts& parts, size_t region);
 // A region's call, with places by their C names at `locate`.
 using Locate = std::function<std::string(const std::string& name)>;
@@ -38,6 +47,12 @@ std::vector<std::string> preparing_calls(const ProgramParts& parts, size_t regio
 std::string contract(const std::string& label, DType dtype, const Shape& shape,
                      const std::vector<int64_t>& strides);
 
+// {stitch::contract(…), …} of the signature's tensors.
+std::string tensors(const std::vector<ManifestTensor>& of);
+// Statements that make a region's members, and library engines that are built together.
+std::string create_members(const RegionCode& region);
+std::string settle_members(const ProgramParts& parts);
+
 std::string includes_section(const ProgramParts& parts);
 std::string contracts_section(const ProgramParts& parts);
 std::string members_section(const ProgramParts& parts, const KeptMemory& memory);
@@ -45,5 +60,8 @@ std::string create_section(const ProgramParts& parts, const KeptMemory& memory);
 std::string enqueue_section(const ProgramParts& parts);
 std::string exports_section();
 std::string run_region_section(const ProgramParts& parts);
+
+// The same for a program of many sizes: what its passes share, a pass at given sizes, and the C ABI.
+std::string sized_program(const ProgramParts& parts, const KeptMemory& memory);
 
 }  // namespace stitch::code

@@ -85,6 +85,16 @@ Json region_json(const Context& context, const Plan& plan, size_t number, const 
   return out;
 }
 
+Json sizes_json(const Instances& instances) {
+  Json out = {{"planned_at", instances.all[0].sizes},
+              {"folded_elements", instances.limits.folded_elements},
+              {"ranges", Json::array()}};
+  for (const Dimension& each : instances.dimensions)
+    out["ranges"].push_back(
+        {{"name", each.name}, {"least", each.least}, {"most", each.most}, {"multiple", each.multiple}});
+  return out;
+}
+
 }  // namespace
 
 Json to_json(const Context& context, const Plan& plan) {
@@ -101,6 +111,7 @@ Json to_json(const Context& context, const Plan& plan) {
                {"pytorch_estimated_seconds", to_json(estimate_pytorch(graph, context.gpu, plan.numerics))},
                {"steps", Json::array()},
                {"regions", Json::array()}};
+  if (context.takes_sizes()) json["sizes"] = sizes_json(*context.instances);
   for (const auto& [node, tf32] : context.torch.tf32) json["pytorch_tf32"][node_name(graph, node)] = tf32;
   for (const Step& step : plan.steps)
     json["steps"].push_back({{"title", step.title},

@@ -2,6 +2,7 @@
 // read_plan(to_json(plan)) gives the plan back, and to_json of that the same bytes.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/json.h"
@@ -32,6 +33,7 @@ struct PlannedCall {
   };
   std::string gpu;
   double seconds = 0;
+  std::optional<int64_t> folded_elements;  // of a plan for ranges of sizes: what its graphs were imported with
   std::vector<Region> regions;
 };
 Result<PlannedCall> read_planned_call(const Json& document);

@@ -103,7 +103,7 @@ class Reader {
 
   Result<Plan> read(const Fields& document) {
     STITCH_CHECK(document.allow({"stitch_plan", "model", "graph", "class", "gpu", "one_graph", "pytorch_tf32",
-                                 "estimated_seconds", "pytorch_estimated_seconds", "steps", "regions",
+                                 "sizes", "estimated_seconds", "pytorch_estimated_seconds", "steps", "regions",
                                  "warnings", "error"}));
     plan_ = empty_plan(graph_, context_.numerics);
     STITCH_TRY(plan_.one_graph, document.flag("one_graph"));
@@ -335,6 +335,10 @@ Result<PlannedCall> read_planned_call(const Json& document) {
   PlannedCall out;
   STITCH_TRY(out.gpu, fields.text("gpu"));
   STITCH_TRY(out.seconds, seconds(fields, "estimated_seconds"));
+  if (const Json* sizes = fields.find("sizes")) {
+    STITCH_TRY(Fields of_any, Fields::of(*sizes, "sizes"));
+    STITCH_TRY(out.folded_elements, of_any.integer("folded_elements", 0));
+  }
   STITCH_TRY(const Json* regions, fields.list("regions"));
   for (size_t i = 0; i < regions->size(); ++i) {
     STITCH_TRY(Fields region, Fields::of((*regions)[i], format("regions[{}]", i)));

@@ -7,6 +7,17 @@
 
 namespace stitch::verifier {
 
+namespace {
+
+// A program for ranges of sizes is judged at the task's own.
+Result<void> take_sizes(Session& session) {
+  STITCH_TRY(const Sizes sizes, sizes_shown(session.manifest, session.task.signature));
+  for (const auto& [name, size] : sizes) session.settings["sizes." + name] = size;
+  return session.manifest.set_sizes(sizes);
+}
+
+}  // namespace
+
 Result<Passed> load(Session& session, Json& evidence) {
   if (session.python) {
     // Loading and making the module are one there: the correctness gate does both.
@@ -21,6 +32,7 @@ Result<Passed> load(Session& session, Json& evidence) {
   if (!manifest) return found("manifest", "its manifest can't be read: " + manifest.error().text());
   session.manifest = *std::move(manifest);
   session.libraries = loaded.libraries;
+  if (auto taken = take_sizes(session); !taken) return found("other_task", taken.error().message);
   if (std::string other = difference(session.manifest.signature, session.task.signature); !other.empty())
     return found("other_task", std::move(other));
   if (!session.manifest.regions.empty() && !loaded.has_regions)

@@ -26,6 +26,7 @@ struct CodeCommand {
   bool force = false;  // over what is in the way of the output
   std::string numerics = "default";
   std::string model_class;
+  std::vector<std::string> dynamic;  // sizes that change from call to call
   Mode mode = Mode::as_written;
   std::string gpu;
   std::string python;
@@ -58,7 +59,8 @@ Result<int> run_code(const CodeCommand& command, Console& console) {
                             .mode = command.mode,
                             .python = command.python,
                             .algebra = !facts.as_pytorch,
-                            .limits = code::limits_on(gpu)};
+                            .limits = code::limits_on(gpu),
+                            .dynamic = command.dynamic};
   STITCH_TRY(std::shared_ptr<const Task> task, load_model(command.model, options, console));
   Warnings warnings(console);
   warnings.say_mode(task->facts);
@@ -68,8 +70,9 @@ Result<int> run_code(const CodeCommand& command, Console& console) {
            std::ranges::find(command.without, rule.name) == command.without.end();
   };
   auto planned = [&]() -> Result<plan::GivenPlan> {
-    if (!command.plan.empty()) return read_plan_file(command.plan, task->graph, gpu, numerics);
-    plan::Context context(task->graph, gpu, numerics, facts);
+    if (!command.plan.empty()) return read_plan_file(command.plan, *task, gpu, numerics);
+    plan::Context context(task->planned(), gpu, numerics, facts);
+    context.instances = task->instances;
     STITCH_TRY(plan::Plan plan, plan::plan_of_steps(context, code::catalogue(), wanted));
     return plan::GivenPlan{std::move(context), std::move(plan)};
   };
@@ -109,6 +112,7 @@ Run add_code(CLI::App& app) {
   flags.numerics(code->numerics);
   flags.compatible(code->compatible);
   flags.model_class(code->model_class, "the class to import");
+  flags.dynamic(code->dynamic);
   flags.python(code->python, "the Python to use for a .py file");
   flags.mode(code->mode);
   flags.force(code->force);

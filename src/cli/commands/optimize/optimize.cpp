@@ -134,7 +134,8 @@ Result<agents::OptimizeOptions> optimize_options(const OptimizeCommand& command)
   options.task = {.model_class = command.model_class,
                   .mode = command.mode,
                   .python = command.python,
-                  .algebra = command.compatible.empty()};
+                  .algebra = command.compatible.empty(),
+                  .dynamic = command.dynamic};
   if (!command.plan.empty()) {
     STITCH_TRY(Json document, load_plan_file(command.plan));
     options.plan = std::make_shared<const Json>(std::move(document));
@@ -314,6 +315,7 @@ Run add_optimize(CLI::App& app) {
   flags("--no-recall", optimize->no_recall, "ignore what earlier runs found");
   flags.store(optimize->store);
   flags.model_class(optimize->model_class, "the class to import");
+  flags.dynamic(optimize->dynamic);
   flags.python(optimize->python, "the Python to use for the task");
   add_brains(flags, *optimize);
   flags.mode(optimize->mode);
@@ -322,6 +324,7 @@ Run add_optimize(CLI::App& app) {
   flags.examples(
       "stitchcuda optimize examples/lenet5.py -o lenet5/\n"
       "stitchcuda optimize model.py -o program/ --numerics tf32 --budget 600\n"
+      "stitchcuda optimize model.py -o program/ --dynamic batch=x:0=1..64\n"
       "stitchcuda optimize model.py --plan plan.json -o program/\n"
       "stitchcuda optimize model.py -o program/ --coder llm:ollama/qwen2.5-coder --coder-style agent");
   return [optimize](Console& console) { return run_optimize(*optimize, console); };

@@ -19,6 +19,7 @@ struct OptimizeCommand {
   std::string coder_weights;  // of the compact Coder; empty: none
   std::string baselines = "auto";
   std::string model_class;
+  std::vector<std::string> dynamic;  // sizes that change from call to call
   Mode mode = Mode::as_written;
   std::string python;
   std::string html;  // empty: report.html in the program's folder

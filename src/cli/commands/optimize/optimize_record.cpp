@@ -29,6 +29,7 @@ void each_member(Command& command, const Visit& visit) {
   visit("coder_weights", command.coder_weights);
   visit("baselines", command.baselines);
   visit("class", command.model_class);
+  visit("dynamic", command.dynamic);
   visit("python", command.python);
   visit("html", command.html);
   visit("weights", command.weights);

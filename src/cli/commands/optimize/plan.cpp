@@ -25,10 +25,11 @@ namespace stitch {
 
 namespace {
 
-Result<plan::GivenPlan> plan_for(const PlanCommand& command, const Graph& graph, const GpuSpec& gpu,
+Result<plan::GivenPlan> plan_for(const PlanCommand& command, const Task& task, const GpuSpec& gpu,
                                  Numerics numerics, const plan::ReferenceFacts& facts) {
-  if (!command.plan.empty()) return read_plan_file(command.plan, graph, gpu, numerics);
-  plan::Context context(graph, gpu, numerics, facts);
+  if (!command.plan.empty()) return read_plan_file(command.plan, task, gpu, numerics);
+  plan::Context context(task.planned(), gpu, numerics, facts);
+  context.instances = task.instances;
   STITCH_TRY(plan::Plan plan, plan::make_plan(context, code::catalogue()));
   if (!command.coder_weights.empty()) {
     STITCH_TRY(const learn::Committee coder, learn::load_coder(command.coder_weights));
@@ -70,12 +71,12 @@ Result<int> run_plan(const PlanCommand& command, Console& console) {
                             .python = command.python,
                             .weights = false,
                             .algebra = !facts.as_pytorch,
-                            .limits = code::limits_on(gpu)};
+                            .limits = code::limits_on(gpu),
+                            .dynamic = command.dynamic};
   STITCH_TRY(std::shared_ptr<const Task> task, load_model(command.model, options, console));
-  const Graph& graph = task->graph;
   Warnings warnings(console);
   warnings.say_mode(task->facts);
-  STITCH_TRY(const plan::GivenPlan made, plan_for(command, graph, gpu, numerics, facts));
+  STITCH_TRY(const plan::GivenPlan made, plan_for(command, *task, gpu, numerics, facts));
   const auto& [context, plan] = made;
   if (!command.plan.empty())
     STITCH_CHECK(code::write_program(context, plan));  // can every region be written?
@@ -109,6 +110,7 @@ Run add_plan(CLI::App& app) {
   flags.compatible(plan->compatible);
   flags("--html", plan->html, "FILE", "write an HTML page with the graph and its regions");
   flags.model_class(plan->model_class, "the class to import");
+  flags.dynamic(plan->dynamic);
   flags.python(plan->python, "the Python to use for a .py file");
   flags.mode(plan->mode);
   flags.force(plan->force);

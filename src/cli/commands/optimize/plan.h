@@ -15,6 +15,7 @@ struct PlanCommand {
   std::string compatible;  // kernelbench
   std::string gpu;         // empty: the one in this machine, or else an H200
   std::string model_class;
+  std::vector<std::string> dynamic;  // sizes that change from call to call
   Mode mode = Mode::as_written;
   std::string python;
   std::string html;           // empty: no page

@@ -30,7 +30,9 @@ Key statistic_key(const Reduction& reduction, const Indices& kept, size_t which)
 bool needs_wide_indices(const RegionRequest& request) {
   // Leaves room for the threads of the last block past the end.
   constexpr int64_t most = (int64_t{1} << 31) - (int64_t{1} << 20);
-  auto wide = [&](ValueId id) { return id != ValueId::none && request.graph.type(id).elements() >= most; };
+  const plan::Context& context = request.context;
+  const Graph& graph = context.takes_sizes() ? context.instances->largest.graph : request.graph;
+  auto wide = [&](ValueId id) { return id != ValueId::none && graph.type(id).elements() >= most; };
   for (int32_t n : request.region.nodes) {
     const Node& node = request.graph.node(n);
     if (std::ranges::any_of(node.operands, wide) || std::ranges::any_of(node.results, wide)) return true;

@@ -34,6 +34,24 @@ class GraphCache {
     return STITCH_OK;
   }
 
+  // Scratch memory has moved.
+  void forget() {
+    std::lock_guard lock(mutex_);
+    for (Entry& entry : entries_) {
+      if (entry.graph) (void)cudaGraphExecDestroy(entry.graph);
+      entry = Entry{};
+    }
+  }
+
+  // The next run follows those of another cache, which shares its scratch memory.
+  StitchStatus order_after(const GraphCache& other, cudaStream_t stream) {
+    cudaStreamCaptureStatus status;
+    STITCH_CUDA(cudaStreamIsCapturing(stream, &status));
+    if (status == cudaStreamCaptureStatusNone && other.ran_ && other.last_stream_ != stream)
+      STITCH_CUDA(cudaStreamWaitEvent(stream, other.done_, 0));
+    return STITCH_OK;
+  }
+
   // `enqueue(stream)` enqueues the whole pass. It may depend only on the program and the tensors.
   template <class Enqueue>
   StitchStatus run(const StitchTensor* in, int n_in, const StitchTensor* out, int n_out, cudaStream_t stream,

@@ -1,0 +1,121 @@
+#include "verify/at_sizes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "base/text.h"
+#include "import/import_instances.h"
+#include "reference/preflight.h"
+#include "verify/verify.h"
+
+namespace stitch::verifier {
+
+namespace {
+
+constexpr int secret_draws = 2;
+constexpr size_t most_judged = 6;
+constexpr double most_emulated_seconds = 60;
+
+// Each size alone at its largest, all of them, and sizes that nobody can foresee.
+std::vector<Sizes> sizes_to_judge(const Dimensions& dimensions, std::mt19937_64& random) {
+  Sizes least, most;
+  for (const Dimension& each : dimensions) {
+    least[each.name] = (each.least + each.multiple - 1) / each.multiple * each.multiple;
+    most[each.name] = each.most / each.multiple * each.multiple;
+  }
+  std::vector<Sizes> out = {least};
+  for (int i = 0; i < secret_draws; ++i) {
+    Sizes drawn;
+    for (const Dimension& each : dimensions) {
+      // As many small sizes as large ones: of logarithms.
+      const double low = std::log(static_cast<double>(least[each.name])), high = std::log(static_cast<double>(most[each.name]) + 1);
+      const auto size = static_cast<int64_t>(std::exp(std::uniform_real_distribution(low, high)(random)));
+      drawn[each.name] = std::clamp(size / each.multiple * each.multiple, least[each.name], most[each.name]);
+    }
+    out.push_back(std::move(drawn));
+  }
+  out.push_back(most);
+  if (dimensions.size() > 1)
+    for (const Dimension& each : dimensions) {
+      Sizes one = least;
+      one[each.name] = most[each.name];
+      out.push_back(std::move(one));
+    }
+  return out;
+}
+
+// How much more than at the example's sizes, at most: attention takes a length squared.
+double more_work(const Sizes& sizes, const Sizes& example) {
+  double out = 1;
+  for (const auto& [name, size] : sizes) {
+    const double times = static_cast<double>(size) / static_cast<double>(example.at(name));
+    out *= times > 1 ? times * times : times;
+  }
+  return out;
+}
+
+// A ModelNew takes whatever its task may be called with.
+Result<Dimensions> dimensions_of(const Task& task, const VerifyOptions& options) {
+  if (!task.in_python()) return Dimensions();
+  if (options.program.extension() == ".py") return dimensions_in(task.facts);
+  STITCH_TRY(const Package package, load_package(options.program));
+  return package.manifest.dimensions;
+}
+
+}  // namespace
+
+Result<void> judge_at_other_sizes(Verdict& verdict, const Task& task, const VerifyOptions& options) {
+  if (!verdict.passed()) return {};
+  STITCH_TRY(const Dimensions dimensions, dimensions_of(task, options));
+  if (dimensions.empty()) return {};
+  STITCH_TRY(const Sizes example, sizes_of(dimensions, task.graph));
+  std::mt19937_64 random(options.seed ? *options.seed : std::random_device{}());
+  const bool emulated = options.device == runner::Device::emulated;
+  const double seconds = emulated ? needs_of(task.graph).emulated_seconds : 0;
+  STITCH_TRY(ScratchFolder folder, ScratchFolder::create_in_memory("stitchcuda-sizes"));
+  std::vector<std::string> passed, left_out;
+  for (const Sizes& sizes : sizes_to_judge(dimensions, random)) {
+    if (sizes == example || std::ranges::count(passed, text(sizes)) > 0) continue;
+    if (passed.size() == most_judged) break;
+    if (seconds * more_work(sizes, example) > most_emulated_seconds) {
+      left_out.push_back(text(sizes));
+      continue;
+    }
+    if (options.should_stop && options.should_stop()) {
+      left_out.push_back(text(sizes));
+      continue;
+    }
+    if (options.on_progress) options.on_progress(format("judging with {}", text(sizes)));
+    STITCH_TRY(const fs::path source, write_instance(task.source, dimensions, sizes, folder.path()));
+    VerifyOptions how = options;
+    how.baselines.clear();
+    how.timing = how.profile = how.baselines_ahead = how.more_to_come = how.remember_trials = false;
+    how.receipt.clear();
+    how.other_sizes = false;
+    how.on_warning = how.on_notice = {};
+    TaskOptions as = task.options;
+    as.dynamic.reset();
+    if (task.instances) as.limits = task.instances->limits;
+    STITCH_TRY(const Verdict other, verify(source, how, as));
+    if (const GateReport* failure = other.failure()) {
+      for (GateReport& gate : verdict.gates) {
+        if (gate.id < failure->id) continue;
+        if (gate.id == failure->id) {
+          gate = *failure;
+          gate.summary = format("with {}: {}", text(sizes), failure->summary);
+        } else {
+          gate.outcome = Outcome::skipped;
+          gate.summary = not_reached;
+        }
+      }
+      return {};
+    }
+    passed.push_back(text(sizes));
+  }
+  if (!passed.empty()) verdict.notes.push_back("right at other sizes too: " + join(passed, "; "));
+  if (!left_out.empty()) verdict.notes.push_back("not judged at " + join(left_out, "; "));
+  return {};
+}
+
+}  // namespace stitch::verifier
