@@ -50,6 +50,29 @@ Json heaviest_kernels(const Json& answer) {
   return kernels;
 }
 
+// What each model's tries at regions came to, by author: steps, those that were kept, how often each outcome,
+// and how much faster the program was for it.
+Json by_models(const Json& steps) {
+  Json out = Json::object();
+  for (const Json& step : steps) {
+    std::string author;
+    for (const Json& each : step.value("tree", Json::array())) {
+      if (!word(each, "author").starts_with("llm:")) continue;
+      author = word(each, "author");
+      Json& count = out[author]["outcomes"][word(each, "outcome")];
+      count = (count.is_null() ? 0 : count.get<int>()) + 1;
+    }
+    if (author.empty()) continue;
+    Json& model = out[author];
+    const bool kept = step.value("kept", false);
+    const double before = step.value("before_seconds", 0.0), after = step.value("after_seconds", 0.0);
+    model["steps"] = model.value("steps", 0) + 1;
+    model["kept"] = model.value("kept", 0) + (kept ? 1 : 0);
+    model["gain"] = model.value("gain", 1.0) * (kept && before > 0 && after > 0 ? before / after : 1.0);
+  }
+  return out;
+}
+
 class Bench {
  public:
   explicit Bench(const BenchOptions& options) : options_(options), file_(options.out / "tasks.jsonl") {}
@@ -217,6 +240,9 @@ Json record_of(const BenchTask& task, const Json& answer) {
     if (step.contains("reason") && !step.value("kept", false)) steps.back()["reason"] = step["reason"];
   }
   record["steps"] = std::move(steps);
+  if (Json models = by_models(answer["ledger"].value("steps", Json::array())); !models.empty())
+    record["models"] = std::move(models);
+  if (answer.contains("llm")) record["llm"] = answer["llm"].value("total", Json::object());
   record["kernels"] = heaviest_kernels(answer);
   if (answer.contains("cost")) record["cost"] = answer["cost"];
   if (answer.contains("time")) record["time"] = answer["time"];

@@ -276,6 +276,58 @@ Json model_error(const std::vector<std::shared_ptr<const Json>>& records) {
   return out;
 }
 
+// Over all tasks: by author what its tries came to, and what all models took.
+Json figures_of_models(const std::vector<std::shared_ptr<const Json>>& records) {
+  struct Figures {
+    int tasks = 0, improved = 0, steps = 0, kept = 0;
+    std::vector<double> gains;
+    std::map<std::string, int> outcomes;
+  };
+  std::map<std::string, Figures> models;
+  for (const auto& record : records) {
+    if (!record) continue;
+    const Json of_task = record->value("models", Json::object());
+    for (const auto& [author, each] : of_task.items()) {
+      Figures& figures = models[author];
+      const int kept = each.value("kept", 0);
+      ++figures.tasks;
+      figures.improved += kept > 0;
+      figures.steps += each.value("steps", 0);
+      figures.kept += kept;
+      figures.gains.push_back(each.value("gain", 1.0));
+      const Json outcomes = each.value("outcomes", Json::object());
+      for (const auto& [outcome, count] : outcomes.items()) figures.outcomes[outcome] += count.get<int>();
+    }
+  }
+  Json out = Json::object();
+  for (const auto& [author, figures] : models)
+    out[author] = {{"tasks", figures.tasks},
+                   {"improved", figures.improved},
+                   {"steps", figures.steps},
+                   {"kept", figures.kept},
+                   {"gain", Score::geometric_mean(figures.gains)},
+                   {"outcomes", figures.outcomes}};
+  return out;
+}
+
+Json spent_on_models(const std::vector<std::shared_ptr<const Json>>& records) {
+  Json out = {{"requests", 0}, {"tokens", int64_t{0}}, {"dollars", 0.0}, {"seconds", 0.0}, {"unpriced", 0}};
+  bool any = false;
+  for (const auto& record : records) {
+    if (!record || !record->contains("llm")) continue;
+    any = true;
+    const Json& spent = record->at("llm");
+    const Json usage = spent.value("usage", Json::object());
+    out["tokens"] =
+        out["tokens"].get<int64_t>() + usage.value("input", int64_t{0}) + usage.value("output", int64_t{0});
+    for (const char* count : {"requests", "unpriced"})
+      out[count] = out[count].get<int>() + spent.value(count, 0);
+    for (const char* amount : {"dollars", "seconds"})
+      out[amount] = out[amount].get<double>() + spent.value(amount, 0.0);
+  }
+  return any ? out : Json();
+}
+
 }  // namespace
 
 Json summarise(const std::vector<std::shared_ptr<const Json>>& records) {
@@ -306,6 +358,8 @@ Json summarise(const std::vector<std::shared_ptr<const Json>>& records) {
   out["not_done"] = not_done;
   out["furthest"] = furthest_from_floor(out["tasks"]);
   if (Json error = model_error(records); !error.empty()) out["cost_model"] = std::move(error);
+  if (Json models = figures_of_models(records); !models.empty()) out["models"] = std::move(models);
+  if (Json spent = spent_on_models(records); !spent.is_null()) out["llm"] = std::move(spent);
   if (Json times = times_to_optimise(records); !times.is_null()) out["optimising"] = std::move(times);
   return out;
 }

@@ -64,6 +64,44 @@ TEST(Bench, RecordsWhatACrashAndAVerdictSay) {
   EXPECT_EQ(record["kernels"][0]["nanoseconds"], 19);
 }
 
+// One task where a model made a region faster, one where it failed and declined.
+TEST(Bench, CountsWhatModelsDidAndTook) {
+  auto step = [](bool kept, double before, double after, std::vector<std::string> outcomes) {
+    Json out = {{"step", "write y"}, {"kept", kept}, {"before_seconds", before}, {"after_seconds", after}};
+    for (const std::string& outcome : outcomes)
+      out["tree"].push_back({{"outcome", outcome}, {"author", "llm:test/scripted"}});
+    return out;
+  };
+  auto answer = [](Json steps) {
+    return Json{{"seconds", 1.0},
+                {"ledger", {{"times", "measured"}, {"steps", std::move(steps)}}},
+                {"verdict", {{"verdict", "passed"}, {"class", "default"}}},
+                {"llm",
+                 {{"total",
+                   {{"requests", 2},
+                    {"usage", {{"input", 100}, {"output", 20}}},
+                    {"dollars", 0.5},
+                    {"seconds", 3.0},
+                    {"unpriced", 0}}}}}};
+  };
+  const Json builtin = {{"step", "plan"}, {"kept", true}};
+  const Json won = record_of({"", "a", ""}, answer({builtin, step(true, 4, 1, {"wrong", "better"})}));
+  const Json lost = record_of(
+      {"", "b", ""}, answer({builtin, step(false, 4, 5, {"not better"}), step(false, 4, 0, {"declined"})}));
+  EXPECT_EQ(won["models"]["llm:test/scripted"]["gain"], 4.0);
+  const Json summary =
+      summarise({std::make_shared<const Json>(won), std::make_shared<const Json>(lost), nullptr});
+  const Json& model = summary["models"]["llm:test/scripted"];
+  EXPECT_EQ(model["tasks"], 2);
+  EXPECT_EQ(model["improved"], 1);
+  EXPECT_EQ(model["steps"], 3);
+  EXPECT_EQ(model["kept"], 1);
+  EXPECT_DOUBLE_EQ(model["gain"].get<double>(), 2);
+  EXPECT_EQ(model["outcomes"].dump(), R"({"better":1,"declined":1,"not better":1,"wrong":1})");
+  EXPECT_EQ(summary["llm"]["tokens"], 240);
+  EXPECT_EQ(summary["llm"]["dollars"], 1.0);
+}
+
 TEST(Bench, TellsOnceWhatIsToDo) {
   auto folder = must(ScratchFolder::create("stitch-bench"));
   BenchOptions options{.tasks = {{"", "a", ""}, {"", "b", ""}}, .out = folder.path()};

@@ -22,6 +22,7 @@ enum class Judging : uint8_t {
   quickly,     // one seed, one distribution: for a step
   wholly,      // every gate
   as_shipped,  // as the final program, with baselines: not judged again before shipping
+  built,       // compiled and screened, not run: for a Coder with tools
 };
 
 // A step that the Planner proposes.
@@ -86,8 +87,10 @@ struct Sibling {
 class Workbench {
  public:
   virtual ~Workbench() = default;
-  virtual Result<verifier::Verdict> try_out(const Draft& draft) = 0;
+  virtual Result<verifier::Verdict> try_out(const Draft& draft, Judging judging = Judging::quickly) = 0;
   virtual Result<Feedback> explain(const verifier::Verdict& verdict) = 0;
+  // Compiles drafts side by side that are tried out one by one afterwards.
+  virtual void build_ahead(std::span<const Draft* const> drafts) = 0;
 };
 
 // The input of every request to a brain.
@@ -134,6 +137,8 @@ class Coder {
 class Verifier {
  public:
   virtual ~Verifier() = default;
+  // Compiles programs side by side that are judged afterwards; whatever fails is met again then.
+  virtual void build_ahead(std::span<const fs::path>) {}
   // An Error says nothing about the program: a failure of the machine, or an interruption (code "stopped").
   virtual Result<verifier::Verdict> judge(const fs::path& program, Judging judging,
                                           const std::function<bool()>& should_stop) = 0;

@@ -3,30 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
-#include "base/text.h"
+#include "code/kernels_wait.h"
 
 namespace stitch::code {
 namespace {
-
-// The first statement of every kernel in a source, where it isn't the wait.
-std::vector<std::string> kernels_without_wait(const std::string& text, int& kernels) {
-  std::vector<std::string> out;
-  for (size_t at = text.find("__global__ "); at != text.npos; at = text.find("__global__ ", at + 1)) {
-    int open = 0;
-    size_t body = at;
-    while (body < text.size() && (open != 0 || text[body] != '{')) {
-      open += text[body] == '(' ? 1 : text[body] == ')' ? -1 : 0;
-      ++body;
-    }
-    ++kernels;
-    const size_t line = text.find('\n', body);  // past the last parameter's shape
-    const size_t first = line == text.npos ? line : text.find_first_not_of(" \n", line);
-    const std::string statement = first == text.npos ? "" : text.substr(first, text.find(';', first) - first);
-    if (statement != "wait_for_previous_kernel()" && statement != "stitch::wait_for_previous_kernel()")
-      out.push_back(statement);
-  }
-  return out;
-}
 
 TEST(Kernels, BeginWithAWaitForThePreviousOne) {
   int kernels = 0;
@@ -36,16 +16,29 @@ TEST(Kernels, BeginWithAWaitForThePreviousOne) {
       if (kind != ".h" && kind != ".cu") continue;
       auto text = read_file(entry.path());
       ASSERT_TRUE(text) << entry.path();
-      EXPECT_EQ(kernels_without_wait(*text, kernels), std::vector<std::string>()) << entry.path();
+      const Waits waits = waits_of(*text);
+      kernels += waits.kernels;
+      EXPECT_EQ(waits.without, std::vector<std::string>()) << entry.path();
     }
   EXPECT_GT(kernels, 56);
 }
 
 TEST(Kernels, OneWithoutAWaitIsFound) {
-  int kernels = 0;
-  EXPECT_EQ(kernels_without_wait("__global__ void f(int (*g)(int)) {\n  g(1);\n}\n", kernels),
-            std::vector<std::string>{"g(1)"});
-  EXPECT_EQ(kernels, 1);
+  const Waits waits = waits_of("__global__ void f(int (*g)(int)) {\n  g(1);\n}\n__global__ void h();\n");
+  EXPECT_EQ(waits.without, std::vector<std::string>{"g(1)"});
+  EXPECT_EQ(waits.kernels, 1);
+}
+
+TEST(Kernels, OfASourceAreReadToTheWaitAndNoFurther) {
+  const std::string kernel = "__global__ void f() {\n  // first\n  stitch::wait_for_previous_kernel();\n}\n";
+  const std::string rash = "__global__ void g() { __syncthreads(); }\n", launch = "int h() { launch(f); }\n";
+  EXPECT_TRUE(launches_wait(kernel + launch));
+  EXPECT_FALSE(launches_wait(kernel + rash + launch));
+  // Without the attribute a launch waits for all of its predecessor.
+  EXPECT_TRUE(launches_wait(rash + "int h() { g<<<1, 1>>>(); }\n"));
+  // What can't be read is taken not to wait.
+  EXPECT_FALSE(launches_wait("#define KERNEL __global__ void\nKERNEL g() {}\n" + launch));
+  EXPECT_FALSE(launches_wait(kernel + "#if !STITCH_EMULATED\n" + rash + "#endif\n" + launch));
 }
 
 }  // namespace

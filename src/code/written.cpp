@@ -5,21 +5,27 @@
 #include "base/terminal/terminal.h"
 #include "base/text.h"
 #include "code/catalogue.h"
+#include "code/kernels_wait.h"
 #include "code/names.h"
-#include "code/products/signature.h"
 #include "code/sharing.h"
+#include "code/written_resources.h"
 #include "emulator/tokens.h"
+
+namespace stitch {
+extern const std::string_view embedded_written_example;  // generated from written_example.cu
+}
 
 namespace stitch::code {
 
 namespace {
 
-Signature signature_of(const RegionRequest& request, const std::string& function, int64_t workspace_bytes) {
-  Signature out(function);
-  for (const auto* places : {&request.reads, &request.weights})
-    for (const Place& place : *places) out.read(place);
+Signature signature_of(const RegionRequest& request, const WrittenResources& resources, RegionCode& code) {
+  Signature out(required_name(request));
+  for (const Place& place : request.reads) out.read(place);
+  for (size_t i = 0; i < request.weights.size(); ++i)
+    if (!resources.takes(i)) out.read(request.weights[i]);
   for (const Place& place : request.writes) out.write(place);
-  if (workspace_bytes > 0) out.workspace();
+  add_resources(resources, request, code, out);
   return out;
 }
 
@@ -59,6 +65,8 @@ class Written final : public Technique {
     constexpr int64_t most = int64_t{1} << 40;
     if (source.workspace_bytes < 0 || source.workspace_bytes > most)
       return refuse(format("the workspace must have 0 to {} bytes", most));
+    if (auto resources = resources_in(source.text, nullptr); !resources)
+      return refuse(resources.error().message);
     return {};
   }
 
@@ -69,18 +77,21 @@ class Written final : public Technique {
 
   Result<RegionCode> write(const RegionRequest& request) const override {
     const plan::Source& source = *request.region.source;
-    const Signature signature = signature_of(request, required_name(request), source.workspace_bytes);
+    STITCH_TRY(WrittenResources resources, resources_in(source.text, &request.weights));
+    if (resources.workspace_bytes == 0) resources.workspace_bytes = source.workspace_bytes;
     RegionCode code;
     code.includes = "#include \"stitch/runtime/launch.h\"\n";
-    code.declaration = signature.declaration();
-    // The declaration enforces the signature. #line restores the author's line numbers.
-    code.source = code.declaration + format("\n#line 1 {}\n", quote(request.name + ".cu")) +
-                  renamed(source.text, source.function, required_name(request));
+    const Signature signature = signature_of(request, resources, code);
+    code.declaration += signature.declaration();
+    std::string text = renamed(source.text, source.function, required_name(request));
+    for (size_t i = 0; i < resources.packed.size(); ++i)
+      text = renamed(std::move(text), resources.packed[i].function, code.packed[i].fill->function);
+    // The declarations enforce the signatures. #line restores the author's line numbers.
+    code.source = code.declaration + format("\n#line 1 {}\n", quote(request.name + ".cu")) + text;
     if (!code.source.ends_with('\n')) code.source += '\n';
     code.verbatim = true;
-    code.waits = false;
+    code.waits = launches_wait(source.text);
     code.arguments = signature.arguments();
-    code.workspace_bytes = source.workspace_bytes;
     return code;
   }
 };
@@ -89,11 +100,24 @@ class Written final : public Technique {
 
 std::string required_name(const RegionRequest& request) { return "enqueue_" + request.name; }
 
-std::string required_function(const RegionRequest& request, int64_t workspace_bytes) {
-  return signature_of(request, required_name(request), workspace_bytes).head();
+std::string required_function(const RegionRequest& request, const plan::Source& source) {
+  auto resources = resources_in(source.text, &request.weights);
+  if (!resources) resources = WrittenResources();
+  if (resources->workspace_bytes == 0) resources->workspace_bytes = source.workspace_bytes;
+  RegionCode unused;
+  return signature_of(request, *resources, unused).head();
 }
 
-std::string_view contract_of_written() {
+std::string_view example_of_written() { return embedded_written_example; }
+
+std::string_view graph_of_example() {
+  return "graph \"example\"\ninput %x : f32[18,32]\nparameter %weight : f32[24,32]\nparameter %bias : "
+         "f32[24]\n"
+         "%y = linear(%x, %weight, %bias) : f32[18,24]\n%z = gelu(%y) approximate=\"tanh\" : f32[18,24]\n"
+         "output %z\nend\n";
+}
+
+std::string contract_of_written() {
   return "It enqueues its kernels on `stream` and returns STITCH_OK, or STITCH_DEVICE_ERROR if a launch "
          "failed:\n"
          "    kernel<<<grid, block, 0, stream>>>(…);\n"
@@ -103,21 +127,25 @@ std::string_view contract_of_written() {
          "…));\n"
          "    return STITCH_OK;\n"
          "No allocation, no synchronisation, no other stream, nothing kept between calls. Every element of "
-         "what it "
-         "writes is written in every call. A line `// workspace: BYTES` adds `void* workspace` before the "
-         "stream.\n";
+         "what it writes is written in every call. A kernel that is launched by stitch::launch begins with\n"
+         "    stitch::wait_for_previous_kernel();\n"
+         "so that launches overlap; where one doesn't, they don't in the whole program.\n" +
+         std::string(resources_in_words()) +
+         format(
+             "An example, of another region: y = F.gelu(F.linear(x, weight, bias), approximate='tanh') in "
+             "the class half.\n{}",
+             example_of_written());
 }
 
 std::string describe_places(const RegionRequest& request) {
   std::string out;
-  auto describe = [&](const char* what, const std::vector<Place>& places) {
-    for (const Place& place : places)
-      out += format("{} {}: {} {}, strides in elements ({})\n", what, place.pointer, name(place.dtype),
-                    shape_comment(place.shape), join(place.strides, ", "));
+  auto describe = [&](const std::string& what, const Place& place) {
+    out += format("{} {}: {} {}, strides in elements ({})\n", what, place.pointer, name(place.dtype),
+                  shape_comment(place.shape), join(place.strides, ", "));
   };
-  describe("reads", request.reads);
-  describe("weight", request.weights);
-  describe("writes", request.writes);
+  for (const Place& place : request.reads) describe("reads", place);
+  for (size_t i = 0; i < request.weights.size(); ++i) describe(format("weight {},", i), request.weights[i]);
+  for (const Place& place : request.writes) describe("writes", place);
   return out;
 }
 
@@ -128,6 +156,10 @@ Result<plan::Plan> with_source(const plan::Context& context, const plan::Plan& p
     return user_error("plan", format("there is no region '{}'", shorten(printable(region), 60)));
   STITCH_TRY(std::vector<RegionRequest> requests, requests_of(context, plan));
   const std::string structure = structure_of(requests[static_cast<size_t>(found - plan.regions.begin())]);
+  const std::vector<Place>& weights = requests[static_cast<size_t>(found - plan.regions.begin())].weights;
+  auto declared = resources_in(source.text, &weights);
+  if (!declared) return at(region, declared.error());
+  source.text = with_numbered_weights(std::move(source.text), weights);
   auto shared = std::make_shared<const plan::Source>(std::move(source));
   plan::Plan out = plan;
   for (size_t r = 0; r < plan.regions.size(); ++r) {

@@ -10,13 +10,17 @@ namespace stitch::code {
 const Technique& written();
 
 // The function that a source must define for a region, with shapes next to its parameters: reads, weights,
-// writes, scratch memory if any, stream.
-std::string required_function(const RegionRequest& request, int64_t workspace_bytes);
+// what the source declares (written_resources.h), writes, scratch memory if any, stream.
+std::string required_function(const RegionRequest& request, const plan::Source& source = {});
 // Its name.
 std::string required_name(const RegionRequest& request);
 
-// What every such function may do, and how it reports a failed launch: for messages and prompts.
-std::string_view contract_of_written();
+// What every such function may do, how it reports a failed launch, and what its source may declare: for
+// messages and prompts.
+std::string contract_of_written();
+// A complete source that declares all of it, and the region that it is written for, as a graph.
+std::string_view example_of_written();
+std::string_view graph_of_example();
 
 // The memory layout of each parameter, one per line: for messages and prompts.
 std::string describe_places(const RegionRequest& request);

@@ -4,10 +4,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "code/catalogue.h"
 #include "code/write_program.h"
 #include "graph/text.h"
 #include "plan/document/document.h"
+#include "plan/document/edit.h"
 #include "plan/steps.h"
 
 namespace stitch::code {
@@ -38,12 +40,12 @@ TEST(Written, IsPartOfPlanDocumentAndProgram) {
   const std::string region = plan->regions[0].name;
   auto requests = requests_of(context, *plan);
   ASSERT_TRUE(requests);
-  EXPECT_NE(required_function((*requests)[0], 0).find("StitchStatus enqueue_" + region + "("),
+  EXPECT_NE(required_function((*requests)[0]).find("StitchStatus enqueue_" + region + "("),
             std::string::npos);
   EXPECT_NE(describe_places((*requests)[0]).find("strides in elements (8, 1)"), std::string::npos);
 
   const plan::Source source{.function = "enqueue_" + region,
-                            .text = required_function((*requests)[0], 0) + " { return STITCH_OK; }",
+                            .text = required_function((*requests)[0]) + " { return STITCH_OK; }",
                             .author = "a test"};
   auto given = with_source(context, *plan, region, source);
   ASSERT_TRUE(given) << given.error().message;
@@ -112,6 +114,112 @@ end
   EXPECT_EQ(given->regions[1].technique->name(), "written");
   auto program = write_program(context, *given);
   ASSERT_TRUE(program);
+}
+
+// The example, as a plan's only region.
+struct Example {
+  Graph graph = graph_of(std::string(graph_of_example()).c_str());
+  GpuSpec h200 = gpu();
+  plan::Context context{graph, h200, Numerics::half};
+  plan::Plan plan =
+      *plan::as_one_region(context, *plan::first_plan(context, catalogue()), "mlp", catalogue());
+
+  Result<plan::Plan> with(std::string text) const {
+    return with_source(context, plan, "mlp", {.function = "enqueue_mlp", .text = std::move(text)});
+  }
+};
+
+TEST(Written, HasPackedWeightsProductsSettingsAndScratchMemory) {
+  const Example example;
+  auto given = example.with(std::string(example_of_written()));
+  ASSERT_TRUE(given) << given.error().text();
+  // Other regions of the same structure have other names.
+  const plan::Source& source = *given->regions[0].source;
+  EXPECT_NE(source.text.find("\"from\": [\"weight 0\"]"), std::string::npos) << source.text;
+  auto requests = requests_of(example.context, *given);
+  ASSERT_TRUE(requests);
+  const std::string function = required_function((*requests)[0], source);
+  for (const char* parameter : {"const __half* mlp_weight_half", "const stitch::Matmul& mlp_product",
+                                "int mlp_threads", "void* workspace"})
+    EXPECT_NE(function.find(parameter), std::string::npos) << function;
+  EXPECT_EQ(function.find("float* weight"), std::string::npos) << function;
+  EXPECT_EQ(function.find("float* bias"), std::string::npos) << function;
+
+  auto program = write_program(example.context, *given);
+  ASSERT_TRUE(program) << program.error().text();
+  const std::string& scaffold = program->sources.at("program.cu");
+  for (const char* line : {"pack_mlp_weight_half(weight, mlp_weight_half, nullptr)",
+                           "spec.epilogue = CUBLASLT_EPILOGUE_GELU_BIAS;", "spec.bias = bias;",
+                           "spec.algorithm = mlp_product_algorithm;", "copy_weight(bias,"})
+    EXPECT_NE(scaffold.find(line), std::string::npos) << line << "\n" << scaffold;
+  EXPECT_EQ(scaffold.find("copy_weight(weight,"), std::string::npos) << "packed weights aren't kept twice";
+  std::vector<std::string> settings;
+  for (const ManifestSetting& setting : program->manifest.settings) settings.push_back(setting.name);
+  EXPECT_EQ(join(settings, " "), "mlp_product.algorithm mlp.threads");
+  EXPECT_NE(program->sources.at("regions.h").find("cuda_fp16.h"), std::string::npos);
+}
+
+TEST(Written, IsRefusedForWhatItDeclaresBeforeItIsCompiled) {
+  const Example example;
+  const std::string source(example_of_written());
+  auto refused = [&](const std::string& from, const std::string& to) {
+    std::string text = source;
+    const size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    auto given = example.with(text.replace(at, from.size(), to));
+    return given ? std::string("accepted") : given.error().message;
+  };
+  EXPECT_EQ(refused("\"workspace\"", "\"workspaces\""),
+            "resources: \"workspaces\" is not known here; did you mean \"workspace\"?");
+  EXPECT_EQ(refused("1152", "99999999999999999"),
+            "resources: workspace: must be at most 1099511627776, is 99999999999999999");
+  EXPECT_EQ(refused("\"elements\": 768", "\"elements\": 1099511627776"), "resources: weight_half: too large");
+  EXPECT_EQ(refused("\"columns\": 24, \"depth\": 32", "\"columns\": 1000000000, \"depth\": 1000000000"),
+            "resources: product: a matrix of 1 x 1000000000 x 1000000000 is too large");
+  EXPECT_EQ(refused("[\"weight\"]", "[\"wait\"]"),
+            "resources: weight_half: 'wait' is no weight; there are weight, bias");
+  EXPECT_EQ(refused("[\"weight\"]", "[\"weight 7\"]"),
+            "resources: weight_half: 'weight 7' is no weight; there are weight, bias");
+  EXPECT_EQ(refused("\"by\": \"pack_weight\"", "\"by\": \"pack\""),
+            "resources: weight_half: the source has no function 'pack'");
+  EXPECT_EQ(refused("\"bias\": \"bias\"", "\"bias\": \"weight_half\""),
+            "resources: product: the bias is 768 x f16, and has to be 24 x f32");
+  EXPECT_EQ(refused(", \"bias\": \"bias\"", ""), "resources: product: the epilogue gelu_bias needs \"bias\"");
+  EXPECT_EQ(refused("\"value\": 128", "\"value\": 7"), "resources: threads: 7 is none of its values");
+  EXPECT_EQ(refused("[64, 128, 256]", "[64, 128, 128]"), "resources: threads: a value stands twice");
+  std::string endless = "[0";
+  for (int i = 1; i < 1000; ++i) endless += format(", {}", i);
+  EXPECT_EQ(refused("[64, 128, 256]", endless + "]"),
+            "resources: settings[0].values: must have at most 16 items, has 1000");
+  EXPECT_EQ(refused("\"name\": \"threads\"", "\"name\": \"product\""),
+            "resources: product: another parameter's name");
+  EXPECT_EQ(refused("\"name\": \"threads\"", "\"name\": \"x\\n; system()\""),
+            "resources: x?; system(): not a C++ identifier, or one that is taken");
+  EXPECT_EQ(refused("*/\nnamespace", "\nnamespace"), "the comment 'resources' has no end");
+  EXPECT_EQ(refused("*/\nnamespace", "*/\n/* resources {} */\nnamespace"),
+            "the source has two comments 'resources'");
+  EXPECT_NE(refused("\"workspace\": 1152", "\"workspace\": ").find("resources: "), std::string::npos);
+}
+
+TEST(Written, LeavesProgrammaticLaunchesOnWhereItsKernelsWait) {
+  const Graph graph = graph_of(two_blocks);
+  const GpuSpec h200 = gpu();
+  const plan::Context context(graph, h200, Numerics::standard);
+  auto plan = plan::first_plan(context, catalogue());
+  ASSERT_TRUE(plan);
+  const std::string region = plan->regions[0].name;
+  auto offers = [&](const std::string& first) {
+    auto given = with_source(
+        context, *plan, region,
+        {.function = "f", .text = "__global__ void k() { " + first + " }\nint f() { return launch(k); }\n"});
+    EXPECT_TRUE(given);
+    auto program = write_program(context, *given);
+    EXPECT_TRUE(program);
+    return program->sources.contains("settings.h") &&
+           program->sources.at("settings.h").find("programmatic_launches") != std::string::npos;
+  };
+  EXPECT_TRUE(offers("stitch::wait_for_previous_kernel();"));
+  EXPECT_FALSE(offers("__syncthreads();"));
 }
 
 }  // namespace

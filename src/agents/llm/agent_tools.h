@@ -1,5 +1,5 @@
-// The tools of an LLM Coder that works over several turns: files in memory, verification of the region in the
-// whole program, the profile of the last check, the notes.
+// The tools of an LLM Coder that works over several turns: files in memory, the headers that programs may
+// include, compiling, verification of the region in the whole program, the profile of the last check, notes.
 #pragma once
 
 #include <map>
@@ -21,6 +21,9 @@ class AgentTools {
   const std::optional<RegionAnswer>& submitted() const { return submitted_; }
   // The fastest that passed a check, else what there is now; nothing: nothing was written.
   std::optional<RegionAnswer> best() const;
+  // What was written; for a revision, what the try before it wrote.
+  const std::map<std::string, std::string>& files() const { return files_; }
+  void go_on_with(const std::map<std::string, std::string>& files);
 
  private:
   using Tool = Result<std::string> (AgentTools::*)(const Json& arguments);
@@ -30,7 +33,9 @@ class AgentTools {
   Result<std::string> list_files(const Json& arguments);
   Result<std::string> read_file(const Json& arguments);
   Result<std::string> write_file(const Json& arguments);
+  Result<std::string> edit_file(const Json& arguments);
   Result<std::string> change_plan(const Json& arguments);
+  Result<std::string> compile(const Json& arguments);
   Result<std::string> check(const Json& arguments);
   Result<std::string> profile(const Json& arguments);
   Result<std::string> search_notes(const Json& arguments);
@@ -39,6 +44,8 @@ class AgentTools {
 
   // region.cu, or changes of the plan, whatever came last.
   Result<RegionAnswer> present() const;
+  Result<Draft> present_draft(const RegionAnswer& answer) const;
+  Result<std::string> take(const std::string& path, std::string text);
 
   const Situation& now_;
   const Proposal& step_;

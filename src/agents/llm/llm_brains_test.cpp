@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <thread>
 
 #include "agents/llm/llm_plan_answer.h"
 #include "agents/llm/llm_session.h"
@@ -49,13 +50,16 @@ class LlmBrains : public testing::TestWithParam<Api> {
   }
 
   Result<Optimized> run(std::deque<Answer> verdicts, BrainNames names = {.coder = "llm:test"}) {
+    return run(std::make_unique<ScriptedVerifier>(std::move(verdicts)), names);
+  }
+  Result<Optimized> run(std::unique_ptr<Verifier> verifier, BrainNames names = {.coder = "llm:test"}) {
     auto opened = LlmSession::open(llm_options, {});
     if (!opened) return opened.error();
     session = *std::move(opened);
     Brains brains;
     STITCH_TRY(brains.planner, make_planner(names, false, session.get()));
     STITCH_TRY(brains.coder, make_coder(names, session.get()));
-    brains.verifier = std::make_unique<ScriptedVerifier>(std::move(verdicts));
+    brains.verifier = std::move(verifier);
     return optimize(task, *context, brains, options);
   }
 
@@ -267,6 +271,67 @@ TEST_P(LlmBrains, WorkWithTools) {
     EXPECT_NE(asked.find(told), std::string::npos) << told;
 }
 
+TEST_P(LlmBrains, EditCompileAndReadHeaders) {
+  llm_options.style = CoderStyle::agent;
+  const std::string source =
+      "// twice\n// twice\nStitchStatus enqueue_y(const float* x, float* y_out, "
+      "cudaStream_t stream) { return STITCH_OK; }\n";
+  auto edit = [](const std::string& from, const std::string& to) {
+    return llm::calls_tool("edit_file", Json{{"path", "region.cu"}, {"old", from}, {"new", to}}.dump());
+  };
+  server->push(llm::calls_tool("read_file", R"({"path": "stitch/runtime/launch.h", "first_line": 3})"));
+  server->push(llm::calls_tool("read_file", R"({"path": "../../../../../../etc/passwd"})"));
+  server->push(edit("// twice", "// once"));
+  server->push(llm::calls_tool("write_file", Json{{"path", "region.cu"}, {"text", source}}.dump()));
+  server->push(edit("// twice", "// once"));
+  server->push(edit("// thrice", "// once"));
+  server->push(edit("// twice\n// twice", "// once"));
+  server->push(llm::calls_tool("submit", "{}"));
+  auto run = must(this->run({passes(4), passes(3), passes(3)}));
+  EXPECT_EQ(in_words(run.ledger), "whole plan better, write y better");
+  EXPECT_NE(shipped_region().find("// once"), std::string::npos);
+  EXPECT_EQ(shipped_region().find("// twice"), std::string::npos);
+  const std::string asked = server->asked().back().body->dump();
+  for (const char* told : {"wait_for_previous_kernel", "no such file: '../../../../../../etc/passwd'",
+                           "more than once", "word for word"})
+    EXPECT_NE(asked.find(told), std::string::npos) << told;
+}
+
+TEST_P(LlmBrains, GoOnWithTheirConversationWhenTheyAreToldWhatBecameOfIt) {
+  llm_options.style = CoderStyle::agent;
+  const std::string source =
+      "// wrong\nStitchStatus enqueue_y(const float* x, float* y_out, cudaStream_t "
+      "stream) { return STITCH_OK; }\n";
+  server->push(llm::calls_tool("write_file", Json{{"path", "region.cu"}, {"text", source}}.dump()));
+  server->push(llm::calls_tool("submit", "{}"));
+  server->push(
+      llm::calls_tool("edit_file", R"({"path": "region.cu", "old": "// wrong", "new": "// mended"})"));
+  server->push(llm::calls_tool("submit", "{}"));
+  auto run = must(this->run({passes(4), is_wrong(), passes(3), passes(3)}));
+  EXPECT_EQ(in_words(run.ledger), "whole plan better, write y better");
+  EXPECT_NE(shipped_region().find("// mended"), std::string::npos);
+  const std::string asked = server->asked().at(2).body->dump();
+  for (const char* told :
+       {"You have 24 turns; an answer", "was judged with the whole program", "as the script says"})
+    EXPECT_NE(asked.find(told), std::string::npos) << told;
+}
+
+// What a source declares is checked while its author can mend it, and before anything is compiled.
+TEST_P(LlmBrains, DeclareWhatIsNotThereAndMendIt) {
+  const std::string bad = "```cuda\n/* resources {\"workspaces\": 64} */\nStitchStatus enqueue_y() {}\n```";
+  server->push(llm::says(bad));
+  server->push(
+      llm::says("```cuda\n/* resources {\"workspace\": 64} */\nStitchStatus enqueue_y(const float* x, float* "
+                "y_out, void* "
+                "workspace, cudaStream_t stream) { return STITCH_OK; }\n```"));
+  auto run = must(this->run({passes(4), passes(3), passes(3)}));
+  EXPECT_EQ(in_words(run.ledger), "whole plan better, write y better");
+  EXPECT_NE(shipped_region().find("void* workspace"), std::string::npos);
+  EXPECT_NE(server->asked()[0].body->dump().find("const stitch::Matmul& product"), std::string::npos)
+      << "the example";
+  EXPECT_NE(server->asked()[1].body->dump().find("did you mean"), std::string::npos);
+}
+
 TEST_P(LlmBrains, CallToolsForeverAndAreStopped) {
   llm_options.style = CoderStyle::agent;
   llm_options.max_turns = 5;
@@ -425,7 +490,7 @@ TEST_P(LlmBrains, GiveManyAnswersAtOnce) {
     all_are_here.notify_all();
     all_are_here.wait_for(lock, std::chrono::seconds(30), [&] { return here >= 6; });
     const std::string text = asked.body->dump();
-    const size_t begin = text.find("enqueue_");
+    const size_t begin = text.find("enqueue_", text.find("name=\\\"function_signature"));
     const std::string function = text.substr(begin, text.find('(', begin) - begin);
     return llm::says(format("```cuda\n// candidate {}\nStitchStatus {}() {{ return STITCH_OK; }}\n```",
                             number, function))(asked);
@@ -458,6 +523,68 @@ TEST_P(LlmBrains, GiveManyAnswersAtOnce) {
   ASSERT_TRUE(kept && kept_again);
   for (size_t at; (at = kept->find("/scripted")) != std::string::npos;) kept->erase(at, 9);  // its author
   EXPECT_EQ(*kept_again, *kept);
+}
+
+// A call takes 1 s with the planted kernel, 4 s without a written one, else 5 s.
+class FindsPlanted final : public JudgeAlone {
+ public:
+  Result<verifier::Verdict> judge(const fs::path& program, Judging, const std::function<bool()>&) override {
+    double seconds = 4;
+    for (const auto& entry : fs::directory_iterator(program / "regions")) {
+      auto text = read_file(entry.path());
+      if (text && text->find("// planted") != std::string::npos) return passes(1)();
+      if (text && text->find("// candidate") != std::string::npos) seconds = 5;
+    }
+    return passes(seconds)();
+  }
+};
+
+// Eight regions, four answers each. A chain asks for one after the other.
+TEST_P(LlmBrains, FindAPlantedKernelInAThirdOfAChainsTime) {
+  if (GetParam() != Api::openai) GTEST_SKIP() << "the search is the same with every API";
+  std::string text = "graph \"eight\"\n";  // of eight structures: alike regions share a source
+  for (int i = 1; i <= 8; ++i) text += format("input %x{} : f32[64,{}]\n", i, 80 + i);
+  for (int i = 1; i <= 8; ++i) text += format("%y{} = softmax(%x{}) dim=1 : f32[64,{}]\n", i, i, 80 + i);
+  for (int i = 1; i <= 8; ++i) text += format("output %y{}\n", i);
+  set_graph(text + "end\n");
+  llm_options.regions = 8;
+  std::mutex mutex;
+  std::map<std::string, int> asked_for;
+  int in_flight = 0;
+  std::chrono::steady_clock::time_point since;
+  std::chrono::duration<double> waited{};  // for at least one answer
+  server->otherwise([&](const llm::Asked& asked) {
+    const std::string prompt = asked.body->dump();
+    const size_t begin = prompt.find("enqueue_", prompt.find("name=\\\"function_signature"));
+    const std::string function = prompt.substr(begin, prompt.find('(', begin) - begin);
+    int number = 0;
+    {
+      std::lock_guard hold(mutex);
+      number = ++asked_for[function];
+      if (in_flight++ == 0) since = std::chrono::steady_clock::now();
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    {
+      std::lock_guard hold(mutex);
+      if (--in_flight == 0) waited += std::chrono::steady_clock::now() - since;
+    }
+    const char* sign = function == "enqueue_y7" && number == 4 ? "planted" : "candidate";
+    return llm::says(format("```cuda\n// {} {}\nStitchStatus {}() {{ return STITCH_OK; }}\n```", sign, number,
+                            function))(asked);
+  });
+  auto seconds_with = [&](int samples, int tries) {
+    asked_for.clear();
+    fs::remove_all(options.out);
+    llm_options.samples = samples;
+    options.tries = tries;
+    waited = {};
+    auto run = must(this->run(std::make_unique<FindsPlanted>()));
+    auto found = read_file(options.out / "regions" / "y7.cu");
+    EXPECT_TRUE(found && found->find("// planted") != std::string::npos) << in_words(run.ledger);
+    return waited.count();
+  };
+  const double search = seconds_with(4, 1), chain = seconds_with(1, 4);
+  EXPECT_LT(search * 3, chain);
 }
 
 TEST_P(LlmBrains, GiveTheSameAnswerManyTimes) {

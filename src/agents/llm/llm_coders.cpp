@@ -14,6 +14,26 @@ class LlmAgentCoder final : public Coder {
 
   Result<Draft> write(const Situation& now, const Proposal& step) override {
     if (step.to_write.empty()) return builtin_->write(now, step);
+    earlier_.clear();
+    return draft(now, step);
+  }
+
+  Result<std::optional<Draft>> revise(const Situation& now, const Proposal& step) override {
+    if (step.to_write.empty()) return builtin_->revise(now, step);
+    STITCH_TRY(Draft out, draft(now, step));
+    return std::optional(std::move(out));
+  }
+
+  std::string author() const override { return brain_.author; }
+
+ private:
+  // What was said of a region in this step, and the files it came to.
+  struct Conversation {
+    std::vector<llm::Message> messages;
+    std::map<std::string, std::string> files;
+  };
+
+  Result<Draft> draft(const Situation& now, const Proposal& step) {
     DraftOfAnswers out(now, step, brain_.author);
     for (const std::string& region : step.to_write) {
       if (&region != &step.to_write.front() && !out.has(region)) continue;
@@ -24,23 +44,45 @@ class LlmAgentCoder final : public Coder {
     return std::move(out).finish();
   }
 
-  // Siblings and feedback are part of the brief.
-  Result<std::optional<Draft>> revise(const Situation& now, const Proposal& step) override {
-    if (step.to_write.empty()) return builtin_->revise(now, step);
-    STITCH_TRY(Draft draft, write(now, step));
-    return std::optional(std::move(draft));
+  // A revision goes on where the last try ended, unless that would leave no room for another one.
+  Result<std::vector<llm::Message>> beginning(const RegionBrief& brief, const Conversation* earlier) const {
+    size_t bytes = 0;
+    if (earlier)
+      for (const llm::Message& each : earlier->messages) {
+        bytes += each.text.size();
+        for (const llm::ToolCall& call : each.tool_calls) bytes += call.arguments.size();
+      }
+    if (!earlier || bytes > share_of_prompt(brain_, 0.5)) {
+      PromptValues values = brief.values;
+      values["turns"] = std::to_string(brain_.max_turns);
+      STITCH_TRY(std::string prompt, brain_.prompts("coder_agent", values));
+      return std::vector{llm::user_message(std::move(prompt))};
+    }
+    std::vector<llm::Message> out = earlier->messages;
+    for (llm::Message& each : out) each.cache = false;
+    out.push_back(llm::user_message(format(
+        "What you submitted was judged with the whole program.\n{}Tries so far:\n{}You have {} turns "
+        "more, and your files are as you left them. Improve what was right, repair what was wrong, and "
+        "submit; or decline.",
+        brief.values.at("feedback"), brief.values.at("siblings"), brain_.max_turns)));
+    return out;
   }
 
-  std::string author() const override { return brain_.author; }
-
- private:
   Result<RegionAnswer> work(const Situation& now, const Proposal& step, const plan::Plan& plan,
                             const RegionBrief& brief) {
     AgentTools tools(now, step, plan, brief, brain_);
-    PromptValues values = brief.values;
-    values["turns"] = std::to_string(brain_.max_turns);
-    STITCH_TRY(std::string prompt, brain_.prompts("coder_agent", values));
-    llm::Request request{.messages = {llm::user_message(std::move(prompt))}, .tools = AgentTools::specs()};
+    const auto before = earlier_.find(brief.region);
+    if (before != earlier_.end()) tools.go_on_with(before->second.files);
+    STITCH_TRY(std::vector<llm::Message> messages,
+               beginning(brief, before == earlier_.end() ? nullptr : &before->second));
+    llm::Request request{.messages = std::move(messages), .tools = AgentTools::specs()};
+    Result<RegionAnswer> out = turns(now, brief, tools, request);
+    earlier_[brief.region] = {std::move(request.messages), tools.files()};
+    return out;
+  }
+
+  Result<RegionAnswer> turns(const Situation& now, const RegionBrief& brief, AgentTools& tools,
+                             llm::Request& request) {
     size_t cached = 0;  // the message up to which the server is told to remember, besides the first
     request.messages.front().cache = true;
     int idle = 0;  // answers in a row that call no tool
@@ -74,6 +116,7 @@ class LlmAgentCoder final : public Coder {
                                            brain_.max_turns));
   }
 
+  std::map<std::string, Conversation> earlier_;  // of this step, by region
   LlmBrain brain_;
   std::unique_ptr<Coder> builtin_ = builtin_coder();
 };

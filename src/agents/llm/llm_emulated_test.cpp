@@ -11,6 +11,8 @@
 #include "base/testdata/must.h"
 #include "base/text.h"
 #include "code/catalogue.h"
+#include "code/written.h"
+#include "graph/safetensors.h"
 #include "graph/text.h"
 #include "llm/scripted_server.h"
 #include "plan/document/document.h"
@@ -83,8 +85,8 @@ TEST_P(OnTheEmulatedGpu, AcceptsRollsBackRepairsAndRefuses) {
       const std::string text = written_for(region, tries[region]++);
       return llm::says("```cuda\n" + text + "```\n")(asked);
     }
-    // An agent writes, then submits: two turns.
-    if (asked.body->at("messages").size() == 1)
+    // An agent writes when it is asked, or told what became of it, then submits: two turns.
+    if (asked.body->at("messages").back().at("role") == "user")
       return llm::calls_tool(
           "write_file",
           Json{{"path", "region.cu"}, {"text", written_for(region, tries[region]++)}}.dump())(asked);
@@ -120,6 +122,56 @@ TEST_P(OnTheEmulatedGpu, AcceptsRollsBackRepairsAndRefuses) {
   EXPECT_TRUE(shipped("wrong"));
   EXPECT_FALSE(shipped("slow"));
   EXPECT_FALSE(shipped("cheat"));
+}
+
+// The example of the prompts, as an answer: packed weights, a library's product with GELU in its epilogue, a
+// setting and scratch memory, in the class half.
+TEST(AWrittenRegion, WithPackedWeightsAndALibrarysProductIsAccepted) {
+  auto scratch = must(ScratchFolder::create("stitch-llm-packed"));
+  auto server = must(llm::ScriptedServer::start());
+  std::string region;
+  server->otherwise([&](const llm::Asked& asked) {
+    const std::string prompt = asked.body->at("messages").dump();
+    const size_t begin = prompt.find("enqueue_", prompt.find("name=\\\"function_signature"));
+    const std::string function = prompt.substr(begin, prompt.find('(', begin) - begin);
+    region = function.substr(std::string_view("enqueue_").size());
+    std::string source(code::example_of_written());
+    source.replace(source.find("enqueue_mlp"), std::string_view("enqueue_mlp").size(), function);
+    return llm::says("```cuda\n" + source + "```\n")(asked);
+  });
+  OptimizeOptions options;
+  options.gpu = *find_gpu("H200");
+  options.numerics = Numerics::half;
+  options.model = scratch.path() / "graph";
+  options.out = scratch.path() / "out";
+  options.tries = 1;
+  options.budget = std::chrono::seconds(3600);
+  options.quick = true;
+  fs::create_directories(options.model);
+  ASSERT_TRUE(write_file(options.model / "graph.txt", std::string(code::graph_of_example())));
+  std::vector<float> weight(24 * 32), bias(24);
+  for (size_t i = 0; i < weight.size(); ++i) weight[i] = static_cast<float>(i % 13) / 16 - 0.375F;
+  for (size_t i = 0; i < bias.size(); ++i) bias[i] = static_cast<float>(i) / 32;
+  ASSERT_TRUE(write_safetensors(options.model / "weights.safetensors",
+                                {{"weight", {{DType::f32, {24, 32}, {}}, std::as_bytes(std::span(weight))}},
+                                 {"bias", {{DType::f32, {24}, {}}, std::as_bytes(std::span(bias))}}}));
+  options.llm.config = scratch.path() / "config.toml";
+  ASSERT_TRUE(write_file(
+      options.llm.config,
+      format("[llm.test]\napi = \"openai\"\nurl = \"{}\"\nmodel = \"scripted\"\n", server->url())));
+  options.llm.regions = 1;
+  options.brains.coder = "llm:test";
+
+  auto run = must(optimize(options));
+  const LedgerEntry& step = run.ledger.entries.back();
+  EXPECT_EQ(step.step, "write " + region);
+  EXPECT_EQ(step.outcome, Outcome::better) << reason(step);
+  EXPECT_TRUE(run.verdict.passed());
+  const std::string program = must(read_file(options.out / "program.cu"));
+  EXPECT_NE(program.find(format("STITCH_OK_OR_RETURN(pack_{}_weight_half(", region)), std::string::npos);
+  EXPECT_NE(program.find("CUBLASLT_EPILOGUE_GELU_BIAS"), std::string::npos);
+  const std::string settings = must(read_file(options.out / "manifest.cu"));
+  EXPECT_NE(settings.find(format("\"{}.threads\"", region)), std::string::npos);
 }
 
 // Ends the process at one of the run's events, as kill -9 does.

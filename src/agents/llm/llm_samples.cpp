@@ -82,6 +82,9 @@ Result<std::vector<SampledAnswers::Scored>> SampledAnswers::judged(const Situati
     out.push_back({.draft = *std::move(draft), .said = text_of(*answer)});
   }
   if (out.size() < 2 || !now.bench) return out;  // the loop judges it
+  std::vector<const Draft*> drafts;
+  for (const Scored& each : out) drafts.push_back(&each.draft);
+  now.bench->build_ahead(drafts);
   for (Scored& each : out) {
     auto verdict = now.bench->try_out(each.draft);
     if (!verdict) {

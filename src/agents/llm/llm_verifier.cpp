@@ -45,6 +45,7 @@ class LlmVerifier final : public Verifier {
     return feedback;
   }
 
+  void build_ahead(std::span<const fs::path> programs) override { gates_->build_ahead(programs); }
   Result<void> renew() override { return gates_->renew(); }
   Result<std::unique_ptr<verifier::SettingsClock>> settings_clock(const fs::path& program) override {
     return gates_->settings_clock(program);

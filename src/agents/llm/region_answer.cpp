@@ -1,7 +1,6 @@
 #include "agents/llm/region_answer.h"
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -128,7 +127,8 @@ Result<PlanWithAnswer> with_answer(const Situation& now, const plan::Plan& plan,
                                    const RegionAnswer& answer, const std::string& author) {
   if (answer.changes) return with_changes(now, plan, brief.region, *answer.changes);
   STITCH_TRY(plan::Plan out,
-             code::with_source(now.context, plan, brief.region, source_from(brief, answer.source, author)));
+             code::with_source(now.context, plan, brief.region,
+                               {.function = brief.function, .text = answer.source, .author = author}));
   return PlanWithAnswer{.plan = std::move(out), .refused = {}};
 }
 
@@ -182,19 +182,6 @@ Result<Draft> DraftOfAnswers::finish() && {
   if (!changes_.is_null()) out.changes = changes_.dump(1);
   out.refused_changes = std::move(refused_);
   out.predicted_seconds = predicted;
-  return out;
-}
-
-plan::Source source_from(const RegionBrief& brief, std::string text, std::string author) {
-  plan::Source out{.function = brief.function, .text = std::move(text), .author = std::move(author)};
-  constexpr std::string_view mark = "// workspace:";
-  for (const std::string& line : split(out.text, '\n')) {
-    const std::string trimmed = trim(line);
-    if (!trimmed.starts_with(mark)) continue;
-    const std::string number = trim(std::string_view(trimmed).substr(mark.size()));
-    std::from_chars(number.data(), number.data() + number.size(), out.workspace_bytes);
-    break;
-  }
   return out;
 }
 

@@ -125,6 +125,14 @@ const plan::Source* source_in(const Draft& draft, const std::string& region) {
   return found == draft.plan.regions.end() ? nullptr : found->source.get();
 }
 
+// The function to define, with what the source to start from declares.
+std::string required_now(const Situation& now, const std::string& region,
+                         const code::RegionRequest& request) {
+  const plan::Source* source =
+      now.base < 0 ? nullptr : source_in(*now.siblings[static_cast<size_t>(now.base)].draft, region);
+  return code::required_function(request, source ? *source : plan::Source());
+}
+
 }  // namespace
 
 std::string pytorch_name(Op op, size_t spatial) {
@@ -221,8 +229,8 @@ Result<RegionBrief> brief_of(const Situation& now, const plan::Plan& plan, const
   const std::string present = present_source(*found, request);
   RegionBrief out{.region = region, .function = code::required_name(request), .values = {}};
   out.values = {
-      {"contract", code::describe_places(request) + std::string(code::contract_of_written())},
-      {"function_signature", code::required_function(request, 0)},
+      {"contract", code::describe_places(request) + code::contract_of_written()},
+      {"function_signature", required_now(now, region, request)},
       {"function_name", out.function},
       {"subgraph_pytorch", llm::quoted("the region in PyTorch", region_in_pytorch(graph, *found), "python")},
       {"subgraph_text", llm::quoted("the region's nodes", nodes)},

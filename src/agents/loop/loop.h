@@ -55,8 +55,9 @@ class Loop final : private Workbench {
                   const verifier::Verdict& verdict);  // loop_costs.cpp
 
   // Workbench
-  Result<verifier::Verdict> try_out(const Draft& draft) override;
+  Result<verifier::Verdict> try_out(const Draft& draft, Judging judging) override;
   Result<Feedback> explain(const verifier::Verdict& verdict) override;
+  void build_ahead(std::span<const Draft* const> drafts) override;
   void end(LedgerEntry entry, Action action, Clock::time_point begin);
 
   // loop_tune.cpp: tunes the best program's settings on the GPU

@@ -95,7 +95,9 @@ void Loop::record(Judged& judged, const Draft* draft, const Proposal& proposal, 
   entry.tree.push_back({.outcome = entry.outcome,
                         .seconds = seconds,
                         .base = base_,
-                        .author = draft ? draft->author : "",
+                        .author = draft                       ? draft->author
+                                  : proposal.to_write.empty() ? ""
+                                                              : brains_.coder->author(),
                         .why = reason(entry)});
   tell(AttemptJudged{entry.step, entry.tries, entry.outcome, judged.verdict ? &*judged.verdict : nullptr,
                      judged.program, draft ? &draft->contents : nullptr});
@@ -220,13 +222,12 @@ std::optional<Result<Draft>> Loop::revise(const Proposal& proposal) {
   return Result<Draft>(**std::move(revised));
 }
 
-Result<verifier::Verdict> Loop::try_out(const Draft& draft) {
+Result<verifier::Verdict> Loop::try_out(const Draft& draft, Judging judging) {
   return contained([&]() -> Result<verifier::Verdict> {
     const fs::path program = scratch_ / format("program{}", programs_++);
     STITCH_CHECK(write_package(program, draft.contents));
     return elsewhere([&] {
-      return brains_.verifier->judge(program, Judging::quickly,
-                                     [&] { return stopped() || (best() && spent()); });
+      return brains_.verifier->judge(program, judging, [&] { return stopped() || (best() && spent()); });
     });
   });
 }
@@ -234,6 +235,15 @@ Result<verifier::Verdict> Loop::try_out(const Draft& draft) {
 Result<Feedback> Loop::explain(const verifier::Verdict& verdict) {
   const verifier::GateReport* failure = verdict.failure();
   return brains_.verifier->explain(failure ? outcome_of(*failure) : Outcome::not_better, verdict, "");
+}
+
+void Loop::build_ahead(std::span<const Draft* const> drafts) {
+  std::vector<fs::path> programs;
+  for (const Draft* draft : drafts) {
+    programs.push_back(scratch_ / format("program{}", programs_++));
+    if (!write_package(programs.back(), draft->contents)) programs.pop_back();
+  }
+  elsewhere([&] { brains_.verifier->build_ahead(programs); });
 }
 
 bool Loop::renew() {

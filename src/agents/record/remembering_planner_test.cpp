@@ -55,12 +55,12 @@ class WritingCoder final : public Coder {
       STITCH_TRY(std::vector<code::RegionRequest> requests, code::requests_of(now.context, plan));
       for (const code::RegionRequest& request : requests)
         if (request.region.name == name) {
-          STITCH_TRY(plan, code::with_source(
-                               now.context, plan, name,
-                               {.function = code::required_name(request),
-                                .text = "// by " + author_ + "\n" + code::required_function(request, 0) +
-                                        " { return STITCH_OK; }\n",
-                                .author = author_}));
+          STITCH_TRY(plan,
+                     code::with_source(now.context, plan, name,
+                                       {.function = code::required_name(request),
+                                        .text = "// by " + author_ + "\n" + code::required_function(request) +
+                                                " { return STITCH_OK; }\n",
+                                        .author = author_}));
           break;
         }
     }

@@ -30,6 +30,11 @@ class RememberedVerifier final : public Verifier {
     return verifier->explain(outcome, verdict, facts);
   }
 
+  // While answers come from the record nothing is built.
+  void build_ahead(std::span<const fs::path> programs) override {
+    if (verifier_) verifier_->build_ahead(programs);
+  }
+
   // One that was not asked for anything yet is new.
   Result<void> renew() override { return verifier_ ? verifier_->renew() : Result<void>(); }
 

@@ -139,6 +139,32 @@ std::string model_note(const Json& summary) {
   return each.empty() ? "" : "Cost model: " + join(each, "; ") + ".";
 }
 
+// What each model made faster, what became of its tries, and what all of them took.
+std::vector<std::string> models_notes(const Json& summary) {
+  std::vector<std::string> out;
+  const Json models = summary.value("models", Json::object());
+  for (const auto& [author, each] : models.items()) {
+    std::vector<std::string> outcomes;
+    for (const auto& [outcome, count] : each["outcomes"].items())
+      outcomes.push_back(format("{} {}", count.get<int>(), outcome));
+    out.push_back(
+        format("{} made {} of {} faster, {:.3f}x by geometric mean over all of them; {} of its {} "
+               "kept. Its tries: {}.",
+               author, each["improved"].get<int>(), counted(each["tasks"].get<int>(), "task"),
+               each["gain"].get<double>(), each["kept"].get<int>(), counted(each["steps"].get<int>(), "step"),
+               join(outcomes, ", ")));
+  }
+  if (auto spent = summary.find("llm"); spent != summary.end()) {
+    const int unpriced = (*spent)["unpriced"].get<int>();
+    out.push_back(format("Language models took {}, {} tokens and ${:.2f}{}, in {}.",
+                         counted((*spent)["requests"].get<int>(), "request"),
+                         (*spent)["tokens"].get<int64_t>(), (*spent)["dollars"].get<double>(),
+                         unpriced ? format(" ({} at an unknown price)", unpriced) : "",
+                         seconds_text((*spent)["seconds"].get<double>())));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<std::string> notes_on_bench(const Json& summary) {
@@ -161,6 +187,7 @@ std::vector<std::string> notes_on_bench(const Json& summary) {
   if (int other = summary["run"].value("of_other_settings", 0))
     say(format("{} of another numerics class or device {} left out.", counted(other, "earlier result"),
                other == 1 ? "is" : "are"));
+  for (const std::string& line : models_notes(summary)) say(line);
   const Json& all = summary.at("all");
   if (const auto numerics = parse_numerics(word(summary["run"], "numerics"));
       numerics && *numerics != Numerics::standard)

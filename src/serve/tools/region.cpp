@@ -29,7 +29,7 @@ Result<RegionNeeds> needs_of(const plan::GivenPlan& given, const std::string& re
   const Graph& graph = given.context.graph;
   RegionNeeds needs{.region = region,
                     .function = code::required_name(request),
-                    .signature = code::required_function(request, 0),
+                    .signature = code::required_function(request),
                     .places = code::describe_places(request),
                     .in_pytorch = agents::region_in_pytorch(graph, *found),
                     .technique = std::string(found->technique->name())};
@@ -50,7 +50,7 @@ Result<Answer> run_region(const Workshop& workshop, const Json& arguments, Call&
     if (auto file = contents.sources.find(region.file);
         region.name == needs.region && file != contents.sources.end())
       present = file->second;
-  const std::string rules(code::contract_of_written());
+  const std::string rules = code::contract_of_written();
   const bool same = present.find(needs.signature) != std::string::npos;
   const Json structured = {{"region", needs.region},
                            {"technique", needs.technique},

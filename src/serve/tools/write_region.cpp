@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "agents/llm/region_answer.h"
 #include "agents/package_task.h"
 #include "base/output_folder.h"
 #include "base/text.h"
 #include "code/limits.h"
 #include "code/write_program.h"
+#include "code/written.h"
 #include "plan/cost/estimate.h"
 #include "serve/tools/region.h"
 #include "serve/tools/workshop.h"
@@ -129,8 +129,7 @@ Result<Answer> in_a_plan(const Workshop& workshop, const Json& arguments, Call& 
   STITCH_TRY(const plan::Plan plan,
              code::with_source(
                  given.context, given.plan, needs.region,
-                 agents::source_from({.region = needs.region, .function = needs.function, .values = {}},
-                                     text(arguments, "source"), "an MCP client")));
+                 {.function = needs.function, .text = text(arguments, "source"), .author = "an MCP client"}));
   STITCH_TRY(PackageContents contents, code::write_program(given.context, plan));
   STITCH_CHECK(agents::add_task(contents, *task));
   STITCH_TRY(const ScratchFolder scratch, ScratchFolder::create("stitch-region"));
@@ -183,8 +182,8 @@ Tool write_region_tool(Shared workshop) {
           "Put your CUDA source in the place of one region, build the program and verify it: the region "
           "alone and the whole. The source has to define the function that the tool region names. Without "
           "'program' the region is one of the plan (the built-in Planner's, or 'plan', 'plan_file'), and the"
-          " answer has the plan with your source in it, to go on from; a line '// workspace: BYTES' asks for"
-          " scratch memory. With 'program' the region's file is replaced in a copy of that folder, and must "
+          " answer has the plan with your source in it, to go on from. With 'program' the region's file is "
+          "replaced in a copy of that folder, and must "
           "define what that file defined. With 'out' a program that passed is kept there.",
       .schema = schema_of(
           {model_argument(),

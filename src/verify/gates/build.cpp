@@ -2,6 +2,7 @@
 #include <functional>
 #include <future>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/terminal/wording.h"
 #include "base/text.h"
@@ -18,9 +19,13 @@ build::BuildRequest request_for(const Package& package, const VerifyOptions& opt
                               .libraries = package.libraries,
                               .address_sanitizer = options.address_sanitizer,
                               .line_info = options.line_info};
-  // The package's rule: names in regions' files don't meet.
+  // The package's rule: names in regions' files don't meet. Those of two authors may.
+  std::set<fs::path> others;
+  for (const ManifestRegion& region : package.manifest.regions)
+    if (region.technique == "written") others.insert(fs::path(region.file).filename());
   for (const fs::path& source : package.sources)
-    if (source.parent_path().filename() == "regions") request.shareable.push_back(source);
+    if (source.parent_path().filename() == "regions" && !others.contains(source.filename()))
+      request.shareable.push_back(source);
   request.time_limit = options.build_time_limit;
   request.target = options.device == runner::Device::emulated ? build::Target::emulated : build::Target::cuda;
   std::error_code ec;

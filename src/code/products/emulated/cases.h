@@ -36,6 +36,7 @@ struct Case {
   double shift = 0;    // added to them
   double outlier = 0;  // above 0: every 97th number is this or its negative
   double kept = 1;     // fraction of the inputs that isn't zero
+  std::shared_ptr<const plan::Source> source = {};
 };
 
 // Everything derived from a case.
@@ -79,6 +80,7 @@ inline Result<PreparedCase> prepare(const Case& test) {
   if (!out.region.technique) return user_error("technique", "there is no technique " + test.technique);
   out.region.offer = test.offer;
   out.region.choices = test.choices;
+  out.region.source = test.source;
   for (size_t i = 0; i < graph.nodes.size(); ++i) out.region.nodes.push_back(static_cast<int32_t>(i));
   std::set<ValueId> used;
   for (const Node& node : graph.nodes) used.insert(node.operands.begin(), node.operands.end());
