@@ -15,8 +15,9 @@ namespace {
 
 class Gatherer {
  public:
-  Gatherer(const plan::Context& context, const plan::Plan& plan)
+  Gatherer(const plan::Context& context, const plan::Plan& plan, std::set<std::string> filled)
       : context_(context),
+        filled_(std::move(filled)),
         graph_(context.graph),
         plan_(plan),
         parts_{.context = context, .graph = context.graph, .plan = plan} {}
@@ -158,7 +159,7 @@ class Gatherer {
 
   RegionRequest request_of(size_t r) const {
     const plan::Region& region = plan_.regions[r];
-    RegionRequest request{.context = context_,
+    RegionRequest request{.context = filled_.contains(region.name) ? context_.filled() : context_,
                           .region = region,
                           .name = parts_.region_names[r],
                           .cublas = handle_of_branch("cublas", region.branch),
@@ -371,6 +372,7 @@ class Gatherer {
   }
 
   const plan::Context& context_;
+  const std::set<std::string> filled_;
   const Graph& graph_;
   const plan::Plan& plan_;
   Names names_;
@@ -453,12 +455,13 @@ std::string handle_of_branch(const std::string& handle, int branch) {
   return branch == 0 ? handle : format("{}_{}", handle, branch + 1);
 }
 
-Result<ProgramParts> gather_parts(const plan::Context& context, const plan::Plan& plan) {
-  return Gatherer(context, plan).gather();
+Result<ProgramParts> gather_parts(const plan::Context& context, const plan::Plan& plan,
+                                  const std::set<std::string>& filled) {
+  return Gatherer(context, plan, filled).gather();
 }
 
 Result<std::vector<RegionRequest>> requests_of(const plan::Context& context, const plan::Plan& plan) {
-  return Gatherer(context, plan).requests();
+  return Gatherer(context, plan, {}).requests();
 }
 
 }  // namespace stitch::code

@@ -85,6 +85,8 @@ std::string handle_of_branch(const std::string& handle, int branch);
 // The requests to each region's technique, for other writers of a region; context and plan must outlive them.
 Result<std::vector<RegionRequest>> requests_of(const plan::Context& context, const plan::Plan& plan);
 
-Result<ProgramParts> gather_parts(const plan::Context& context, const plan::Plan& plan);
+// `filled`: regions, by name, that are written for a GPU that every call fills.
+Result<ProgramParts> gather_parts(const plan::Context& context, const plan::Plan& plan,
+                                  const std::set<std::string>& filled = {});
 
 }  // namespace stitch::code

@@ -9,7 +9,10 @@ Result<void> Technique::can_write(const plan::Context& context, const plan::Plan
   if (takes_source() && context.takes_sizes())
     return user_error("technique", "a given source is for the sizes that it was written for");
   if (takes_source()) return {};
-  if (context.takes_sizes()) return can_write_at_all_sizes(*this, context, plan, region);
+  if (context.takes_sizes()) {
+    STITCH_CHECK(fill_for_all_sizes(*this, context, plan, region));
+    return {};
+  }
   const RegionRequest request = request_alone(context, region, &plan);
   STITCH_TRY(const RegionCode code, write(request));
   return check_packed(request, code, plan);

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "code/catalogue.h"
 #include "code/family/sized_region.h"
 #include "code/family/unify.h"
 #include "code/model_lines.h"
@@ -196,8 +197,13 @@ Result<PackageContents> write_for_sizes(const plan::Context& context, const plan
   std::vector<std::map<std::string, std::string>> sources;
   std::vector<Manifest> manifests;
   PackageContents contents{.gpu = context.gpu.name};
+  std::set<std::string> filled;
+  for (const plan::Region& region : plan.regions) {
+    STITCH_TRY(const Fill fill, fill_for_all_sizes(technique_of(region), context, plan, region));
+    if (fill == Fill::filled) filled.insert(region.name);
+  }
   for (const plan::Context& each : all) {
-    STITCH_TRY(const ProgramParts parts, gather_parts(each, plan));
+    STITCH_TRY(const ProgramParts parts, gather_parts(each, plan, filled));
     sources.push_back(sources_of(parts));
     manifests.push_back(manifest_of(parts));
     if (&each == &all.front()) contents.notes = notes_of(parts);

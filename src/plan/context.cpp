@@ -14,4 +14,17 @@ const std::vector<Context>& Context::at_sizes() const {
   return *at_sizes_;
 }
 
+const Context& Context::filled() const {
+  if (!filled_ || filled_->lean != lean) {
+    auto changed = std::make_shared<GpuSpec>(gpu);
+    changed->sms = 0;
+    auto made = std::make_shared<Context>(graph, *changed, numerics, torch);
+    made->lean = lean;
+    made->instances = instances;
+    made->own_gpu_ = std::move(changed);
+    filled_ = std::move(made);
+  }
+  return *filled_;
+}
+
 }  // namespace stitch::plan

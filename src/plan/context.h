@@ -1,6 +1,7 @@
 // Everything that a decision of the Planner or the Coder may depend on, passed as one argument.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -27,9 +28,21 @@ struct Context {
   bool takes_sizes() const { return instances != nullptr; }
   // The same at every instance's sizes.
   const std::vector<Context>& at_sizes() const;
+  // Does a number of the graph depend on the sizes of a call?
+  template <class Of>
+  bool varies(Of of) const {
+    return instances && std::ranges::any_of(instances->all, [&](const Instance& each) {
+             return of(each.graph) != of(instances->all[0].graph);
+           });
+  }
+  // Of a GPU that every call fills: decisions by how many of its multiprocessors have work are then the same
+  // at all sizes.
+  const Context& filled() const;
 
  private:
   mutable std::shared_ptr<const std::vector<Context>> at_sizes_;  // made when first asked for
+  mutable std::shared_ptr<const Context> filled_;
+  std::shared_ptr<const GpuSpec> own_gpu_;
 };
 
 }  // namespace stitch::plan

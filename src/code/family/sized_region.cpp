@@ -36,18 +36,25 @@ std::shared_ptr<const SizeTable> size_table(const std::shared_ptr<const Instance
   return table;
 }
 
-Result<void> can_write_at_all_sizes(const Technique& technique, const plan::Context& context,
-                                    const plan::Plan& plan, const plan::Region& region) {
-  std::vector<std::string> texts;
-  for (const plan::Context& each : context.at_sizes()) {
-    STITCH_CHECK(technique.accepts(each, region));
-    const RegionRequest request = request_alone(each, region, &plan);
-    STITCH_TRY(const RegionCode code, technique.write(request));
-    STITCH_CHECK(check_packed(request, code, plan));
-    texts.push_back(whole_text(code));
-  }
-  if (auto one = unify(*size_table(context.instances), texts); !one) return at(region.name, one.error());
-  return {};
+Result<Fill> fill_for_all_sizes(const Technique& technique, const plan::Context& context, const plan::Plan& plan,
+                                const plan::Region& region) {
+  auto written = [&](bool filled) -> Result<void> {
+    std::vector<std::string> texts;
+    for (const plan::Context& each : context.at_sizes()) {
+      const plan::Context& on = filled ? each.filled() : each;
+      STITCH_CHECK(technique.accepts(each, region));
+      const RegionRequest request = request_alone(on, region, &plan);
+      STITCH_TRY(const RegionCode code, technique.write(request));
+      STITCH_CHECK(check_packed(request, code, plan));
+      texts.push_back(whole_text(code));
+    }
+    if (auto one = unify(*size_table(context.instances), texts); !one) return at(region.name, one.error());
+    return {};
+  };
+  auto as_it_is = written(false);
+  if (as_it_is) return Fill::as_it_is;
+  if (written(true)) return Fill::filled;
+  return as_it_is.error();
 }
 
 }  // namespace stitch::code

@@ -144,7 +144,7 @@ class Unifier {
       }
       if (values.size() != floats.size()) continue;
       if (auto formula = table_.formula(values, "sizes."))
-        return inverse ? format("({} / static_cast<{}>({}))", one, type, *formula)
+        return inverse ? format("{} / static_cast<{}>({})", one, type, *formula)
                        : format("static_cast<{}>({})", type, *formula);
     }
     return std::nullopt;
@@ -498,8 +498,9 @@ class Unifier {
     for (size_t i = begin; i < body; ++i) {
       if (token(i).is("(")) {
         const size_t close = closing(i);
-        is_const = token(close + 1).is("const");
-        if (was_static && !is_const) edits_[close].after += " const";
+        const size_t second = token(close + 1).is("(") ? closing(close + 1) : close;  // operator()
+        is_const = token(second + 1).is("const");
+        if (was_static && !is_const) edits_[second].after += " const";
         break;
       }
       if (token(i).is("static")) {

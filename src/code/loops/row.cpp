@@ -241,6 +241,7 @@ bool keeps_order(const RegionRequest& request, const RowPlan& plan) {
 // output. With one block per row, every line of a transposed result is written in eight parts or more (1.35
 // GB took 18 ms on an H200).
 bool better_by_stages(const RegionRequest& request, const RowPlan& plan) {
+  if (plan.length_varies) return false;
   if (!plan.column) return plan.length > most_transposed_length && lies_across(request, plan);
   if (plan.length <= 512) return false;
   const bool is_short = is_short_batch_norm(request, plan);
@@ -275,7 +276,7 @@ std::optional<Draft> fused_as_suits(const RegionRequest& request, RowPlan& plan,
   // Too few rows for one block each, and long ones: parts of rows are better.
   const int64_t few =
       plan.held ? static_cast<int64_t>(std::bit_floor(static_cast<unsigned>(gpu.sms / 2))) : 2 * gpu.sms;
-  if (plan.blocks() < few && plan.length >= (plan.column ? 1024 : 16384) &&
+  if (!plan.length_varies && plan.blocks() < few && plan.length >= (plan.column ? 1024 : 16384) &&
       !(plan.held && is_short_batch_norm(request, plan)))
     return std::nullopt;
   return fused(request, plan, workspace);
@@ -299,7 +300,7 @@ std::optional<RegionCode> write_fused(const RegionRequest& request) {
     for (const Place& place : *places)
       if (element_count(place.shape) * 2 > plan.rows * plan.length && !(across && places == &request.writes))
         largest = std::max(largest, size_of(place.dtype));
-  for (int64_t width = plan.length < 64 ? 1 : 16 / largest; fits && width >= 1; width /= 2)
+  for (int64_t width = plan.length < 64 || plan.length_varies ? 1 : 16 / largest; fits && width >= 1; width /= 2)
     for (RowPlan& next : with_width(plan, width)) {
       Workspace for_team;
       std::optional<Draft> made = fused_as_suits(request, next, rewrites, across, for_team);

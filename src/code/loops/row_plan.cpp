@@ -85,6 +85,9 @@ RowPlan plan_rows(const RegionRequest& request, const Reduction& reduction) {
   RowPlan plan{reduction};
   plan.rows = reduction.rows();
   plan.length = reduction.length();
+  const plan::Context& context = request.context;
+  plan.rows_vary = context.varies([&](const Graph& at) { return reduction_of(at, reduction.node)->rows(); });
+  plan.length_varies = context.varies([&](const Graph& at) { return reduction_of(at, reduction.node)->length(); });
   std::vector<int64_t> strides = storage_strides(request, reduction.operand);
   if (reduction.grouped) strides.insert(strides.begin() + 1, strides[1] * reduction.space[2]);
   std::vector<int64_t> kept, reduced;
@@ -103,7 +106,7 @@ RowPlan plan_rows(const RegionRequest& request, const Reduction& reduction) {
 
 std::vector<RowPlan> with_width(const RowPlan& plan, int64_t width) {
   std::vector<RowPlan> out;
-  if (plan.column && width > 1) return out;
+  if ((plan.column || plan.length_varies) && width > 1) return out;
   Shape reduced = plan.reduction.reduced_shape(), walked;
   for (size_t d : plan.reduced_order) walked.push_back(reduced[d]);
   for (size_t joined : joinable(walked, width)) {
@@ -158,6 +161,11 @@ ByLanes fused_lanes(const RowPlan& plan, const GpuSpec& gpu) {
 }  // namespace
 
 void plan_fused(RowPlan& plan, const GpuSpec& gpu) {
+  if (plan.length_varies) {
+    plan.sharing = plan.column ? std::variant<ByLanes, ByBlock, ByColumns, ByTeam>(ByColumns{32, 8}) : ByLanes{32};
+    plan.held = 0;
+    return;
+  }
   if (plan.column)
     plan.sharing = fused_columns(plan, gpu);
   else if (plan.length <= 1024)
@@ -169,7 +177,7 @@ void plan_fused(RowPlan& plan, const GpuSpec& gpu) {
 }
 
 bool plan_transposed(RowPlan& plan) {
-  if (plan.column || plan.length > most_transposed_length) return false;
+  if (plan.column || plan.length_varies || plan.length > most_transposed_length) return false;
   const int lanes = std::clamp(power_above(divided_up(plan.length, 16)), 1, 16);
   plan.sharing = ByLanes{lanes, transposed_rows * lanes, true};
   plan.held = divided_up(plan.vectors(), lanes);
@@ -182,7 +190,7 @@ bool plan_transposed(RowPlan& plan) {
 bool plan_cluster(RowPlan& plan, int64_t values, const GpuSpec& gpu) {
   constexpr int columns = 16, most_cluster = 8;
   constexpr int64_t least_length = 256, most_held_by_cluster = 32;
-  if (!gpu.architecture.clusters() || !plan.column || plan.length <= least_length) return false;
+  if (!gpu.architecture.clusters() || !plan.column || plan.length_varies || plan.length <= least_length) return false;
   const int64_t groups = divided_up(plan.rows, columns);
   for (int threads : {256, 512}) {
     // The other half of a block's registers is for computing.
@@ -203,7 +211,7 @@ bool plan_cluster(RowPlan& plan, int64_t values, const GpuSpec& gpu) {
 }
 
 bool plan_team(RowPlan& plan, int64_t element_bytes, const GpuSpec& gpu) {
-  if (plan.column || plan.length < 8192 || plan.rows < 2) return false;
+  if (plan.column || plan.length_varies || plan.length < 8192 || plan.rows < 2) return false;
   // Blocks fill a multiprocessor's shared memory, at least three of them: while one waits for its team,
   // others move their rows. Rows that fill whole blocks need no guards, which would delay loads.
   const int64_t most_bytes =
@@ -211,7 +219,7 @@ bool plan_team(RowPlan& plan, int64_t element_bytes, const GpuSpec& gpu) {
   const int64_t least_bytes = most_bytes / 8;
   const int64_t threads = ByTeam::threads;
   int64_t each = element_bytes * plan.width * threads;  // bytes of one vector per thread
-  int64_t spread = plan.rows * plan.length * element_bytes / (4 * gpu.sms);
+  int64_t spread = plan.rows * plan.length * element_bytes / std::max(4 * gpu.sms, 1);
   int64_t most = std::max<int64_t>(std::clamp(spread, least_bytes, most_bytes) / each, 1);
   double best = 0;
   ByTeam team{0};
@@ -244,7 +252,7 @@ namespace {
 // Blocks per row if there are too few rows. A part needs some vectors per thread to be worth its launch.
 int64_t parts_of(const RowPlan& plan, const GpuSpec& gpu) {
   const int64_t enough = enough_blocks(gpu);
-  if (plan.blocks() >= enough) return 1;
+  if (plan.length_varies || plan.blocks() >= enough) return 1;
   const int64_t most = std::max<int64_t>(plan.vectors() / (4 * plan.lanes()), 1);
   return std::clamp<int64_t>(enough / plan.blocks(), 1, std::min<int64_t>(most, 1024));
 }
@@ -253,7 +261,9 @@ int64_t parts_of(const RowPlan& plan, const GpuSpec& gpu) {
 
 void plan_parts(RowPlan& plan, const GpuSpec& gpu) {
   plan.held = 0;
-  if (plan.column) {
+  if (plan.length_varies) {
+    plan_fused(plan, gpu);
+  } else if (plan.column) {
     plan.sharing = ByColumns{32, std::clamp(power_above(divided_up(plan.length, 8)), 1, 8)};
     std::get<ByColumns>(plan.sharing).parts = parts_of(plan, gpu);
   } else if (plan.vectors() <= 128 || plan.rows >= 16 * enough_blocks(gpu)) {
@@ -265,7 +275,7 @@ void plan_parts(RowPlan& plan, const GpuSpec& gpu) {
 }
 
 bool plan_parts_across(RowPlan& plan, int64_t across, const GpuSpec& gpu) {
-  if (!plan.column || plan.kept_order.empty()) return false;
+  if (!plan.column || plan.rows_vary || plan.length_varies || plan.kept_order.empty()) return false;
   if (plan.reduction.kept_shape()[plan.kept_order.back()] % across != 0) return false;
   constexpr int threads = 256;
   plan.held = 0;
@@ -305,8 +315,8 @@ int64_t RowPlan::blocks() const {
 }
 
 bool RowPlan::overhangs() const {
-  if (columns()) return rows / columns()->across % columns()->columns != 0;
-  return lanes_of_warp() && rows % (threads() / lanes()) != 0;
+  if (columns()) return rows_vary || rows / columns()->across % columns()->columns != 0;
+  return lanes_of_warp() && (rows_vary || rows % (threads() / lanes()) != 0);
 }
 
 }  // namespace stitch::code::loops
