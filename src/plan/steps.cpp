@@ -128,6 +128,15 @@ Result<Plan> gaining_part(const Context& context, const Plan& before, const Plan
   return take_changes(context.graph, before, after, changes);
 }
 
+// What of a step can be written at all sizes of a call.
+Result<Plan> writable_part(const Context& context, const Plan& before, const Plan& after, const Catalogue& catalogue) {
+  std::vector<Change> changes = difference(context.graph, before, after);
+  std::erase_if(changes, [&](const Change& change) { return !replace_declined(context, after, change.after, catalogue); });
+  STITCH_TRY(Plan part, take_changes(context.graph, before, after, changes));
+  const std::vector<std::string> changed = changed_regions(before, part);
+  return replace_declined(context, std::move(part), changed, catalogue);
+}
+
 // Steps that don't gain enough, by prediction, are left out.
 Result<Plan> walk(const Context& context, Plan plan, const Catalogue& catalogue,
                   const std::function<bool(const StepRule&)>& wanted, Take take,
@@ -136,7 +145,12 @@ Result<Plan> walk(const Context& context, Plan plan, const Catalogue& catalogue,
     if (!wanted(rule) || !is_open(context, rule)) continue;
     STITCH_TRY(Plan next, rule.apply(context, plan, catalogue));
     const std::vector<std::string> laid_out = changed_regions(plan, next);
-    STITCH_TRY(next, replace_declined(context, std::move(next), laid_out, catalogue));
+    auto written = replace_declined(context, next, laid_out, catalogue);
+    if (!written && context.takes_sizes()) {
+      written = writable_part(context, plan, next, catalogue);
+      if (!written) continue;
+    }
+    STITCH_TRY(next, std::move(written));
     STITCH_CHECK(check(context.graph, next));
     std::vector<std::string> changed = changed_regions(plan, next);
     double gain = estimate(context, plan) - estimate(context, next);

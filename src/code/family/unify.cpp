@@ -446,10 +446,14 @@ class Unifier {
       }
     }
     structure.varying = named;
+    // In their place, but behind the sizes that they are made from.
     std::string fields;
     for (const Part& part : constants) {
       STITCH_TRY(const std::string own, take_fields(part.begin, part.end, named));
-      fields += own;
+      if (structure.last_field && part.begin < *structure.last_field)
+        fields += own;
+      else
+        edits_[part.begin].before += own;
     }
     for (const Part& part : functions)
       if (named.contains(scopes_[scope_of_[*part.body + 1]].name)) STITCH_CHECK(make_member(part.begin, *part.body));
@@ -462,7 +466,7 @@ class Unifier {
     // Behind a comment on the line of its head.
     size_t at = scope.begin;
     if (token(at + 1).kind == Token::comment && token(at + 1).space.find('\n') == std::string_view::npos) ++at;
-    edits_[at].after += format("\n  Sizes sizes;\n  explicit {}(const Sizes& of) : sizes(of) {{}}{}", scope.name, fields);
+    edits_[at].after += format("\n  Sizes sizes;\n  explicit {}(const Sizes& of) : sizes(of) {{}}", scope.name);
     return {};
   }
 

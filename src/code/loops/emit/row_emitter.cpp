@@ -133,7 +133,7 @@ Indices RowEmitter::open_elements(const Reduction& reduction) {
     open({type, "index", plan_.lanes() > 1 ? begin + lane : begin, end, plan_.lanes(), 4});
   } else {
     open({type, "index", plan_.lanes() > 1 ? lane : 0, vectors, plan_.lanes(),
-          plan_.column && vectors > 64 ? 8 : 0});
+          plan_.column && (plan_.length_varies || vectors > 64) ? 8 : 0});
   }
   Index vector = Index::variable("index", vectors), inner = open_vector(width);
   elements_depth_ = scopes_.depth();

@@ -17,7 +17,7 @@ namespace stitch {
 
 // Bytes that are needed from one region to another, both included.
 struct Need {
-  size_t bytes;
+  int64_t bytes;
   int first, last;
 };
 
@@ -33,13 +33,13 @@ inline size_t lay_out(const std::vector<Need>& needs, std::vector<size_t>& offse
   size_t all = 0;
   for (size_t placed = 0; placed < order.size(); ++placed) {
     const Need& own = needs[order[placed]];
-    const size_t bytes = arena_size(own.bytes);
+    const size_t bytes = arena_size(static_cast<size_t>(own.bytes));
     size_t offset = 0;
     for (bool moved = true; moved;) {
       moved = false;
       for (size_t i = 0; i < placed; ++i) {
         const Need& other = needs[order[i]];
-        const size_t begin = offsets[order[i]], end = begin + arena_size(other.bytes);
+        const size_t begin = offsets[order[i]], end = begin + arena_size(static_cast<size_t>(other.bytes));
         if (other.last < own.first || own.last < other.first || offset + bytes <= begin || offset >= end) continue;
         offset = end;
         moved = true;
