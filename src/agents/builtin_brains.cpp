@@ -1,8 +1,12 @@
 // The built-in Coder: the catalogue of techniques. It has one way to write a plan, and nothing to revise.
+#include <atomic>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <thread>
 
 #include "agents/brains.h"
+#include "base/contained.h"
+#include "base/machine/parallel.h"
 #include "code/write_program.h"
 #include "plan/cost/estimate.h"
 #include "profile/rules.h"
@@ -77,7 +81,8 @@ class BuiltinVerifier final : public Verifier {
     verifier::VerifyOptions options = asked(program);
     options.quick = judging == Judging::quickly || (judging == Judging::as_shipped && setup_.quick);
     if (judging == Judging::as_shipped) options.baselines = setup_.baselines;
-    options.baselines_ahead = true;
+    options.build_only = judging == Judging::built;
+    options.baselines_ahead = !options.build_only;
     options.should_stop = should_stop;
     options.remember_trials = setup_.same_questions;
     if (setup_.same_questions) options.seed = seed_;
@@ -85,6 +90,19 @@ class BuiltinVerifier final : public Verifier {
     if (judging == Judging::as_shipped)
       STITCH_CHECK(verifier::judge_at_other_sizes(verdict, *verifier_->task().opened, options));
     return verdict;
+  }
+
+  void build_ahead(std::span<const fs::path> programs) override {
+    std::atomic<size_t> next = 0;
+    std::vector<std::jthread> threads;
+    for (size_t i = 0; i < std::min(programs.size(), static_cast<size_t>(thread_count())); ++i)
+      threads.emplace_back([&] {
+        for (size_t at; (at = next++) < programs.size();)
+          (void)contained([&]() -> Result<void> {
+            verifier_->build_ahead(asked(programs[at]));
+            return {};
+          });
+      });
   }
 
   Result<Feedback> explain(Outcome outcome, const verifier::Verdict& verdict, const std::string&) override {

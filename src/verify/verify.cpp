@@ -235,6 +235,10 @@ class OpenVerifier final : public Verifier {
     return !timed && !is_python(options) && !(torch_ && torch_->holds_trials());
   }
 
+  void build_ahead(const VerifyOptions& options) const override {
+    verifier::build_ahead(options, open_->gpu);
+  }
+
   Result<Verdict> judge(const VerifyOptions& options) override {
     if (!side_by_side(options)) {
       std::unique_lock alone(programs_);
@@ -274,7 +278,7 @@ class OpenVerifier final : public Verifier {
     }
     for (const Gate& gate : all_gates()) {
       if (gate.id > GateId::load || verdict.failure()) baselines.finish();
-      if (verdict.failure()) {
+      if (verdict.failure() || (options.build_only && gate.id > GateId::screen)) {
         verdict.gates.push_back(
             {.gate = std::string(gate.name), .id = gate.id, .summary = std::string(not_reached)});
         continue;

@@ -25,6 +25,8 @@ class Verifier {
   // Whether others can be judged meanwhile: all of them ask one reference, each of their processes is its
   // own.
   virtual bool side_by_side(const VerifyOptions& options) const = 0;
+  // Compiles the program, so that judge() finds it built. From several threads at once.
+  virtual void build_ahead(const VerifyOptions& options) const = 0;
   // Of a program that passed; `options` and the verifier outlive the clock.
   virtual Result<std::unique_ptr<SettingsClock>> settings_clock(const VerifyOptions& options) = 0;
   // What its questions tell apart of this task, whatever program comes (adequacy/measure.h).

@@ -60,6 +60,11 @@ const std::vector<AgentTools::Row>& AgentTools::rows_of_tools() {
         "one, the others are made. They count until region.cu is written again.",
         std::make_shared<const Json>(region_changes_schema())},
        &AgentTools::change_plan},
+      {{"compile",
+        "Builds the program with region.cu without running it: the compiler's errors, or its kernels' "
+        "registers, spills and shared memory.",
+        schema(none, {})},
+       &AgentTools::compile},
       {{"check",
         "Builds the program with region.cu, or with the changes of the plan, and verifies it: returns what "
         "failed, or that every gate passed.",

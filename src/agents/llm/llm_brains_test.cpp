@@ -286,14 +286,15 @@ TEST_P(LlmBrains, EditCompileAndReadHeaders) {
   server->push(edit("// twice", "// once"));
   server->push(edit("// thrice", "// once"));
   server->push(edit("// twice\n// twice", "// once"));
+  server->push(llm::calls_tool("compile", "{}"));
   server->push(llm::calls_tool("submit", "{}"));
-  auto run = must(this->run({passes(4), passes(3), passes(3)}));
+  auto run = must(this->run({passes(4), passes(0), passes(3), passes(3)}));
   EXPECT_EQ(in_words(run.ledger), "whole plan better, write y better");
   EXPECT_NE(shipped_region().find("// once"), std::string::npos);
   EXPECT_EQ(shipped_region().find("// twice"), std::string::npos);
   const std::string asked = server->asked().back().body->dump();
   for (const char* told : {"wait_for_previous_kernel", "no such file: '../../../../../../etc/passwd'",
-                           "more than once", "word for word"})
+                           "more than once", "word for word", "It compiles"})
     EXPECT_NE(asked.find(told), std::string::npos) << told;
 }
 
