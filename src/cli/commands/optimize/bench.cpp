@@ -21,6 +21,7 @@
 #include "cli/commands/cluster.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/optimize/optimize.h"
+#include "cli/flags/brains.h"
 #include "cli/flags/model_options.h"
 #include "cli/output_place.h"
 #include "cli/pages/page.h"
@@ -37,7 +38,7 @@ namespace stitch {
 
 namespace {
 
-struct BenchCommand {
+struct BenchCommand : BrainFlags {
   std::vector<std::string> paths;  // .py tasks, or folders of them
   std::string out;
   bool force = false;  // over what is in the way of the output
@@ -104,6 +105,10 @@ Json circumstances(const BenchCommand& command, const GpuSpec& gpu, bool cuda, c
               {"compat", command.compatible},
               {"coder_weights", command.coder_weights},
               {"tune", !command.no_tune},
+              {"planner", command.planner},
+              {"coder", command.coder},
+              {"verifier", command.verifier},
+              {"coder_style", command.coder_style},
               {"known_baselines", command.known_baselines}};
   for (const Json& task : tasks)
     if (task.contains("reference") && !task["reference"].empty()) {
@@ -281,6 +286,9 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
     options.flags.insert(options.flags.end(), {"--coder-weights", place_of_coder(command.coder_weights)});
   }
   if (command.no_tune) options.flags.emplace_back("--no-tune");
+  STITCH_CHECK(check_brains(command));
+  const std::vector<std::string> brains = words_of(command, options.tasks.size());
+  options.flags.insert(options.flags.end(), brains.begin(), brains.end());
   if (!command.recall) options.flags.emplace_back("--no-recall");
   if (!command.store.empty()) options.flags.insert(options.flags.end(), {"--store", command.store});
   if (!command.python.empty() && !elsewhere)
@@ -403,6 +411,9 @@ Run add_bench(CLI::App& app) {
   flags("--recall", bench->recall,
         "start each task's plan from what earlier runs found (default: ignore them)");
   flags.store(bench->store);
+  flags.group("Language models");
+  add_brains(flags, *bench, "over all tasks, in equal shares");
+  flags.group("");
   add_cluster(flags, bench->cluster);
   flags.python(bench->python, "the Python to use for the tasks");
   flags.mode(bench->mode);
@@ -412,6 +423,7 @@ Run add_bench(CLI::App& app) {
       "stitchcuda bench examples -o build/bench\n"
       "stitchcuda bench KernelBench/level1 KernelBench/level2 -o out/ --jobs 8 --known-baselines "
       "earlier.jsonl\n"
+      "stitchcuda bench KernelBench/level2 -o out/ --coder llm:openai/MODEL --max-dollars 20\n"
       "stitchcuda bench KernelBench/level3 -o out/ --device cuda --on slurm --workers 8");
   return [bench](Console& console) { return run_bench(*bench, console); };
 }

@@ -44,23 +44,6 @@ std::string cut_off_text(const Json& cut_off) {
                 cut_off["try_budget"].get<int>());
 }
 
-Result<agents::LlmOptions> llm_options(const OptimizeCommand& command) {
-  agents::LlmOptions out;
-  out.config = command.config;
-  STITCH_TRY(out.style, agents::parse_coder_style(command.coder_style));
-  out.regions = command.llm_regions;
-  out.samples = command.llm_samples;
-  out.time_budget = std::chrono::seconds(command.llm_budget);
-  out.whole = command.whole_program;
-  if (command.max_tokens > 0) out.budget.tokens = command.max_tokens;
-  if (command.max_dollars > 0) out.budget.dollars = command.max_dollars;
-  out.record = command.record;
-  out.replay = command.replay;
-  out.prompts = command.prompts;
-  out.notes = command.notes;
-  return out;
-}
-
 // "coder: 3 requests, 41,000 tokens, $0.12": a line for people.
 std::string llm_account_text(const Json& llm) {
   std::string out;
@@ -150,6 +133,8 @@ Result<agents::OptimizeOptions> optimize_options(const OptimizeCommand& command)
   options.budget = std::chrono::seconds(command.budget);
   options.brains = {command.planner, command.coder, command.verifier};
   STITCH_TRY(options.llm, llm_options(command));
+  options.llm.record = command.record;
+  options.llm.replay = command.replay;
   options.deadline = std::chrono::seconds(command.deadline);
   options.measured_ledger = command.ledger == "measured";
   options.timing = !command.no_timing;
@@ -211,39 +196,6 @@ void print_result(const OptimizeCommand& command, const agents::OptimizeOptions&
               << (optimized.time ? format("  {}\n", agents::time_text(*optimized.time)) : "")
               << summary_text(json, {command.model, program, json["report"].get<std::string>()},
                               console.out_terminal);
-}
-
-void add_brains(Flags& flags, OptimizeCommand& optimize) {
-  flags.group("Language models");
-  flags("--planner", optimize.planner, "BRAIN",
-        "the Planner: builtin, or llm:PROFILE[/MODEL] (default: builtin)");
-  flags("--coder", optimize.coder, "BRAIN", "the Coder: builtin, or llm:PROFILE[/MODEL] (default: builtin)");
-  flags("--verifier", optimize.verifier, "BRAIN",
-        "who explains failed gates: builtin, or llm:PROFILE[/MODEL] (default: builtin)");
-  flags("--coder-style", optimize.coder_style, "STYLE",
-        "answer: one request per attempt; agent: with tools, over several turns (default: answer)");
-  flags("--llm-regions", optimize.llm_regions, "NUMBER",
-        "how many regions an LLM Coder writes, largest expected gain first (default: 3)")
-      .between(1, 1000);
-  flags("--llm-samples", optimize.llm_samples, "NUMBER",
-        "answers for each region at the same time; the fastest that passes is kept (default: 1)")
-      .between(1, 64);
-  flags("--whole-program", optimize.whole_program,
-        "an LLM Coder writes the whole forward pass as one source");
-  flags("--llm-budget", optimize.llm_budget, "SECONDS",
-        "seconds for steps by language models, judging included, beside --budget (default: 600)")
-      .positive();
-  flags("--max-tokens", optimize.max_tokens, "NUMBER", "token limit over all models").positive();
-  flags("--max-dollars", optimize.max_dollars, "NUMBER", "cost limit over all models, in dollars").positive();
-  flags("--config", optimize.config, "FILE",
-        "file with LLM profiles (default: ./stitchcuda.toml, then the user's config.toml)");
-  flags("--record", optimize.record, "FILE",
-        "append every request and answer to this file; keys are left out");
-  flags("--replay", optimize.replay, "FILE",
-        "answer from a file that --record wrote instead of calling a model");
-  flags("--prompts", optimize.prompts, "FOLDER", "a folder of your own prompts (see stitchcuda prompts)");
-  flags("--notes", optimize.notes, "FOLDER", "a folder of your own notes (see stitchcuda notes)");
-  flags.group("");
 }
 
 }  // namespace
@@ -317,7 +269,13 @@ Run add_optimize(CLI::App& app) {
   flags.model_class(optimize->model_class, "the class to import");
   flags.dynamic(optimize->dynamic);
   flags.python(optimize->python, "the Python to use for the task");
-  add_brains(flags, *optimize);
+  flags.group("Language models");
+  add_brains(flags, *optimize, "over all models");
+  flags("--record", optimize->record, "FILE",
+        "append every request and answer to this file; keys are left out");
+  flags("--replay", optimize->replay, "FILE",
+        "answer from a file that --record wrote instead of calling a model");
+  flags.group("");
   flags.mode(optimize->mode);
   flags.force(optimize->force);
   flags.json();

@@ -5,11 +5,12 @@
 
 #include "base/result.h"
 #include "cli/console.h"
+#include "cli/flags/brains.h"
 #include "graph/mode.h"
 
 namespace stitch {
 
-struct OptimizeCommand {
+struct OptimizeCommand : BrainFlags {
   std::string model, out;
   bool force = false;  // over what is in the way of the output
   std::string numerics = "default";
@@ -22,18 +23,10 @@ struct OptimizeCommand {
   std::vector<std::string> dynamic;  // sizes that change from call to call
   Mode mode = Mode::as_written;
   std::string python;
-  std::string html;  // empty: report.html in the program's folder
-  int budget = 40;   // seconds
-  std::string planner = "builtin", coder = "builtin", verifier = "builtin";
-  std::string coder_style = "answer";
-  int llm_regions = 3;
-  int llm_samples = 1;
-  int llm_budget = 600;  // seconds
-  bool whole_program = false;
-  int64_t max_tokens = 0;  // 0: no limit
-  double max_dollars = 0;  // 0: no limit
-  std::string config, record, replay, prompts, notes;
-  int deadline = 0;  // seconds of wall time; 0: none
+  std::string html;            // empty: report.html in the program's folder
+  int budget = 40;             // seconds
+  std::string record, replay;  // transcripts
+  int deadline = 0;            // seconds of wall time; 0: none
   std::string ledger = "estimated";
   std::string weights = "auto";  // in the package: auto, always, never
   bool no_timing = false;
