@@ -127,7 +127,9 @@ std::string contract_of_written() {
          "…));\n"
          "    return STITCH_OK;\n"
          "No allocation, no synchronisation, no other stream, nothing kept between calls. Every element of "
-         "what it writes is written in every call. A kernel that is launched by stitch::launch begins with\n"
+         "what it writes is written in every call. The caller's tensors are aligned to an element, no more: "
+         "kernels with vector loads need another way for those; all other memory is aligned to 256 bytes. A "
+         "kernel that is launched by stitch::launch begins with\n"
          "    stitch::wait_for_previous_kernel();\n"
          "so that launches overlap; where one doesn't, they don't in the whole program.\n" +
          std::string(resources_in_words()) +

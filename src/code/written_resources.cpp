@@ -19,6 +19,11 @@ constexpr int64_t most_bytes = int64_t{1} << 40;
 constexpr const char* strides[] = {"left_row_stride",   "right_row_stride",   "result_row_stride",
                                    "left_batch_stride", "right_batch_stride", "result_batch_stride"};
 
+constexpr int64_t most_int = std::numeric_limits<int32_t>::max();
+// Of a convolution, and the least that each may be.
+constexpr std::pair<const char*, int64_t> extents[] = {
+    {"size", 1}, {"kernel", 1}, {"stride", 1}, {"padding", 0}, {"dilation", 1}};
+
 // Of the comment's text, without "resources".
 struct Range {
   size_t begin, end;
@@ -63,6 +68,14 @@ const Json& schema() {
     const Json flag = {{"type", "boolean"}};
     const Json value = integer(std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max());
     const std::vector<std::string> multiplied = {"f32", "f16", "bf16"};
+    Json convolution = {{"name", name}, {"groups", integer(1, most_int)}, {"relu", flag}, {"bias", name}};
+    for (const char* size : {"batch", "channels_in", "channels_out"})
+      convolution[size] = integer(1, most_int);
+    for (const auto& [list, least] : extents)
+      convolution[list] = {
+          {"type", "array"}, {"items", integer(least, most_int)}, {"minItems", 2}, {"maxItems", 3}};
+    convolution["type"] = one_of(multiplied);
+    convolution["layout"] = one_of({"nchw", "nhwc"});
     Json product = {{"name", name},
                     {"rows", integer(1)},
                     {"columns", integer(1)},
@@ -87,6 +100,8 @@ const Json& schema() {
                           {"by", name}},
                          {"name", "type", "elements", "from", "by"}))},
          {"products", list_of(object(std::move(product), {"name", "rows", "columns", "depth"}))},
+         {"convolutions", list_of(object(std::move(convolution), {"name", "batch", "channels_in",
+                                                                  "channels_out", "size", "kernel"}))},
          {"settings", list_of(object({{"name", name}, {"values", list_of(value, 2)}, {"value", value}},
                                      {"name", "values", "value"}))}},
         {});
@@ -110,6 +125,7 @@ class Reader {
     out_.workspace_bytes = all.value("workspace", int64_t{0});
     for (const Json& each : items(all, "packed")) STITCH_CHECK(read_packing(each, source));
     for (const Json& each : items(all, "products")) STITCH_CHECK(read_product(each));
+    for (const Json& each : items(all, "convolutions")) STITCH_CHECK(read_convolution(each));
     for (const Json& each : items(all, "settings")) STITCH_CHECK(read_setting(each));
     return std::move(out_);
   }
@@ -202,17 +218,56 @@ class Reader {
     if (made.epilogue.ends_with("bias") == bias.empty())
       return refuse(made.name, bias.empty() ? format("the epilogue {} needs \"bias\"", made.epilogue)
                                             : "\"bias\" needs an epilogue that adds it");
-    if (!bias.empty()) STITCH_CHECK(read_bias(bias, made));
+    if (!bias.empty()) STITCH_CHECK(read_bias(bias, made, made.result, made.columns));
     out_.products.push_back(std::move(made));
     return {};
   }
 
-  // cuBLASLt keeps the pointer, reads `columns` elements of the result's type.
-  Result<void> read_bias(const std::string& bias, WrittenResources::Product& made) {
-    auto fits = [&](DType type, int64_t elements) -> Result<void> {
-      if (type == made.result && elements == made.columns) return {};
-      return refuse(made.name, format("the bias is {} x {}, and has to be {} x {}", elements, name(type),
-                                      made.columns, name(made.result)));
+  Result<void> read_convolution(const Json& each) {
+    WrittenResources::Convolution made;
+    STITCH_TRY(made.name, new_name(each));
+    made.batch = each["batch"].get<int64_t>();
+    made.channels_in = each["channels_in"].get<int64_t>();
+    made.channels_out = each["channels_out"].get<int64_t>();
+    made.groups = each.value("groups", int64_t{1});
+    made.size_in = each["size"].get<std::vector<int64_t>>();
+    const size_t dims = made.size_in.size();
+    made.kernel = each["kernel"].get<std::vector<int64_t>>();
+    made.stride = each.value("stride", std::vector<int64_t>(dims, 1));
+    made.padding = each.value("padding", std::vector<int64_t>(dims, 0));
+    made.dilation = each.value("dilation", std::vector<int64_t>(dims, 1));
+    for (const auto* list : {&made.kernel, &made.stride, &made.padding, &made.dilation})
+      if (list->size() != dims)
+        return refuse(made.name,
+                      format("size, kernel, stride, padding and dilation have {} numbers each", dims));
+    if (made.channels_in % made.groups != 0 || made.channels_out % made.groups != 0)
+      return refuse(made.name, "channels are no multiple of groups");
+    int64_t in = made.batch * made.channels_in, out = made.batch * made.channels_out;
+    for (size_t d = 0; d < dims; ++d) {
+      const int64_t reach = made.dilation[d] * (made.kernel[d] - 1) + 1;
+      const int64_t room = made.size_in[d] + 2 * made.padding[d] - reach;
+      if (room < 0) return refuse(made.name, "the kernel is larger than the padded image");
+      made.size_out.push_back(room / made.stride[d] + 1);
+      if (__builtin_mul_overflow(in, made.size_in[d], &in) || in > most_bytes ||
+          __builtin_mul_overflow(out, made.size_out[d], &out) || out > most_bytes)
+        return refuse(made.name, "an image is too large");
+    }
+    made.channels_last = word(each, "layout") == "nhwc";
+    made.relu = each.value("relu", false);
+    made.type = type_in(each, "type", DType::f32);
+    if (const std::string bias = word(each, "bias"); !bias.empty())
+      STITCH_CHECK(read_bias(bias, made, made.type, made.channels_out));
+    out_.convolutions.push_back(std::move(made));
+    return {};
+  }
+
+  // The library keeps the pointer and reads `count` elements.
+  template <class Member>
+  Result<void> read_bias(const std::string& bias, Member& made, DType type, int64_t count) {
+    auto fits = [&](DType own, int64_t elements) -> Result<void> {
+      if (own == type && elements == count) return {};
+      return refuse(made.name, format("the bias is {} x {}, and has to be {} x {}", elements, name(own),
+                                      count, name(type)));
     };
     auto packed = std::ranges::find(out_.packed, bias, &WrittenResources::Packing::name);
     if (packed != out_.packed.end()) {
@@ -271,10 +326,31 @@ std::string spec_of(const WrittenResources::Product& product, const std::string&
   return out;
 }
 
+std::string spec_of(const WrittenResources::Convolution& convolution, const std::string& bias, bool exact) {
+  auto list = [](const std::vector<int64_t>& values) { return "{" + join(values, ", ") + "}"; };
+  std::string out = format(
+      "{{\n  // dimensions, batch, channels in and out, groups; sizes in and out, kernel, stride, padding, "
+      "dilation\n"
+      "  stitch::ConvolutionSpec spec{{{}, {}, {}, {}, {},\n                               {}, {}, {}, {}, "
+      "{}, "
+      "{}}};\n",
+      convolution.size_in.size(), convolution.batch, convolution.channels_in, convolution.channels_out,
+      convolution.groups, list(convolution.size_in), list(convolution.size_out), list(convolution.kernel),
+      list(convolution.stride), list(convolution.padding), list(convolution.dilation));
+  if (convolution.channels_last) out += "  spec.layout = CUDNN_TENSOR_NHWC;\n";
+  if (convolution.type == DType::f16) out += "  spec.type = CUDNN_DATA_HALF;\n";
+  if (convolution.type == DType::bf16) out += "  spec.type = CUDNN_DATA_BFLOAT16;\n";
+  if (!exact) out += "  spec.math = CUDNN_DEFAULT_MATH;\n";
+  if (!bias.empty()) out += format("  spec.bias = {};\n", bias);
+  if (convolution.relu) out += "  spec.relu = true;\n";
+  return out;
+}
+
 }  // namespace
 
 bool WrittenResources::takes(size_t weight) const {
-  return std::ranges::any_of(products, [&](const Product& each) { return each.bias_weight == weight; }) ||
+  auto is_bias = [&](const auto& each) { return each.bias_weight == weight; };
+  return std::ranges::any_of(products, is_bias) || std::ranges::any_of(convolutions, is_bias) ||
          std::ranges::any_of(packed, [&](const Packing& each) {
            return std::ranges::find(each.from, weight) != each.from.end();
          });
@@ -332,21 +408,27 @@ void add_resources(const WrittenResources& resources, const RegionRequest& reque
     code.packed.push_back(std::move(packed));
     types.insert(each.type);
   }
-  for (const WrittenResources::Product& each : resources.products) {
-    std::string bias = each.bias.empty() ? "" : own(each.bias);
-    if (each.bias_weight) bias = request.weights[*each.bias_weight].pointer;
-    std::string spec = spec_of(each, bias, request.context.numerics == Numerics::tf32);
-    spec += proposal_spec(code, request.region, own(each.name));
-    spec += format("  STITCH_OK_OR_RETURN({}.create({}, spec));\n}}", own(each.name), request.cublas);
+  auto add_member = [&](const char* type, const auto& each, const std::string& handle, auto&& spec_with) {
     std::vector<std::string> kept;
-    if (each.bias_weight) kept.push_back(bias);
-    code.members.push_back({"stitch::Matmul", own(each.name), std::move(spec), std::move(kept)});
+    std::string bias = each.bias.empty() ? "" : own(each.bias);
+    if (each.bias_weight) kept.push_back(bias = request.weights[*each.bias_weight].pointer);
+    std::string spec = spec_with(bias) + proposal_spec(code, request.region, own(each.name));
+    spec += format("  STITCH_OK_OR_RETURN({}.create({}, spec));\n}}", own(each.name), handle);
+    code.members.push_back({type, own(each.name), std::move(spec), std::move(kept)});
     signature.member(code.members.back());
-  }
+  };
+  const Numerics numerics = request.context.numerics;
+  for (const WrittenResources::Product& each : resources.products)
+    add_member("stitch::Matmul", each, request.cublas,
+               [&](const std::string& bias) { return spec_of(each, bias, numerics == Numerics::tf32); });
+  for (const WrittenResources::Convolution& each : resources.convolutions)
+    add_member("stitch::Convolution", each, request.cudnn,
+               [&](const std::string& bias) { return spec_of(each, bias, numerics == Numerics::strict); });
   for (const WrittenResources::Tuned& each : resources.settings)
     signature.add(Signature::members, "int",
                   add_setting(code, request.region, request.name, each.name, "int", each.values, each.value));
   if (!resources.products.empty()) code.libraries.emplace_back("cublasLt");
+  if (!resources.convolutions.empty()) code.libraries.emplace_back("cudnn");
   code.includes += cuda_includes(types);
   code.workspace_bytes = resources.workspace_bytes;
   if (code.workspace_bytes > 0) signature.workspace();
@@ -354,9 +436,11 @@ void add_resources(const WrittenResources& resources, const RegionRequest& reque
 
 std::string_view resources_in_words() {
   return "A source may declare what it needs in one comment, as JSON; each becomes a parameter, in this "
-         "order: inputs, weights, packed memory, products, settings, outputs, workspace, stream.\n"
+         "order: inputs, weights, packed memory, products, convolutions, settings, outputs, workspace, "
+         "stream.\n"
          "/* resources\n"
-         "{\"workspace\": BYTES, \"packed\": […], \"products\": […], \"settings\": […]}\n"
+         "{\"workspace\": BYTES, \"packed\": […], \"products\": […], \"convolutions\": […], "
+         "\"settings\": […]}\n"
          "*/\n"
          "- workspace: `void* workspace`, scratch memory of this call, aligned to 256 bytes.\n"
          "- packed: {\"name\", \"type\": f32 | f16 | bf16 | i32 | i8 | …, \"elements\", \"from\": [weights], "
@@ -370,10 +454,16 @@ std::string_view resources_in_words() {
          "or packed memory, \"scale\", \"accumulate\", \"left_row_stride\", …}: `const stitch::Matmul& "
          "NAME`, a "
          "cuBLASLt product in row-major terms; NAME.enqueue(left, right, result, stream) launches it.\n"
+         "- convolutions: {\"name\", \"batch\", \"channels_in\", \"channels_out\", \"groups\": 1, "
+         "\"size\": [height, width] or [depth, height, width], \"kernel\", \"stride\", \"padding\", "
+         "\"dilation\", \"type\": f32 | f16 | bf16, \"layout\": nchw | nhwc (of image, weight and result), "
+         "\"bias\", \"relu\"}: `const stitch::Convolution& NAME`, cuDNN's; NAME.enqueue(image, weight, "
+         "result, "
+         "stream, added = nullptr) launches it, with 16-byte aligned pointers.\n"
          "- settings: {\"name\", \"values\": [2 to 16 numbers], \"value\": the first to use}: `int NAME`, "
          "which "
          "the tuner may set to any of the values.\n"
-         "Weights that are packed, or a product's bias, are no parameters any more.\n";
+         "Weights that are packed, or a library's bias, are no parameters any more.\n";
 }
 
 }  // namespace stitch::code

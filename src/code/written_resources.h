@@ -1,6 +1,6 @@
 // What a written region needs besides its inputs, declared in a comment of its source:
 //   /* resources
-//   { "workspace": BYTES, "packed": […], "products": […], "settings": […] }
+//   { "workspace": BYTES, "packed": […], "products": […], "convolutions": […], "settings": […] }
 //   */
 // Checked before anything is compiled.
 #pragma once
@@ -31,6 +31,16 @@ struct WrittenResources {
     std::optional<size_t> bias_weight;  // … or a weight
     double scale = 1;
   };
+  // cuDNN's, of two or three dimensions. The weight lies as the layout has it.
+  struct Convolution {
+    std::string name;
+    int64_t batch = 0, channels_in = 0, channels_out = 0, groups = 1;
+    std::vector<int64_t> size_in, size_out, kernel, stride, padding, dilation;
+    bool channels_last = false, relu = false;
+    DType type = DType::f32;
+    std::string bias;
+    std::optional<size_t> bias_weight;
+  };
   struct Tuned {
     std::string name;
     std::vector<int64_t> values;
@@ -39,9 +49,10 @@ struct WrittenResources {
   int64_t workspace_bytes = 0;
   std::vector<Packing> packed;
   std::vector<Product> products;
+  std::vector<Convolution> convolutions;
   std::vector<Tuned> settings;
 
-  // Packed, or a product's bias: no parameter of the region's function.
+  // Packed, or a library's bias: no parameter of the region's function.
   bool takes(size_t weight) const;
 };
 

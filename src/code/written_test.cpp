@@ -195,6 +195,17 @@ TEST(Written, IsRefusedForWhatItDeclaresBeforeItIsCompiled) {
             "resources: product: another parameter's name");
   EXPECT_EQ(refused("\"name\": \"threads\"", "\"name\": \"x\\n; system()\""),
             "resources: x?; system(): not a C++ identifier, or one that is taken");
+  const std::string conv = R"("workspace": 1152, "convolutions": [{"name": "c", "batch": 1, "channels_in": 4,
+    "channels_out": 4, "size": [8, 8], "kernel": )";
+  EXPECT_EQ(refused("\"workspace\": 1152", conv + "[3, 3]}]"), "accepted");
+  EXPECT_EQ(refused("\"workspace\": 1152", conv + "[3]}]"),
+            "resources: convolutions[0].kernel: must have at least 2 items, has 1");
+  EXPECT_EQ(refused("\"workspace\": 1152", conv + "[3, 3, 3]}]"),
+            "resources: c: size, kernel, stride, padding and dilation have 2 numbers each");
+  EXPECT_EQ(refused("\"workspace\": 1152", conv + "[9, 9]}]"),
+            "resources: c: the kernel is larger than the padded image");
+  EXPECT_EQ(refused("\"workspace\": 1152", conv + "[3, 3], \"groups\": 3}]"),
+            "resources: c: channels are no multiple of groups");
   EXPECT_EQ(refused("*/\nnamespace", "\nnamespace"), "the comment 'resources' has no end");
   EXPECT_EQ(refused("*/\nnamespace", "*/\n/* resources {} */\nnamespace"),
             "the source has two comments 'resources'");
