@@ -32,7 +32,8 @@ Result<std::unique_ptr<Planner>> make_planner(const BrainNames& names, bool meas
     out = llm_planner(std::move(brain), std::move(out));
   }
   if (is_llm(names.coder))
-    out = writing_planner(std::move(out), session->options().regions, session->options().whole);
+    out = writing_planner(std::move(out), session->options().regions, session->options().whole,
+                          session->options().rounds);
   return out;
 }
 

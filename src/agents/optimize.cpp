@@ -223,7 +223,8 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
   if (given) {
     brains.planner = given_plan_planner(std::move(given->plan));
     if (is_llm(options.brains.coder))
-      brains.planner = writing_planner(std::move(brains.planner), options.llm.regions, options.llm.whole);
+      brains.planner = writing_planner(std::move(brains.planner), options.llm.regions, options.llm.whole,
+                                       options.llm.rounds);
   }
   plan::Context context =
       given ? std::move(given->context)

@@ -588,6 +588,34 @@ TEST_P(LlmBrains, FindAPlantedKernelInAThirdOfAChainsTime) {
   EXPECT_LT(search * 3, chain);
 }
 
+// What is still far from its floor is come back to, with what was tried told; what was declined is not.
+TEST_P(LlmBrains, ComeBackToARegionThatIsFarFromItsFloor) {
+  set_graph(
+      "graph \"large\"\nparameter %w : f32[1024,1024]\ninput %x : f32[512,1024]\n%y = linear(%x, %w) : "
+      "f32[512,1024]\noutput %y\nend\n");
+  llm_options.rounds = 5;
+  options.tries = 1;
+  server->push(llm::says(kernel("slow")));
+  server->push(llm::says(kernel("fast")));
+  auto run = must(this->run({passes(4), passes(5), passes(3), passes(3)}));
+  // A written kernel's estimate is the GPU's limit: there is nothing more to gain.
+  EXPECT_EQ(in_words(run.ledger), "whole plan better, write y not better, write y, round 2 better");
+  EXPECT_NE(shipped_region().find("// fast"), std::string::npos);
+  EXPECT_NE(server->asked()[1].body->dump().find("write y: not better"), std::string::npos);
+
+  fs::remove_all(options.out);
+  for (const char* sign : {"slow", "slower"}) server->push(llm::says(kernel(sign)));
+  server->push(llm::says("decline: nothing else comes to mind"));
+  auto given_up = must(this->run({passes(4), passes(5), passes(6), passes(4)}));
+  EXPECT_EQ(in_words(given_up.ledger),
+            "whole plan better, write y not better, write y, round 2 not better, write y, round 3 declined");
+
+  fs::remove_all(options.out);
+  server->push(llm::says("decline: it is at its floor"));
+  auto declined = must(this->run({passes(4), passes(4)}));
+  EXPECT_EQ(in_words(declined.ledger), "whole plan better, write y declined");
+}
+
 TEST_P(LlmBrains, GiveTheSameAnswerManyTimes) {
   llm_options.samples = 4;
   server->otherwise(llm::says(kernel("the same")));

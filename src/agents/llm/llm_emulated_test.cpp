@@ -126,52 +126,73 @@ TEST_P(OnTheEmulatedGpu, AcceptsRollsBackRepairsAndRefuses) {
 
 // The example of the prompts, as an answer: packed weights, a library's product with GELU in its epilogue, a
 // setting and scratch memory, in the class half.
-TEST(AWrittenRegion, WithPackedWeightsAndALibrarysProductIsAccepted) {
-  auto scratch = must(ScratchFolder::create("stitch-llm-packed"));
-  auto server = must(llm::ScriptedServer::start());
-  std::string region;
-  server->otherwise([&](const llm::Asked& asked) {
-    const std::string prompt = asked.body->at("messages").dump();
-    const size_t begin = prompt.find("enqueue_", prompt.find("name=\\\"function_signature"));
-    const std::string function = prompt.substr(begin, prompt.find('(', begin) - begin);
-    region = function.substr(std::string_view("enqueue_").size());
-    std::string source(code::example_of_written());
-    source.replace(source.find("enqueue_mlp"), std::string_view("enqueue_mlp").size(), function);
-    return llm::says("```cuda\n" + source + "```\n")(asked);
-  });
-  OptimizeOptions options;
-  options.gpu = *find_gpu("H200");
-  options.numerics = Numerics::half;
-  options.model = scratch.path() / "graph";
-  options.out = scratch.path() / "out";
-  options.tries = 1;
-  options.budget = std::chrono::seconds(3600);
-  options.quick = true;
-  fs::create_directories(options.model);
-  ASSERT_TRUE(write_file(options.model / "graph.txt", std::string(code::graph_of_example())));
-  std::vector<float> weight(24 * 32), bias(24);
-  for (size_t i = 0; i < weight.size(); ++i) weight[i] = static_cast<float>(i % 13) / 16 - 0.375F;
-  for (size_t i = 0; i < bias.size(); ++i) bias[i] = static_cast<float>(i) / 32;
-  ASSERT_TRUE(write_safetensors(options.model / "weights.safetensors",
-                                {{"weight", {{DType::f32, {24, 32}, {}}, std::as_bytes(std::span(weight))}},
-                                 {"bias", {{DType::f32, {24}, {}}, std::as_bytes(std::span(bias))}}}));
-  options.llm.config = scratch.path() / "config.toml";
-  ASSERT_TRUE(write_file(
-      options.llm.config,
-      format("[llm.test]\napi = \"openai\"\nurl = \"{}\"\nmodel = \"scripted\"\n", server->url())));
-  options.llm.regions = 1;
-  options.brains.coder = "llm:test";
+class AWrittenRegion : public testing::Test {
+ protected:
+  void SetUp() override {
+    options.gpu = *find_gpu("H200");
+    options.numerics = Numerics::half;
+    options.model = scratch.path() / "graph";
+    options.out = scratch.path() / "out";
+    options.tries = 1;
+    options.budget = std::chrono::seconds(3600);
+    options.quick = true;
+    fs::create_directories(options.model);
+    ASSERT_TRUE(write_file(options.model / "graph.txt", std::string(code::graph_of_example())));
+    std::vector<float> weight(24 * 32), bias(24);
+    for (size_t i = 0; i < weight.size(); ++i) weight[i] = static_cast<float>(i % 13) / 16 - 0.375F;
+    for (size_t i = 0; i < bias.size(); ++i) bias[i] = static_cast<float>(i) / 32;
+    ASSERT_TRUE(write_safetensors(options.model / "weights.safetensors",
+                                  {{"weight", {{DType::f32, {24, 32}, {}}, std::as_bytes(std::span(weight))}},
+                                   {"bias", {{DType::f32, {24}, {}}, std::as_bytes(std::span(bias))}}}));
+    options.llm.config = scratch.path() / "config.toml";
+    ASSERT_TRUE(write_file(
+        options.llm.config,
+        format("[llm.test]\napi = \"openai\"\nurl = \"{}\"\nmodel = \"scripted\"\n", server->url())));
+    options.llm.regions = 1;
+    options.brains.coder = "llm:test";
+  }
 
-  auto run = must(optimize(options));
-  const LedgerEntry& step = run.ledger.entries.back();
+  // With `from` in the example replaced by `to`.
+  Optimized run(const std::string& from = "", const std::string& to = "") {
+    server->otherwise([&, from, to](const llm::Asked& asked) {
+      const std::string prompt = asked.body->at("messages").dump();
+      const size_t begin = prompt.find("enqueue_", prompt.find("name=\\\"function_signature"));
+      const std::string function = prompt.substr(begin, prompt.find('(', begin) - begin);
+      region = function.substr(std::string_view("enqueue_").size());
+      std::string source(code::example_of_written());
+      source.replace(source.find("enqueue_mlp"), std::string_view("enqueue_mlp").size(), function);
+      source.replace(source.find(from), from.size(), to);
+      return llm::says("```cuda\n" + source + "```\n")(asked);
+    });
+    return must(optimize(options));
+  }
+
+  ScratchFolder scratch = must(ScratchFolder::create("stitch-llm-packed"));
+  std::unique_ptr<llm::ScriptedServer> server = must(llm::ScriptedServer::start());
+  OptimizeOptions options;
+  std::string region;
+};
+
+TEST_F(AWrittenRegion, WithPackedWeightsAndALibrarysProductIsAccepted) {
+  const Optimized done = run();
+  const LedgerEntry& step = done.ledger.entries.back();
   EXPECT_EQ(step.step, "write " + region);
   EXPECT_EQ(step.outcome, Outcome::better) << reason(step);
-  EXPECT_TRUE(run.verdict.passed());
+  EXPECT_TRUE(done.verdict.passed());
   const std::string program = must(read_file(options.out / "program.cu"));
   EXPECT_NE(program.find(format("STITCH_OK_OR_RETURN(pack_{}_weight_half(", region)), std::string::npos);
   EXPECT_NE(program.find("CUBLASLT_EPILOGUE_GELU_BIAS"), std::string::npos);
   const std::string settings = must(read_file(options.out / "manifest.cu"));
   EXPECT_NE(settings.find(format("\"{}.threads\"", region)), std::string::npos);
+}
+
+TEST_F(AWrittenRegion, WhosePackingReadsPastItsWeightIsRefused) {
+  const Optimized done = run("stream, weight, weight_half, 768", "stream, weight + 768, weight_half, 768");
+  const LedgerEntry& step = done.ledger.entries.back();
+  EXPECT_EQ(step.step, "write " + region);
+  EXPECT_FALSE(step.kept()) << name(step.outcome);
+  EXPECT_FALSE(reason(step).empty());
+  EXPECT_TRUE(done.verdict.passed()) << "the best program ships";
 }
 
 // Ends the process at one of the run's events, as kill -9 does.

@@ -161,8 +161,12 @@ double reachable(const plan::Context& context, const plan::Plan& plan, const pla
 
 class WritingPlanner final : public Planner {
  public:
-  WritingPlanner(std::unique_ptr<Planner> inner, int regions, bool whole)
-      : inner_(std::move(inner)), left_(whole ? 1 : regions), whole_(whole) {}
+  WritingPlanner(std::unique_ptr<Planner> inner, int regions, bool whole, int rounds)
+      : inner_(std::move(inner)),
+        regions_(regions),
+        rounds_(rounds),
+        left_(whole ? 1 : regions * rounds),
+        whole_(whole) {}
 
   Result<std::optional<Proposal>> propose(const Situation& now) override {
     if (!inner_done_ && (!now.only_models || inner_->asks_models())) {
@@ -207,23 +211,37 @@ class WritingPlanner final : public Planner {
 
   Result<std::optional<Proposal>> next_region(const Situation& now) {
     const plan::Plan& plan = now.best->plan;
+    // What the last step taught: nothing is to be had where the model itself says so.
+    if (!now.ledger.entries.empty() && now.ledger.entries.back().step == proposed_ &&
+        now.ledger.entries.back().outcome == Outcome::declined)
+      rounds_of_[last_] = rounds_;
     std::vector<std::pair<double, const plan::Region*>> by_gain;
-    for (const plan::Region& region : plan.regions)
-      if (!tried_.contains(region.name) && !region.technique->takes_source())
-        by_gain.emplace_back(time_of(now, plan, region).seconds - reachable(now.context, plan, region),
-                             &region);
+    for (const plan::Region& region : plan.regions) {
+      const double seconds = time_of(now, plan, region).seconds;
+      const double gain = seconds - reachable(now.context, plan, region);
+      const auto visited = rounds_of_.find(region.name);
+      if (visited == rounds_of_.end()) {
+        if (std::ssize(rounds_of_) < regions_ && !region.technique->takes_source())
+          by_gain.emplace_back(gain, &region);
+      } else if (visited->second < rounds_ && gain > worth_another_round * seconds) {
+        by_gain.emplace_back(gain / (1 + visited->second), &region);
+      }
+    }
     if (by_gain.empty()) return std::optional<Proposal>();
     std::ranges::stable_sort(by_gain, std::ranges::greater(), &std::pair<double, const plan::Region*>::first);
     const auto [gain, most] = by_gain.front();
     std::vector<std::string> next;
-    for (size_t i = 1; i < by_gain.size() && std::ssize(next) < left_; ++i)
-      next.push_back(by_gain[i].second->name);
-    tried_.insert(most->name);
-    proposed_ = "write " + most->name;
+    last_ = most->name;
+    const int round = ++rounds_of_[last_];
+    for (size_t i = 1; i < by_gain.size(); ++i)
+      if (const std::string& other = by_gain[i].second->name;
+          std::ssize(rounds_of_) + std::ssize(next) < regions_ && !rounds_of_.contains(other))
+        next.push_back(other);
+    proposed_ = "write " + last_ + (round > 1 ? format(", round {}", round) : "");
     return std::optional(
         Proposal{.step = proposed_,
                  .why = format("{} of a call of {} is above what the GPU can do in it ({})",
-                               seconds_text(std::max(gain, 0.0)), seconds_text(now.best->seconds),
+                               seconds_text(std::max(gain * round, 0.0)), seconds_text(now.best->seconds),
                                time_of(now, plan, *most).measured ? "measured" : "estimated"),
                  .plan = plan,
                  .predicted_seconds = std::max(0.0, now.best->predicted_seconds - std::max(gain, 1e-9)),
@@ -245,19 +263,24 @@ class WritingPlanner final : public Planner {
                                   .to_write = {"forward"}});
   }
 
+  // Of a region's time: below, it is too near its floor.
+  static constexpr double worth_another_round = 0.1;
+
   std::unique_ptr<Planner> inner_;
+  const int regions_, rounds_;
   int left_;
   bool whole_;
   bool inner_done_ = false, inner_failed_ = false;
-  bool asked_ = false;  // for a region
-  std::set<std::string> tried_;
-  std::string proposed_;  // the last region's step
+  bool asked_ = false;                    // for a region
+  std::map<std::string, int> rounds_of_;  // by region, those proposed so far
+  std::string last_, proposed_;           // the last region, and its step
 };
 
 }  // namespace
 
-std::unique_ptr<Planner> writing_planner(std::unique_ptr<Planner> inner, int regions, bool whole) {
-  return std::make_unique<WritingPlanner>(std::move(inner), regions, whole);
+std::unique_ptr<Planner> writing_planner(std::unique_ptr<Planner> inner, int regions, bool whole,
+                                         int rounds) {
+  return std::make_unique<WritingPlanner>(std::move(inner), regions, whole, rounds);
 }
 
 }  // namespace stitch::agents

@@ -19,6 +19,7 @@ struct LlmOptions {
   fs::path config;  // empty: where load_config looks
   CoderStyle style = CoderStyle::answer;
   int regions = 3;     // that the Coder writes
+  int rounds = 1;      // at most, for each of them
   bool whole = false;  // instead, the whole forward pass as one source
   int max_turns = 24;  // of an agent, for one region
   int samples = 1;     // answers for one region at the same time, in the style `answer`

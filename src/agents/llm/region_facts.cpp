@@ -65,7 +65,9 @@ std::string tried_text(const Situation& now, const plan::Region& region) {
   std::string out;
   for (const LedgerEntry& entry : now.ledger.entries) {
     const auto took = entry.region_seconds.find(region.name);
-    if (took == entry.region_seconds.end() && !entry.step.ends_with(region.name)) continue;
+    const bool is_its_own = entry.step.ends_with(" " + region.name) ||
+                            entry.step.find(format(" {}, ", region.name)) != std::string::npos;
+    if (took == entry.region_seconds.end() && !is_its_own) continue;
     out += format("- {}: {}", printable(entry.step), name(entry.outcome));
     if (entry.after > 0) out += format(", {} a call", seconds_text(entry.after));
     if (took != entry.region_seconds.end()) out += format(", the region {}", seconds_text(took->second));

@@ -21,6 +21,9 @@ void add_brains(Flags& flags, BrainFlags& brains, const std::string& over) {
   flags("--llm-samples", brains.llm_samples, "NUMBER",
         "answers for each region at the same time; the fastest that passes is kept (default: 1)")
       .between(1, 64);
+  flags("--llm-rounds", brains.llm_rounds, "NUMBER",
+        "how often a region is come back to while it is far from its floor (default: 1)")
+      .between(1, 64);
   flags("--whole-program", brains.whole_program, "an LLM Coder writes the whole forward pass as one source");
   flags("--llm-budget", brains.llm_budget, "SECONDS",
         "seconds for steps by language models, judging included, beside --budget (default: 600)")
@@ -40,6 +43,7 @@ Result<agents::LlmOptions> llm_options(const BrainFlags& brains) {
   STITCH_TRY(out.style, agents::parse_coder_style(brains.coder_style));
   out.regions = brains.llm_regions;
   out.samples = brains.llm_samples;
+  out.rounds = brains.llm_rounds;
   out.time_budget = std::chrono::seconds(brains.llm_budget);
   out.whole = brains.whole_program;
   if (brains.max_tokens > 0) out.budget.tokens = brains.max_tokens;
@@ -80,6 +84,7 @@ std::vector<std::string> words_of(const BrainFlags& brains, size_t tasks) {
   add("--coder-style", brains.coder_style, usual.coder_style);
   add("--llm-regions", brains.llm_regions, usual.llm_regions);
   add("--llm-samples", brains.llm_samples, usual.llm_samples);
+  add("--llm-rounds", brains.llm_rounds, usual.llm_rounds);
   add("--llm-budget", brains.llm_budget, usual.llm_budget);
   if (brains.whole_program) out.emplace_back("--whole-program");
   if (brains.max_tokens > 0) add("--max-tokens", std::max<int64_t>(brains.max_tokens / shares, 1), 0);

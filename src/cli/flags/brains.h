@@ -15,6 +15,7 @@ struct BrainFlags {
   std::string coder_style = "answer";
   int llm_regions = 3;
   int llm_samples = 1;
+  int llm_rounds = 1;
   int llm_budget = 600;  // seconds
   bool whole_program = false;
   int64_t max_tokens = 0;  // 0: no limit

@@ -49,6 +49,7 @@ void each_member(Command& command, const Visit& visit) {
   visit("coder_style", command.coder_style);
   visit("llm_regions", command.llm_regions);
   visit("llm_samples", command.llm_samples);
+  visit("llm_rounds", command.llm_rounds);
   visit("llm_budget", command.llm_budget);
   visit("whole_program", command.whole_program);
   visit("max_tokens", command.max_tokens);
