@@ -161,6 +161,7 @@ class Reader {
     return weights_ && at >= weights_->size() ? std::nullopt : std::optional(at);
   }
   std::string weights_in_words() const {
+    if (!weights_) return "weights have names, or are called \"weight 0\" and so on";
     std::vector<std::string> names;
     for (const Place& each : *weights_) names.push_back(each.pointer);
     return names.empty() ? "the region has none" : "there are " + join(names, ", ");

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "code/catalogue.h"
 #include "code/write_program.h"
+#include "code/written_resources.h"
 #include "graph/text.h"
 #include "plan/document/document.h"
 #include "plan/document/edit.h"
@@ -210,6 +211,18 @@ TEST(Written, IsRefusedForWhatItDeclaresBeforeItIsCompiled) {
   EXPECT_EQ(refused("*/\nnamespace", "*/\n/* resources {} */\nnamespace"),
             "the source has two comments 'resources'");
   EXPECT_NE(refused("\"workspace\": 1152", "\"workspace\": ").find("resources: "), std::string::npos);
+}
+
+// A plan document's source is looked at before it is known which weights there are.
+TEST(Written, IsReadWithoutItsRegion) {
+  std::string source(example_of_written());
+  EXPECT_TRUE(resources_in(source, nullptr));
+  source.replace(source.find("[\"weight\"]"), 10, "[\"weight x\"]");
+  auto refused = resources_in(source, nullptr);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "resources: weight_half: 'weight x' is no weight; weights have names, or "
+            "are called \"weight 0\" and so on");
 }
 
 TEST(Written, LeavesProgrammaticLaunchesOnWhereItsKernelsWait) {
