@@ -164,6 +164,7 @@ class Gatherer {
                           .name = parts_.region_names[r],
                           .cublas = handle_of_branch("cublas", region.branch),
                           .cudnn = handle_of_branch("cudnn", region.branch)};
+    request.planned = planned_request(request.context, region, plan_);
     for (ValueId id : region.reads) request.reads.push_back(parts_.residents.at(id).place);
     for (ValueId id : region.writes) request.writes.push_back(parts_.residents.at(id).place);
     std::set<ValueId> seen;

@@ -62,6 +62,12 @@ RegionRequest request_alone(const plan::Context& context, const plan::Region& re
   return request;
 }
 
+std::shared_ptr<const RegionRequest> planned_request(const plan::Context& context, const plan::Region& region,
+                                                     const plan::Plan& plan) {
+  if (!context.planned) return nullptr;
+  return std::make_shared<const RegionRequest>(request_alone(*context.planned, region, &plan));
+}
+
 Result<void> check_packed(const RegionRequest& request, const RegionCode& code, const plan::Plan& plan) {
   for (const Packed& packed : code.packed)
     for (const Place& place : request.reads) {

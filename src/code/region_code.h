@@ -1,6 +1,7 @@
 // The input and output of a technique's code generation: one region as CUDA source.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +31,10 @@ struct RegionRequest {
   std::vector<Place> writes;   // in the order of region.writes
   std::string cublas = "cublas", cudnn = "cudnn";  // library handles for its members
   const Graph& graph = context.graph;
+  // The same at the sizes that the plan is made at, of a program for many; null: at these. Tiles, blocks and
+  // stages are chosen there, so that they are the same at all sizes.
+  std::shared_ptr<const RegionRequest> planned = {};
+  const RegionRequest& deciding() const { return planned ? *planned : *this; }
   // The place of any of the above; null for values inside the region.
   const Place* find(ValueId value) const;
   // A name for data that the region derives from a place: "layer1_0_conv1_relu" and layer1_0_conv1_weight
@@ -42,6 +47,9 @@ Place stored_place(const Graph& graph, ValueId value, std::string pointer, const
 // A request outside of a program: values as the plan stores them, or all row-major in their own dtype.
 RegionRequest request_alone(const plan::Context& context, const plan::Region& region,
                             const plan::Plan* plan = nullptr);
+// At the plan's sizes; null: `context` has them.
+std::shared_ptr<const RegionRequest> planned_request(const plan::Context& context, const plan::Region& region,
+                                                     const plan::Plan& plan);
 
 // An object with the program's lifetime: a cuBLASLt product, a cuDNN recurrence.
 struct Member {

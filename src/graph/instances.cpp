@@ -35,8 +35,9 @@ std::vector<int64_t> spread(const Dimension& dimension, int64_t example, std::se
       bool found = false;
       for (int64_t away = 0; away <= most - least && !found; ++away)
         for (int64_t size : {at - away, at + away}) {
-          if (size < std::max<int64_t>(least, std::min<int64_t>(most, 2)) || size > most || found) continue;
-          if (prime && (!is_prime(size) || taken.contains(size))) continue;
+          // Odd ones from 3 on: code for vectors or for one element differs from what all others have.
+          if (size < std::max<int64_t>(least, std::min<int64_t>(most, 3)) || size > most || found) continue;
+          if (prime && (size == 2 || !is_prime(size) || taken.contains(size))) continue;
           if (std::ranges::count(out, size) > 0) continue;
           take(size);
           found = true;

@@ -5,9 +5,11 @@ namespace stitch::plan {
 const std::vector<Context>& Context::at_sizes() const {
   if (!at_sizes_ || at_sizes_->front().lean != lean) {
     auto made = std::make_shared<std::vector<Context>>();
+    made->reserve(instances->all.size());
     for (const Instance& instance : instances->all) {
       made->emplace_back(instance.graph, gpu, numerics, torch).lean = lean;
       made->back().instances = instances;
+      made->back().planned = &made->front();
     }
     at_sizes_ = std::move(made);
   }
@@ -21,6 +23,7 @@ const Context& Context::filled() const {
     auto made = std::make_shared<Context>(graph, *changed, numerics, torch);
     made->lean = lean;
     made->instances = instances;
+    made->planned = planned;
     made->own_gpu_ = std::move(changed);
     filled_ = std::move(made);
   }

@@ -24,6 +24,7 @@ struct Context {
   bool lean = false;  // as little memory as techniques and branches can do with, whatever it costs
   // A program for ranges of sizes: `graph` is the first of the instances. Null: for the graph's sizes alone.
   std::shared_ptr<const Instances> instances;
+  const Context* planned = nullptr;  // of those at other sizes: at the plan's
 
   bool takes_sizes() const { return instances != nullptr; }
   // The same at every instance's sizes.

@@ -75,17 +75,16 @@ Result<void> judge_at_other_sizes(Verdict& verdict, const Task& task, const Veri
   const double seconds = emulated ? needs_of(task.graph).emulated_seconds : 0;
   STITCH_TRY(ScratchFolder folder, ScratchFolder::create_in_memory("stitchcuda-sizes"));
   std::vector<std::string> passed, left_out;
+  double spent = 0;
   for (const Sizes& sizes : sizes_to_judge(dimensions, random)) {
     if (sizes == example || std::ranges::count(passed, text(sizes)) > 0) continue;
     if (passed.size() == most_judged) break;
-    if (seconds * more_work(sizes, example) > most_emulated_seconds) {
+    const double expected = seconds * more_work(sizes, example);
+    if (spent + expected > most_emulated_seconds || (options.should_stop && options.should_stop())) {
       left_out.push_back(text(sizes));
       continue;
     }
-    if (options.should_stop && options.should_stop()) {
-      left_out.push_back(text(sizes));
-      continue;
-    }
+    spent += expected;
     if (options.on_progress) options.on_progress(format("judging with {}", text(sizes)));
     STITCH_TRY(const fs::path source, write_instance(task.source, dimensions, sizes, folder.path()));
     VerifyOptions how = options;

@@ -43,7 +43,8 @@ Result<Fill> fill_for_all_sizes(const Technique& technique, const plan::Context&
     for (const plan::Context& each : context.at_sizes()) {
       const plan::Context& on = filled ? each.filled() : each;
       STITCH_CHECK(technique.accepts(each, region));
-      const RegionRequest request = request_alone(on, region, &plan);
+      RegionRequest request = request_alone(on, region, &plan);
+      request.planned = planned_request(on, region, plan);
       STITCH_TRY(const RegionCode code, technique.write(request));
       STITCH_CHECK(check_packed(request, code, plan));
       texts.push_back(whole_text(code));

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <optional>
+#include <span>
 
 #include "code/products/epilogue.h"
 #include "code/products/indexed.h"
@@ -31,6 +32,9 @@ struct Attention {
 };
 
 Result<Attention> attention_of(const RegionRequest& request, const Parts& parts);
+// As it is where tiles are chosen (RegionRequest::deciding).
+Result<Attention> deciding_attention(const RegionRequest& request, std::span<const Op> ops, bool takes_tails = false);
+bool keys_vary(const RegionRequest& request, const Attention& attention);
 // For `accepts`: a cache and the tensor appended to it have one type.
 Result<void> accepts_tails(const plan::Region& region, const Attention& attention);
 // The number of adjacent heads of q that read the same k and v, by the node or through a view.

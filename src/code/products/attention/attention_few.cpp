@@ -169,7 +169,15 @@ plan::Rate rate_attention_few(const plan::Context& context, const plan::Region&)
 Result<RegionCode> write_attention_few(const RegionRequest& request) {
   STITCH_TRY(FewRegion made, few_region(request));
   const Attention& a = made.attention;
-  const FewTiles tiles = few_tiles(request, a);
+  STITCH_TRY(const Attention decided, deciding_attention(request, few_ops, true));
+  FewTiles tiles = few_tiles(request.deciding(), decided);
+  // Blocks that share keys count each other in memory that is made once.
+  const int32_t node = request.graph.number_of(*a.node);
+  if (request.context.varies([&](const Graph& at) {
+        const Shape& shape = at.type(at.node(node).operands[0]).shape;
+        return Shape(shape.begin(), shape.end() - 1);
+      }))
+    tiles.splits = 1;
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, made.parts, 0));
   std::string more = format(
       "  static constexpr int rows = {}, warps = {}, ahead = {}, group = {}, splits = {}, stages = {}, run = "

@@ -155,7 +155,8 @@ Result<RegionCode> write_attention_half(const RegionRequest& request) {
               lies_in_runs(a.v.at, "i", a.value_width, 8);
   for (const auto& [tail, width] : {std::pair{&a.k_tail, a.width}, {&a.v_tail, a.value_width}})
     runs = runs && (!*tail || lies_in_runs((*tail)->at, "i", width, 8));
-  const HalfTiles tiles = half_tiles(a, request);
+  STITCH_TRY(const Attention decided, deciding_attention(request, attention_ops, true));
+  const HalfTiles tiles = half_tiles(decided, request.deciding());
   const bool out_pairs = lies_in_runs(a.out, "i", a.value_width, 2);
   int64_t mask_run = 1;
   for (int64_t run : {16, 4, 2})
@@ -168,8 +169,8 @@ Result<RegionCode> write_attention_half(const RegionRequest& request) {
       "  static constexpr Index k_step = {}, v_step = {};\n"
       "  static constexpr bool runs = {}, out_pairs = {}, mask_queries = {};\n"
       "  static constexpr int mask_run = {};\n",
-      tiles.warps, tiles.row_tiles, tiles.key_tile, tiles.group, tiles.splits, tiles.shared(a).stages,
-      a.keys % tiles.key_tile, step_along(a.k.at, "key"), step_along(a.v.at, "key"), runs, out_pairs,
+      tiles.warps, tiles.row_tiles, tiles.key_tile, tiles.group, tiles.splits, tiles.shared(decided).stages,
+      keys_vary(request, a) ? -1 : a.keys % tiles.key_tile, step_along(a.k.at, "key"), step_along(a.v.at, "key"), runs, out_pairs,
       a.mask && a.mask->at.appears("query"), mask_run);
   const int64_t partial = tiles.splits > 1 ? tiles.splits * a.heads * a.queries * (a.value_width + 2) : 0;
   std::string idea = format("Online softmax over tiles of {} keys on tensor cores.", tiles.key_tile);

@@ -78,7 +78,10 @@ Result<RegionCode> write_attention_tensor_core(const RegionRequest& request) {
   STITCH_TRY(Parts parts, parts_of(request.graph, request.region, attention_ops));
   STITCH_TRY(Attention a, attention_of(request, parts));
   const bool split = splits(request.context.numerics);
-  Tiles tiles = tiles_of(a, request);
+  STITCH_TRY(const Attention decided, deciding_attention(request, attention_ops));
+  const Tiles tiles = tiles_of(decided, request.deciding());
+  if (is_wide(a.width, a.value_width) && keys_vary(request, a))
+    return not_for(request.region, "shares the keys of wide heads among warps when it is compiled");
   bool quads = lies_in_runs(a.q.at, "i", a.width, 4) && lies_in_runs(a.k.at, "i", a.width, 4) &&
                lies_in_runs(a.v.at, "i", a.value_width, 4);
   for (const Indexed* operand : {&a.q, &a.k, &a.v}) quads &= operand->place->dtype == DType::f32;

@@ -155,7 +155,8 @@ Result<RegionCode> write_matmul_tensor_core(const RegionRequest& request) {
     if (place->dtype != DType::f32) return not_for(request.region, "reads and writes f32 only");
   const Shape& result = request.graph.type(made.parts.product->results[0]).shape;
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, made.parts, result.empty() ? 0 : result.size() - 1));
-  const ProductTiles tiles = best_tiles(request.context.gpu, request.region, Extents(c));
+  STITCH_TRY(const TensorCoreRegion decided, tensor_core_region(request.deciding()));
+  const ProductTiles tiles = best_tiles(request.context.gpu, request.region, Extents(decided.all.steps[0]));
   auto quads = [&](int64_t Axis::*tensor, const Axes& side, int64_t offset) {
     return lies_in_quads(c, lies_by_depth(c.depth, side, tensor) ? c.depth : side, tensor, offset);
   };
