@@ -25,25 +25,25 @@ std::vector<int64_t> spread(const Dimension& dimension, int64_t example, std::se
   const auto near = static_cast<double>(std::clamp(example / step, least, most));
   const auto top = static_cast<double>(most);
   std::vector<int64_t> out;
-  auto take = [&](int64_t size) {
-    if (std::ranges::count(out, size) == 0) out.push_back(size), taken.insert(size);
-  };
   for (double wanted : {near, 5.0, 0.95 * top, 0.6 * near, std::sqrt(near * top), 1.6 * near}) {
     const int64_t at = std::clamp(static_cast<int64_t>(std::llround(wanted)), least, most);
-    // A prime that no other dimension has, else anything free, from the nearest on.
-    for (bool prime : {true, false}) {
-      bool found = false;
+    // A prime that no other dimension has, any other odd one, one that another has too: of even sizes, the code
+    // may be for vectors, which differs from what all others have.
+    auto suits = [&](int64_t size, int strictness) {
+      if (size < least || size > most || std::ranges::count(out, size) > 0) return false;
+      if (strictness > 0 && (size % 2 == 0 || size == 1)) return false;
+      if (strictness > 1 && taken.contains(size)) return false;
+      return strictness < 3 || is_prime(size);
+    };
+    bool found = false;
+    for (int strictness = 3; strictness >= 0 && !found; --strictness)
       for (int64_t away = 0; away <= most - least && !found; ++away)
-        for (int64_t size : {at - away, at + away}) {
-          // Odd ones from 3 on: code for vectors or for one element differs from what all others have.
-          if (size < std::max<int64_t>(least, std::min<int64_t>(most, 3)) || size > most || found) continue;
-          if (prime && (size == 2 || !is_prime(size) || taken.contains(size))) continue;
-          if (std::ranges::count(out, size) > 0) continue;
-          take(size);
-          found = true;
-        }
-      if (found) break;
-    }
+        for (int64_t size : {at - away, at + away})
+          if (!found && suits(size, strictness)) {
+            out.push_back(size);
+            taken.insert(size);
+            found = true;
+          }
   }
   for (int64_t& size : out) size *= step;
   return out;
