@@ -141,9 +141,12 @@ std::string contract_of_written() {
 
 std::string describe_places(const RegionRequest& request) {
   std::string out;
+  const Graph& graph = request.graph;
   auto describe = [&](const std::string& what, const Place& place) {
-    out += format("{} {}: {} {}, strides in elements ({})\n", what, place.pointer, name(place.dtype),
-                  shape_comment(place.shape), join(place.strides, ", "));
+    const bool callers = graph[place.value].role == Role::input ||
+                         std::ranges::find(graph.outputs, place.value) != graph.outputs.end();
+    out += format("{} {}: {} {}, strides in elements ({}){}\n", what, place.pointer, name(place.dtype),
+                  shape_comment(place.shape), join(place.strides, ", "), callers ? ", the caller's" : "");
   };
   for (const Place& place : request.reads) describe("reads", place);
   for (size_t i = 0; i < request.weights.size(); ++i) describe(format("weight {},", i), request.weights[i]);

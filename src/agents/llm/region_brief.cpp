@@ -117,7 +117,12 @@ std::string present_source(const plan::Region& region, const code::RegionRequest
   if (region.source) return region.source->text;
   if (region.technique->takes_source()) return "none: it has not been written yet\n";
   auto code = code::technique_of(region).write(request);
-  return code ? code->source : code.error().message;
+  if (!code) return code.error().message;
+  std::string out = code->includes + code->source;
+  for (const code::Member& member : code->members)
+    out += format("\n// {} is a {}, made once when the program is created:\n{}\n", member.name, member.type,
+                  member.create);
+  return out;
 }
 
 const plan::Source* source_in(const Draft& draft, const std::string& region) {
