@@ -66,7 +66,7 @@ Result<Answer> run_region(const Workshop& workshop, const Json& arguments, Call&
       format("A source for {} defines\n\n{}\n\n{}\n{}\nIt computes\n\n{}\n{}\nBuilt in ({}){}:\n\n{}",
              needs.region, needs.signature, rules, needs.places, needs.in_pytorch, needs.in_graph,
              needs.technique,
-             same ? "" : "; its own signature, with packed weights and library calls, is not the contract",
+             same ? "" : "; its packed weights and library calls are yours if your source declares them",
              present),
       std::make_shared<const Json>(structured),
       {}};
@@ -96,7 +96,7 @@ Tool region_tool(Shared workshop) {
            {"technique", Kind::text, "of the built-in code"},
            {"function", Kind::text, "that a source has to define, by name"},
            {"signature", Kind::text, "and whole, with shapes"},
-           {"rules", Kind::text, "what it may do, and how it reports a failed launch"},
+           {"rules", Kind::text, "what it may do and declare, and how it reports a failed launch"},
            {"places", Kind::text, "the memory layout of its arguments"},
            {"pytorch", Kind::text, "what it computes, in PyTorch"},
            {"graph", Kind::text, "and in the graph's words"},
