@@ -239,7 +239,7 @@ Result<RegionBrief> brief_of(const Situation& now, const plan::Plan& plan, const
       {"function_name", out.function},
       {"subgraph_pytorch", llm::quoted("the region in PyTorch", region_in_pytorch(graph, *found), "python")},
       {"subgraph_text", llm::quoted("the region's nodes", nodes)},
-      {"builtin_source", llm::quoted("the current code", present, "cuda", 40000)},
+      {"builtin_source", llm::quoted("the current code", present, "cuda", share_of_prompt(brain, 0.25))},
       {"facts", facts_of(now, plan, *found)},
       {"choices", choices_of(now.context, plan, *found, code::catalogue())},
       {"notes", notes_text(now, brain, plan, *found)},
