@@ -119,6 +119,7 @@ class FakeVerifier final : public verifier::Verifier {
  public:
   Result<verifier::Verdict> judge(const verifier::VerifyOptions&) override { return work_error("fake", ""); }
   bool side_by_side(const verifier::VerifyOptions& options) const override { return !options.timing; }
+  void build_ahead(const verifier::VerifyOptions&) const override {}
   Result<std::unique_ptr<verifier::SettingsClock>> settings_clock(const verifier::VerifyOptions&) override {
     return work_error("fake", "");
   }
