@@ -159,6 +159,8 @@ std::optional<SizeTable::Formula> SizeTable::two_terms(std::span<const int64_t> 
 
 // (a P + d) / q: rounded up if that has all values, or down, or with another d.
 std::optional<SizeTable::Formula> SizeTable::quotient(std::span<const int64_t> values) const {
+  // A choice between two tiles is no quotient, though some quotient has its values.
+  if (std::set<int64_t>(values.begin(), values.end()).size() < 3) return std::nullopt;
   const auto largest = static_cast<size_t>(std::ranges::max_element(values) - values.begin());
   std::optional<Formula> odd;  // neither up nor down
   for (const Monomial& monomial : monomials_)
@@ -175,6 +177,9 @@ std::optional<SizeTable::Formula> SizeTable::quotient(std::span<const int64_t> v
         }
         if (low > high) continue;
         Formula out{.terms = {{&monomial, scale}}, .divisor = divisor};
+        bool whole = true;  // without a rest: sizes that are multiples
+        for (size_t i = 0; i < values.size() && whole; ++i) whole = scale * monomial.values[i] == values[i] * divisor;
+        if (whole) return out;
         for (int64_t offset : {divisor - 1, int64_t{0}})
           if (low <= offset && offset <= high) {
             out.offset = offset;

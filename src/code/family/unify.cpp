@@ -460,14 +460,17 @@ class Unifier {
     if (structure.last_field) {
       if (structure.has_base)
         return differs(1, scope.begin, "a struct with a base and fields takes no sizes");
-      edits_[*structure.last_field].after += "\n  Sizes sizes;" + fields;
+      edits_[end_of_line(*structure.last_field)].after += "\n  Sizes sizes;" + fields;
       return {};
     }
-    // Behind a comment on the line of its head.
-    size_t at = scope.begin;
-    if (token(at + 1).kind == Token::comment && token(at + 1).space.find('\n') == std::string_view::npos) ++at;
-    edits_[at].after += format("\n  Sizes sizes;\n  explicit {}(const Sizes& of) : sizes(of) {{}}", scope.name);
+    edits_[end_of_line(scope.begin)].after += format("\n  Sizes sizes;\n  explicit {}(const Sizes& of) : sizes(of) {{}}", scope.name);
     return {};
+  }
+
+  // The comment behind a token, if it has one.
+  size_t end_of_line(size_t at) const {
+    const Token& next = token(at + 1);
+    return next.kind == Token::comment && next.space.find('\n') == std::string_view::npos ? at + 1 : at;
   }
 
   // Takes what varies out of a declaration of constants: fields with the same initialisers.

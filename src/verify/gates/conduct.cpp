@@ -299,6 +299,19 @@ std::vector<int64_t> transposed_strides(const Shape& shape) {
   return strides;
 }
 
+// A program for ranges of sizes takes some neighbours: those that fit the rest of the call.
+bool takes(const Session& session, size_t input, const TensorType& type) {
+  if (session.manifest.dimensions.empty()) return false;
+  Signature call = session.task.signature;
+  call.inputs[input].type = type;
+  Manifest there = session.manifest;
+  const auto sizes = sizes_shown(there, call);
+  if (!sizes || !there.set_sizes(*sizes)) return false;
+  auto same = [](const ManifestTensor& a, const ManifestTensor& b) { return a.type.shape == b.type.shape; };
+  return std::ranges::equal(there.signature.inputs, call.inputs, same) &&
+         std::ranges::equal(there.signature.outputs, call.outputs, same);
+}
+
 // Neighbouring shapes, other strides, another dtype, null pointers, of inputs as of outputs, too few and too
 // many of them: an error and a message, not a crash or a result.
 Result<int> refuses_others(Session& session, Attempt& attempt) {
@@ -316,10 +329,10 @@ Result<int> refuses_others(Session& session, Attempt& attempt) {
     return {};
   };
   // `call`: with this one of its list changed.
-  auto each_wrong = [&](const runner::TensorAt& good, const std::string& name,
-                        const auto& call) -> Result<void> {
+  auto each_wrong = [&](const runner::TensorAt& good, const std::string& name, const auto& call,
+                        const runner::TensorAt* is_input = nullptr) -> Result<void> {
     for (const TensorType& type : neighbours_of(good.type))
-      STITCH_CHECK(call(runner::TensorAt{type, good.offset}, format("{} as '{}'", text(type), name)));
+      if (!is_input || !takes(session, static_cast<size_t>(is_input - in.data()), type)) STITCH_CHECK(call(runner::TensorAt{type, good.offset}, format("{} as '{}'", text(type), name)));
     if (const std::vector<int64_t> strides = transposed_strides(good.type.shape); !strides.empty()) {
       runner::TensorAt changed = good;
       changed.type.strides = strides;
@@ -344,7 +357,7 @@ Result<int> refuses_others(Session& session, Attempt& attempt) {
     };
   };
   for (size_t i : some_inputs(session))
-    STITCH_CHECK(each_wrong(in[i], session.task.signature.inputs[i].name, with_one(in, i, with_inputs)));
+    STITCH_CHECK(each_wrong(in[i], session.task.signature.inputs[i].name, with_one(in, i, with_inputs), &in[i]));
   for (size_t i = 0; i < std::min(out.size(), most_outputs); ++i)
     STITCH_CHECK(each_wrong(out[i], output_name(session, i), with_one(out, i, with_outputs)));
   STITCH_CHECK(other_dtype(out, output_name(session, 0), with_outputs));
