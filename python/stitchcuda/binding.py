@@ -38,6 +38,42 @@ def describe(dtype, shape):
     return f"{str(dtype).removeprefix('torch.')}{list(shape)}"
 
 
+class Ranges:
+    """The sizes that a program takes: where a call shows them, and shapes as formulas of them."""
+
+    def __init__(self, manifest):
+        self.all = manifest.get("sizes", [])
+        self.order = [i for i, entry in enumerate(manifest["inputs"]) if entry["role"] == "input"]
+
+    def shown(self, tensors):
+        """The sizes of a call, as a tuple; of a program for one size the empty one."""
+        return tuple(self.one(each, tensors) for each in self.all)
+
+    def one(self, each, tensors):
+        at, dim = each["places"][0]
+        tensor = tensors[self.order.index(at)]
+        size = tensor.shape[dim] if dim < tensor.dim() else 0
+        if not each["least"] <= size <= each["most"] or size % each["multiple"]:
+            by = f" in steps of {each['multiple']}" if each["multiple"] > 1 else ""
+            raise trees.OtherCall(f"{each['name']} is {size}, and the program was made for {each['least']} to {each['most']}{by}")
+        return size
+
+    def example(self):
+        return tuple(each["example"] for each in self.all)
+
+    def entry(self, entry, sizes):
+        """A tensor of the manifest at these sizes."""
+        if not self.all:
+            return entry
+        names = {each["name"]: size for each, size in zip(self.all, sizes)}
+        return {**entry, **{key: [evaluate(n, names) for n in entry[key]] for key in ("shape", "strides") if key in entry}}
+
+
+def evaluate(number, names):
+    # Positive integers: C's division rounds down as Python's // does.
+    return eval(number.replace("/", "//"), {"__builtins__": {}}, names) if isinstance(number, str) else number
+
+
 class WeightsDiffer(StitchError):
     """Weights of another shape, dtype or device than the program's, or none."""
 
@@ -49,13 +85,14 @@ class Binding:
     def __init__(self, folder, call, find, places=lambda tensors: ()):
         self.folder, self.call, self.find, self.places = folder, call, find, places
         manifest = folder.manifest
+        self.ranges = Ranges(manifest)
         self.parameters, self.inputs, self.outputs = manifest["parameters"], manifest["inputs"], manifest["outputs"]
         self.given = [entry for entry in self.inputs if entry["role"] == "input"]
         # Outputs that renew an input of the caller's.
         self.written = {entry["name"]: entry["target"] for entry in self.outputs if entry["role"] == "update" and not entry.get("data")}
 
-    def make(self, device):
-        """A Call with the weights of now packed on the device."""
+    def pack(self, device):
+        """The program with the weights of now, and these."""
         library = self.folder.library(device)
         weights = [self.tensor(entry, device) for entry in self.parameters]
         packed = tuple(self.lay_out(entry, weight) for entry, weight in zip(self.parameters, weights))
@@ -65,10 +102,15 @@ class Binding:
             program = module.Program(library, *facts)
         except OSError:  # built on another machine, or against an emulator that is gone
             program = module.Program(self.folder.rebuild(library, device), *facts)
+        return program, weights
+
+    def make(self, device, packed, sizes):
+        """A Call of a packed program at these sizes."""
+        program, weights = packed
         kind = (2, device.index or 0) if device.type == "cuda" else (1, 0)
-        keyword, inputs, outputs = self.call["keyword"], tuple(self.bind_inputs(device)), tuple(self.bind_outputs(device))
+        keyword, inputs, outputs = self.call["keyword"], tuple(self.bind_inputs(device, sizes)), tuple(self.bind_outputs(device, sizes))
         states = [bound[1] for bound in (*inputs, *outputs) if isinstance(bound[1], torch.Tensor)]
-        return module.Call(
+        return extension().Call(
             program,
             kind,
             tuple(map(trees.for_extension, self.call["positional"])),
@@ -113,9 +155,9 @@ class Binding:
             raise StitchError(f"the buffer '{entry['data']}' must be contiguous")
         return tensor
 
-    def bind_inputs(self, device):
+    def bind_inputs(self, device, sizes):
         count = 0
-        for entry in self.inputs:
+        for entry in (self.ranges.entry(each, sizes) for each in self.inputs):
             if entry["role"] == "input":
                 yield ("given", count, wanted(entry))
                 count += 1
@@ -124,8 +166,8 @@ class Binding:
             else:
                 yield ("seed", lambda: torch.randint(0, 2**63 - 1, (), dtype=torch.int64, device=device), wanted(entry))
 
-    def bind_outputs(self, device):
-        for entry in self.outputs:
+    def bind_outputs(self, device, sizes):
+        for entry in (self.ranges.entry(each, sizes) for each in self.outputs):
             if entry["role"] == "update" and entry.get("data"):
                 yield (None, self.state(entry, device), wanted(entry))
             elif entry.get("strides"):

@@ -140,7 +140,7 @@ class Lifted(nn.Module):
             place = self._parameters if name in self._parameters else self._buffers
             if place[name] is not weight:
                 place[name] = weight
-                fast.__dict__["_call"] = None
+                fast._forget()
 
 
 def is_weight(node):

@@ -54,12 +54,18 @@ exported = _saved.exported
 '''
 
 
-def write(exported, model, arguments, keywords, folder):
+def write(exported, model, arguments, keywords, folder, sizes=()):
     """The path of the task. Says nothing of the model's own: `folder` is ours."""
     arguments, keywords = pytree.tree_map(on_cpu, (tuple(arguments), dict(keywords)))
     facts = {"source": exported.source, "class": "Model", "mode": "train" if model.training else "eval", "seed": 42, "modules": []}
     path = os.path.join(folder, exported.name + ".py")
+    facts["sizes"] = list(sizes)
     whole = can_travel(exported, model, arguments, keywords, folder, facts)
+    if sizes and not whole:
+        raise StitchError(
+            "a program for ranges of sizes is made of the model at several of them, and this model can't be taken to another process",
+            "define its classes at the top level of a module that can be imported, not in __main__ or in a function",
+        )
     if not whole:
         arguments, keywords = write_program(exported, arguments, keywords, folder, facts)
     facts["name"] = exported.name

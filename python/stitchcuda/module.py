@@ -14,6 +14,7 @@ from .binding import DTYPES, Binding, WeightsDiffer, describe, strides_of
 from .errors import StitchError
 
 VARIANTS = 16  # programs for other shapes, before PyTorch takes the rest
+READY = 64  # calls at other sizes of one program
 
 
 class Fast(nn.Module):
@@ -37,7 +38,8 @@ class Fast(nn.Module):
 
     def _prepare(self):
         plain = self.__dict__
-        plain["_lock"], plain["_call"], plain["_said"], plain["_variants"] = threading.RLock(), None, set(), {}
+        plain["_lock"], plain["_said"], plain["_variants"], plain["_made_on"] = threading.RLock(), set(), {}, None
+        self._forget()
         plain["_forks"] = tool.extension().forks()
         plain["_ties"] = exporting.ties_of(self)
         plain["_binding"] = Binding(self.folder, self._tree, self._find_weight, self._places) if self.folder else None
@@ -64,7 +66,9 @@ class Fast(nn.Module):
             if any(is_traced(tensor) for tensor in tensors):
                 return self._in_pytorch("it is being traced", arguments, keywords)
             device = self._device(tensors)
-            ready = [self._input(entry, tensor, device) for entry, tensor in zip(self._binding.given, tensors)]
+            sizes = self._binding.ranges.shown(tensors)
+            given = [self._binding.ranges.entry(entry, sizes) for entry in self._binding.given]
+            ready = [self._input(entry, tensor, device) for entry, tensor in zip(given, tensors)]
         except trees.OtherCall as other:
             return self._otherwise(str(other), arguments, keywords)
         for entry, tensor in zip(self._binding.given, tensors):
@@ -74,12 +78,12 @@ class Fast(nn.Module):
                     "call it under torch.no_grad() or torch.inference_mode(), or train with the model itself (fast.original)",
                 )
         try:
-            call = self._current(device)
+            call = self._current(device, sizes)
         except WeightsDiffer as differ:
             return self._otherwise(differ.message, arguments, keywords)
         result = call.flat(tuple(ready))
         if result is NotImplemented:  # another thread changed the weights meanwhile
-            result = self._current(device).flat(tuple(ready))
+            result = self._current(device, sizes).flat(tuple(ready))
         if result is NotImplemented:
             raise StitchError(f"{self.folder.name} cannot be called with {[describe(t.dtype, t.shape) for t in tensors]}")
         if self._binding.written:
@@ -125,21 +129,31 @@ class Fast(nn.Module):
             tensor = torch.empty_strided(tuple(entry["shape"]), strides, dtype=tensor.dtype, device=device).copy_(tensor)
         return tensor
 
-    def _current(self, device):
-        """The Call for the weights as they are now."""
+    def _current(self, device, sizes):
+        """The Call at these sizes, for the weights as they are now."""
         with self._lock:
             if tool.extension().forks() != self._forks:
                 raise StitchError(
                     f"{self.folder.name} was loaded before this process was forked, and neither a GPU nor threads survive a fork",
                     "start processes by 'spawn' (torch.multiprocessing.get_context('spawn')), or load the program in each",
                 )
-            call = self._call
-            if call is None or not call.is_current() or device != self._made_on:
-                self._call = None  # its memory goes before there is more
-                del call
-                call = self._binding.make(device)
-                self._made_on, self._call = device, (None if self._binding.written else call)
+            call = self._ready.pop(sizes, None)
+            one = call or next(iter(self._ready.values()), None)  # all have the same weights
+            if device != self._made_on or (one is not None and not one.is_current()):
+                call = one = None
+                self._forget()  # its memory goes before there is more
+            if self._packed is None:
+                self._packed, self._made_on = self._binding.pack(device), device
+            if call is None:
+                call = self._binding.make(device, self._packed, sizes)
+            self._ready[sizes] = call  # the latest is the last
+            if len(self._ready) > READY:
+                del self._ready[next(iter(self._ready))]
+            self._call = None if self._binding.written else call
             return call
+
+    def _forget(self):
+        self.__dict__.update(_call=None, _ready={}, _packed=None)
 
     def _find_weight(self, name, device=None):
         """device: where a constant of the graph, which no module moves, is wanted."""
@@ -255,7 +269,7 @@ class Fast(nn.Module):
 
     def _apply(self, function, recurse=True):
         result = super()._apply(function, recurse)
-        self.__dict__["_call"] = None  # packed for where the weights were
+        self._forget()  # packed for where the weights were
         return result
 
     def __deepcopy__(self, memo):
@@ -282,7 +296,7 @@ class Fast(nn.Module):
 
 
 RUNS_THE_MODEL = ("generate", "predict", "encode", "decode", "sample", "inference", "infer", "transcribe", "forward_features")
-NOT_COPIED = ("_lock", "_call", "_said", "_variants", "_binding", "_arguments", "_forks", "_made_on", "_ties")
+NOT_COPIED = ("_lock", "_call", "_ready", "_packed", "_said", "_variants", "_binding", "_arguments", "_forks", "_made_on", "_ties")
 
 
 class Report(str):

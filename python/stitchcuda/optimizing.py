@@ -8,6 +8,8 @@ import warnings
 import torch
 from torch.utils import _pytree as pytree
 
+from stitchcuda_torch.base.errors import TaskError
+from stitchcuda_torch.task import sizes as sizes_of
 from stitchcuda_torch.task import structure
 
 from . import cache, check, exporting, live_task, pytorch_best, search
@@ -29,6 +31,7 @@ def optimize(
     numerics="default",
     budget=40,
     quick=False,
+    dynamic_shapes=None,
     other_shapes="pytorch",
     no_gpu="emulate",
     gpu=None,
@@ -45,6 +48,8 @@ def optimize(
     numerics       the error allowed: strict, default (as PyTorch's defaults), tf32, half
     budget         seconds of planning, building and judging; the first program is always finished
     quick          fewer checks of the final program
+    dynamic_shapes sizes that change from call to call, as torch.export has them: {"x": {0: Dim("batch", min=1, max=64)}};
+                   one program takes them all
     other_shapes   calls with other shapes: run in "pytorch", are an "error", or get a "program" each
     no_gpu         on a machine without one: "emulate" it, run in "pytorch", or "error"
     gpu            the GPU to write it for, where it is emulated ("H100"; default: H200)
@@ -73,11 +78,12 @@ def optimize(
     show.show("exporting the model")
     exported = exporting.export(model, args, kwargs, name)
     warn_of_mode(exported)
-    key = cache.key(exported, numerics=numerics, device=device, gpu=gpu or gpu_name(device), options=list(options))
+    sizes = described_sizes(model, dynamic_shapes, args, kwargs)
+    key = cache.key(exported, sizes=sizes, numerics=numerics, device=device, gpu=gpu or gpu_name(device), options=list(options))
     folder = cache.find(key, budget, quick) if cached else None
     if folder is None:
         with cache.Place(key) as place:
-            task = live_task.write(exported, model, args, kwargs, os.path.join(place.draft))
+            task = live_task.write(exported, model, args, kwargs, os.path.join(place.draft), sizes)
             made = search.search(
                 task,
                 os.path.join(place.draft, "program"),
@@ -104,6 +110,16 @@ def optimize(
     distance = None if exported.draws else check.check(fast, model, args, kwargs, numerics)
     show.finish(summary(fast, distance))
     return fast
+
+
+def described_sizes(model, dynamic_shapes, args, kwargs):
+    if not dynamic_shapes:
+        return []
+    names = list(inspect.signature(model.forward).bind(*args, **kwargs).arguments)
+    try:
+        return sizes_of.of_arguments(dynamic_shapes, names, args, kwargs)
+    except TaskError as error:
+        raise StitchError(error.message.replace("get_dynamic_shapes()", "dynamic_shapes"), error.fix) from error
 
 
 def check_choices(**given):
