@@ -119,7 +119,10 @@ end
 
 // The example, as a plan's only region.
 struct Example {
-  Graph graph = graph_of(std::string(graph_of_example()).c_str());
+  explicit Example(const std::string& text = std::string(graph_of_example()))
+      : graph(graph_of(text.c_str())) {}
+
+  Graph graph;
   GpuSpec h200 = gpu();
   plan::Context context{graph, h200, Numerics::half};
   plan::Plan plan =
@@ -158,6 +161,24 @@ TEST(Written, HasPackedWeightsProductsSettingsAndScratchMemory) {
   for (const ManifestSetting& setting : program->manifest.settings) settings.push_back(setting.name);
   EXPECT_EQ(join(settings, " "), "mlp_product.algorithm mlp.threads");
   EXPECT_NE(program->sources.at("regions.h").find("cuda_fp16.h"), std::string::npos);
+}
+
+// As the archive finds it for another model, or a region of the same structure.
+TEST(Written, FitsARegionWhoseWeightsHaveOtherNames) {
+  const Example example;
+  auto given = example.with(std::string(example_of_written()));
+  ASSERT_TRUE(given);
+  std::string text(graph_of_example());
+  for (const auto& [from, to] : {std::pair("%weight", "%kernel"), std::pair("%bias", "%shift")})
+    for (size_t at; (at = text.find(from)) != text.npos;) text.replace(at, std::string_view(from).size(), to);
+  const Example other(text);
+  auto fits = other.with(given->regions[0].source->text);
+  ASSERT_TRUE(fits) << fits.error().text();
+  auto program = write_program(other.context, *fits);
+  ASSERT_TRUE(program) << program.error().text();
+  const std::string& scaffold = program->sources.at("program.cu");
+  EXPECT_NE(scaffold.find("pack_mlp_weight_half(kernel, mlp_weight_half, nullptr)"), std::string::npos);
+  EXPECT_NE(scaffold.find("spec.bias = shift;"), std::string::npos);
 }
 
 TEST(Written, IsRefusedForWhatItDeclaresBeforeItIsCompiled) {
