@@ -13,6 +13,7 @@ import warnings
 import torch
 from torch import nn
 
+from . import trees
 from .errors import StitchError
 from .exporting import identifier
 from .fast_paths import opened
@@ -43,9 +44,11 @@ class Compiled:
         self.graph, self.options = graph, {"other_shapes": "pytorch", **options}
         self.placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
         self.static = [i for i, node in enumerate(self.placeholders) if is_weight(node)]
-        self.dynamic = [i for i in range(len(self.placeholders)) if i not in set(self.static)]
+        self.sizes = [i for i, node in enumerate(self.placeholders) if isinstance(value_of(node), torch.SymInt)]
+        self.dynamic = [i for i in range(len(self.placeholders)) if i not in {*self.static, *self.sizes}]
         self.weights_of, self.given_of = picker(self.static), picker(self.dynamic)
-        self.programs, self.said, self.last = {}, set(), None
+        self.symbols = symbols_of([value_of(self.placeholders[i]) for i in self.dynamic])
+        self.programs, self.families, self.said, self.last = {}, [], set(), None
 
     def __call__(self, *arguments):
         if torch.is_grad_enabled() and any(isinstance(a, torch.Tensor) and a.requires_grad for a in arguments):
@@ -67,11 +70,15 @@ class Compiled:
     def find(self, arguments):
         given = self.given_of(arguments)
         form = form_of(given)
-        if form not in self.programs:
+        found = next((each for each in self.families if takes(each[1], given)), None)
+        if found is None and form not in self.programs:
             self.programs[form] = self.make(arguments, given)
-        if self.programs[form] is PYTORCH:
+            if self.programs[form] is not PYTORCH and self.programs[form][1].folder and self.programs[form][1].folder.manifest.get("sizes"):
+                self.families.append(self.programs[form])
+        found = found or self.programs[form]
+        if found is PYTORCH:
             return self.graph(*arguments)
-        self.last = module, fast = self.programs[form]
+        self.last = module, fast = found
         module.take(self.weights_of(arguments), fast)
         return fast(*given)
 
@@ -81,13 +88,33 @@ class Compiled:
             return PYTORCH
         if not any(node.op not in ("placeholder", "output") for node in self.graph.graph.nodes):
             return PYTORCH  # nothing is computed
-        module = Lifted(opened(self.graph), self.static, self.weights_of(arguments), [self.placeholders[i] for i in self.static])
+        shown = {i: self.symbols.get(str(value_of(self.placeholders[i])), [None])[0] for i in self.sizes}
+        if None in shown.values():
+            self.say("sizes", "this graph runs in PyTorch: it takes a size that none of its tensors shows")
+            return PYTORCH
+        module = Lifted(opened(self.graph), self.static, self.weights_of(arguments), [self.placeholders[i] for i in self.static], shown)
+        options = {"progress": False, "name": "compiled_" + self.tag(), **self.options}
         try:
             with torch.no_grad():
-                return module, optimize(module, tuple(given), **{"progress": False, "name": "compiled_" + self.tag(), **self.options})
+                if ranges := self.ranges(given):
+                    try:
+                        return module, optimize(module, tuple(given), dynamic_shapes=ranges, **options)
+                    except StitchError as error:
+                        self.say("range", f"a program for one shape each: {error}")
+                return module, optimize(module, tuple(given), **options)
         except (StitchError, TypeError) as error:
             self.say("refused", f"this graph runs in PyTorch: {error}")
             return PYTORCH
+
+    def ranges(self, given):
+        """dynamic_shapes of the graph's symbols; where Dynamo knows no largest size, four times the one seen."""
+        out = [{} for _ in given]
+        for name, places in self.symbols.items():
+            seen = given[places[0][0]].shape[places[0][1]]
+            least, most = range_of(value_of(self.placeholders[self.dynamic[places[0][0]]]).shape[places[0][1]])
+            for argument, dim in places:
+                out[argument][dim] = (name, min(least, seen), most or max(4 * seen, 64))
+        return tuple(out) if self.symbols else None
 
     def tag(self):
         """The name of what the graph computes last, for people."""
@@ -117,8 +144,10 @@ def picker(places):
 class Lifted(nn.Module):
     """The graph with its weights as weights."""
 
-    def __init__(self, graph, places, weights, placeholders):
+    def __init__(self, graph, places, weights, placeholders, shown=None):
+        """shown: {place of a size: (argument, dimension) that shows it}."""
         super().__init__()
+        self.shown = shown or {}
         self.graph, self.places, self.count = graph, places, sum(node.op == "placeholder" for node in graph.graph.nodes)
         self.names, self.__dict__["weights"] = [], tuple(weights)
         for i, (weight, node) in enumerate(zip(weights, placeholders)):
@@ -130,8 +159,15 @@ class Lifted(nn.Module):
                 self.register_buffer(name, weight)
 
     def forward(self, *given):
-        given, names = iter(given), dict(zip(self.places, self.names))
-        return self.graph(*[getattr(self, names[i]) if i in names else next(given) for i in range(self.count)])
+        tensors, names = iter(given), dict(zip(self.places, self.names))
+
+        def argument(i):
+            if i in self.shown:
+                at, dim = self.shown[i]
+                return given[at].shape[dim]
+            return getattr(self, names[i]) if i in names else next(tensors)
+
+        return self.graph(*[argument(i) for i in range(self.count)])
 
     def take(self, weights, fast):
         """Dynamo passes the weights with every call. Replaced tensors are noticed here, by identity; changed ones by the program."""
@@ -143,9 +179,40 @@ class Lifted(nn.Module):
                 fast._forget()
 
 
+def value_of(node):
+    return node.meta.get("example_value", node.meta.get("val"))
+
+
+def symbols_of(values):
+    """{symbol: [(argument, dimension), …]} of the tensors' sizes."""
+    out = {}
+    for i, value in enumerate(values):
+        for dim, size in enumerate(value.shape if isinstance(value, torch.Tensor) else ()):
+            if isinstance(size, torch.SymInt) and str(size).isidentifier():
+                out.setdefault(str(size), []).append((i, dim))
+    return out
+
+
+def range_of(size):
+    """(least, most) that Dynamo was told (mark_dynamic); most is None where it wasn't."""
+    known = size.node.shape_env.var_to_range.get(size.node.expr)
+    if known is None:
+        return 1, None
+    # Dynamo makes other graphs of 0 and 1.
+    return 1 if int(known.lower) <= 2 else int(known.lower), int(known.upper) if str(known.upper).isdigit() and known.upper < 1 << 30 else None
+
+
+def takes(fast, given):
+    try:
+        fast._binding.ranges.shown(given)
+        return True
+    except trees.OtherCall:
+        return False
+
+
 def is_weight(node):
     kind = node.meta.get("tensor_dict", {}).get("_dynamo_static_input_type")
-    value = node.meta.get("example_value", node.meta.get("val"))
+    value = value_of(node)
     return kind is not None or isinstance(value, nn.Parameter)
 
 

@@ -117,7 +117,7 @@ class Fast(nn.Module):
         if tensor.dtype is not DTYPES[entry["dtype"]] or list(tensor.shape) != entry["shape"]:
             raise trees.OtherCall(
                 f"'{entry['name']}' is {describe(tensor.dtype, tensor.shape)}, and the program was made for "
-                f"{describe(DTYPES[entry['dtype']], entry['shape'])}"
+                f"{describe(DTYPES[entry['dtype']], entry['shape'])}{self._hint(entry, tensor)}"
             )
         if tensor.device != device:
             raise trees.OtherCall(f"'{entry['name']}' is on {tensor.device}, and other inputs are on {device}")
@@ -128,6 +128,14 @@ class Fast(nn.Module):
         if tensor.is_neg() or any(a != b and n > 1 for a, b, n in zip(tensor.stride(), strides, tensor.shape)):
             tensor = torch.empty_strided(tuple(entry["shape"]), strides, dtype=tensor.dtype, device=device).copy_(tensor)
         return tensor
+
+    def _hint(self, entry, tensor):
+        """What to write if such sizes come again."""
+        other = [dim for dim, (a, b) in enumerate(zip(tensor.shape, entry["shape"])) if a != b]
+        if tensor.dim() != len(entry["shape"]) or not other or 0 in tensor.shape:
+            return ""
+        spec = {dim: ("size" + str(dim), 1, 2 * max(tensor.shape[dim], entry["shape"][dim])) for dim in other}
+        return f"; for one program of all sizes: dynamic_shapes={ {entry['name']: spec} }"
 
     def _current(self, device, sizes):
         """The Call at these sizes, for the weights as they are now."""

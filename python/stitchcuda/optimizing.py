@@ -115,7 +115,10 @@ def optimize(
 def described_sizes(model, dynamic_shapes, args, kwargs):
     if not dynamic_shapes:
         return []
-    names = list(inspect.signature(model.forward).bind(*args, **kwargs).arguments)
+    signature = inspect.signature(model.forward)
+    names = list(signature.bind(*args, **kwargs).arguments)
+    if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in signature.parameters.values()):
+        names = [*(f"argument {i}" for i in range(len(args))), *kwargs]
     try:
         return sizes_of.of_arguments(dynamic_shapes, names, args, kwargs)
     except TaskError as error:

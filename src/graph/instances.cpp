@@ -101,8 +101,11 @@ Result<std::vector<Sizes>> instance_sizes(const Dimensions& dimensions, const Si
 
 Sizes largest_sizes(const Dimensions& dimensions) {
   Sizes out;
-  for (const Dimension& dimension : dimensions)
-    out[dimension.name] = dimension.most / dimension.multiple * dimension.multiple;
+  // At the very end a model may be another: all of a table of positions is no slice of it.
+  for (const Dimension& dimension : dimensions) {
+    const int64_t steps = dimension.most / dimension.multiple, less = std::max<int64_t>(steps - 2, 1);
+    out[dimension.name] = (less * dimension.multiple >= dimension.least ? less : steps) * dimension.multiple;
+  }
   return out;
 }
 

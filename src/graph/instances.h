@@ -17,7 +17,7 @@ struct Instances {
   Dimensions dimensions;
   Sizes example;              // the task's own
   std::vector<Instance> all;  // the first is the one that plans are made at
-  Instance largest;           // every size at its maximum
+  Instance largest;           // every size near its maximum, and even
   RewriteLimits limits;       // that the graphs were rewritten within
 };
 

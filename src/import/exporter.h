@@ -9,8 +9,15 @@
 #include "base/file.h"
 #include "base/machine/process.h"
 #include "graph/mode.h"
+#include "graph/sizes.h"
 
 namespace stitch {
+
+// The task at other sizes: aten.json alone, in a folder that is there.
+struct ExportAt {
+  Sizes sizes;
+  fs::path out;
+};
 
 struct ExportRequest {
   fs::path task;
@@ -19,6 +26,8 @@ struct ExportRequest {
   Mode mode = Mode::as_written;
   int64_t seed = 42;
   bool weights = true;
+  std::vector<ExportAt> at = {};  // instead of the task's own
+  Dimensions dimensions = {};
 };
 
 class Exporter {

@@ -31,8 +31,6 @@ Result<Imported> convert(const ImportRequest& request, const OnProgress& on_prog
   name_results(graph, facts.value("call", Json::object()).value("outputs", Json()));
   facts["active"] = count_active(program);
   facts["nodes"] = {{"aten", program.nodes.size()}, {"lowered", before}, {"cleaned", graph.nodes.size()}};
-  std::error_code ec;
-  fs::remove(aten_path, ec);
   return Imported{.graph = std::move(graph),
                   .facts = std::make_shared<const Json>(std::move(facts)),
                   .aten_nodes = program.nodes.size()};
@@ -54,9 +52,13 @@ Result<Imported> import_into(Exporter& exporter, const ImportRequest& request,
   auto begin = std::chrono::steady_clock::now();
   STITCH_CHECK(export_into(exporter, request, on_progress));
   STITCH_TRY(Imported imported, convert(request, on_progress));
+  std::error_code ec;
+  fs::remove(request.out / "aten.json", ec);
   imported.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return imported;
 }
+
+Result<Imported> import_exported(const ImportRequest& request) { return convert(request, {}); }
 
 Result<Imported> import_task(Exporter& exporter, const ImportRequest& request,
                              const OnProgress& on_progress) {

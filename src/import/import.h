@@ -39,6 +39,8 @@ using OnProgress = std::function<void(std::string_view)>;
 // Writes request.out whole or not at all.
 Result<Imported> import_task(Exporter& exporter, const ImportRequest& request,
                              const OnProgress& on_progress = {});
+// The graph of an export that is in request.out already.
+Result<Imported> import_exported(const ImportRequest& request);
 // The same where only the weights are wanted on disk: request.out is a folder that is there.
 Result<Imported> import_into(Exporter& exporter, const ImportRequest& request,
                              const OnProgress& on_progress = {});

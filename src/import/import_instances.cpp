@@ -106,34 +106,38 @@ Dimensions without_fixed(Dimensions dimensions) {
   return dimensions;
 }
 
-Result<Graph> import_at(Exporter& exporter, const Task& task, const fs::path& source, const RewriteLimits& limits) {
-  STITCH_TRY(ScratchFolder scratch, ScratchFolder::create_in_memory("stitchcuda-sizes"));
-  STITCH_TRY(Imported imported, import_into(exporter,
-                                            {.task = source,
-                                             .out = scratch.path(),
-                                             .class_name = task.options.model_class,
-                                             .mode = task.options.mode,
-                                             .weights = false,
-                                             .algebra = task.options.algebra,
-                                             .limits = limits}));
-  return std::move(imported.graph);
-}
-
-Result<Instance> import_instance(Exporter& exporter, const Task& task, const Dimensions& dimensions,
-                                 const Sizes& sizes, const RewriteLimits& limits) {
-  STITCH_TRY(ScratchFolder folder, ScratchFolder::create_in_memory("stitchcuda-sizes"));
-  STITCH_TRY(const fs::path source, write_instance(task.source, dimensions, sizes, folder.path()));
-  auto graph = import_at(exporter, task, source, limits);
-  if (!graph) {
-    Error error = graph.error();
-    error.message = format("with {}: {}", text(sizes), error.message);
-    return error;
+// Folders with an export each, of the task at several sizes.
+class Exports {
+ public:
+  static Result<Exports> of(Exporter& exporter, const Task& task, const Dimensions& dimensions,
+                            const std::vector<Sizes>& sizes, const OnProgress& on_progress) {
+    Exports out;
+    ExportRequest request{.task = task.source,
+                          .class_name = task.options.model_class,
+                          .mode = task.options.mode,
+                          .weights = false,
+                          .dimensions = dimensions};
+    for (const Sizes& each : sizes) {
+      STITCH_TRY(ScratchFolder folder, ScratchFolder::create_in_memory("stitchcuda-sizes"));
+      request.at.push_back({each, folder.path()});
+      out.folders_.push_back(std::move(folder));
+    }
+    request.out = out.folders_[0].path();
+    STITCH_CHECK(exporter.run(request, on_progress));
+    return out;
   }
-  STITCH_TRY(const Sizes seen, sizes_of(dimensions, *graph));
-  if (seen != sizes)
-    return user_error("sizes", format("get_inputs() gives {} where {} was asked for", text(seen), text(sizes)));
-  return Instance{sizes, *std::move(graph)};
-}
+
+  Result<Graph> graph(size_t i, const Task& task, const RewriteLimits& limits) const {
+    STITCH_TRY(Imported imported, import_exported({.task = task.source,
+                                                   .out = folders_[i].path(),
+                                                   .algebra = task.options.algebra,
+                                                   .limits = limits}));
+    return std::move(imported.graph);
+  }
+
+ private:
+  std::vector<ScratchFolder> folders_;
+};
 
 // Names, lines and modules are the task's own.
 void take_names(Graph& graph, const Graph& from) {
@@ -169,18 +173,22 @@ Dimensions dimensions_in(const TaskFacts& facts) {
   return out;
 }
 
-Result<fs::path> write_instance(const fs::path& task, const Dimensions& dimensions, const Sizes& sizes,
-                                const fs::path& folder) {
+Json places_json(const Dimensions& dimensions) {
   Json places = Json::object();
   for (const Dimension& dimension : dimensions)
     for (const Dimension::Place& place : dimension.places)
       places[dimension.name].push_back({place.input, place.dim});
+  return places;
+}
+
+Result<fs::path> write_instance(const fs::path& task, const Dimensions& dimensions, const Sizes& sizes,
+                                const fs::path& folder) {
   std::error_code ec;
   const fs::path whole = fs::absolute(task, ec);
   const fs::path out = folder / whole.filename();
   STITCH_CHECK(write_file(out, format("from stitchcuda_torch.task.sizes import at\n\n"
                                       "globals().update(at({}, {}, {}))\n",
-                                      quote(whole.string()), Json(sizes).dump(), places.dump())));
+                                      quote(whole.string()), Json(sizes).dump(), places_json(dimensions).dump())));
   return out;
 }
 
@@ -188,35 +196,34 @@ Result<Instances> import_instances(Exporter& exporter, Task& task, Dimensions di
                                    const OnProgress& on_progress) {
   dimensions = without_fixed(std::move(dimensions));
   STITCH_CHECK(check(dimensions));
-  Instances out{.dimensions = dimensions};
+  Instances out;
+  out.dimensions = dimensions;
   if (dimensions.empty()) return out;
   STITCH_TRY(out.example, sizes_of(dimensions, task.graph));
   STITCH_TRY(const std::vector<Sizes> wanted, instance_sizes(dimensions, out.example));
+  std::vector<Sizes> all = {out.example, largest_sizes(dimensions)};
+  all.insert(all.end(), wanted.begin(), wanted.end());
+  STITCH_TRY(const Exports exports, Exports::of(exporter, task, dimensions, all, on_progress));
   // Tables of constants that grow with a size stay operators, which takes another folding: only where they do.
   Result<void> same;
   for (const int64_t folded : {int64_t{1} << 16, int64_t{4}}) {
     out.limits = task.options.limits.of_any_size(folded);
     out.all.clear();
-    auto progress = [&](const Sizes& sizes) {
-      if (on_progress) on_progress(format("importing with {}", text(sizes)));
-    };
-    progress(out.example);
-    STITCH_TRY(Graph own, import_at(exporter, task, task.source, out.limits));
-    const Instance example{out.example, std::move(own)};
-    progress(largest_sizes(dimensions));
-    STITCH_TRY(out.largest,
-               import_instance(exporter, task, dimensions, largest_sizes(dimensions), out.limits));
-    same = check_same_form(example, out.largest);
-    for (size_t i = 0; same && i < wanted.size(); ++i) {
-      progress(wanted[i]);
-      STITCH_TRY(Instance next, import_instance(exporter, task, dimensions, wanted[i], out.limits));
-      same = check_same_form(example, next);
-      if (same) take_names(next.graph, example.graph);
-      out.all.push_back(std::move(next));
+    std::vector<Instance> made;
+    same = {};
+    for (size_t i = 0; same && i < all.size(); ++i) {
+      STITCH_TRY(Graph graph, exports.graph(i, task, out.limits));
+      STITCH_TRY(const Sizes seen, sizes_of(dimensions, graph));
+      if (seen != all[i])
+        return user_error("sizes", format("get_inputs() gives {} where {} was asked for", text(seen), text(all[i])));
+      made.push_back({all[i], std::move(graph)});
+      same = check_same_form(made[0], made.back());
     }
     if (!same) continue;
-    take_names(out.largest.graph, example.graph);
-    task.graph = example.graph;
+    task.graph = std::move(made[0].graph);
+    for (size_t i = 1; i < made.size(); ++i) take_names(made[i].graph, task.graph);
+    out.largest = std::move(made[1]);
+    out.all.assign(std::make_move_iterator(made.begin() + 2), std::make_move_iterator(made.end()));
     return out;
   }
   return same.error();

@@ -11,6 +11,9 @@ Result<Dimensions> parse_dimensions(const std::vector<std::string>& declared, co
 // What the task itself declares (get_dynamic_shapes).
 Dimensions dimensions_in(const TaskFacts& facts);
 
+// {"batch": [[0, 0], [1, 0]]}
+Json places_json(const Dimensions& dimensions);
+
 // A .py file in `folder` that is the task at these sizes.
 Result<fs::path> write_instance(const fs::path& task, const Dimensions& dimensions, const Sizes& sizes,
                                 const fs::path& folder);

@@ -212,5 +212,58 @@ TEST(Manifest, RefusesManyKeysQuickly) {
   EXPECT_FALSE(parse_manifest(text));
 }
 
+// Two sizes, and shapes as formulas of them.
+std::string sized_manifest(const std::string& sizes, const std::string& shape) {
+  return R"({"stitch": 1, "name": "m", "class": "default", "parameters": [], "regions": [], "libraries": [],
+    "sizes": [)" + sizes + R"(],
+    "inputs": [{"name": "x", "role": "input", "dtype": "f32", "shape": ["batch", "length", 8]}],
+    "outputs": [{"name": "y", "role": "output", "dtype": "f32", "shape": )" + shape + "}]}";
+}
+const char* const two_sizes =
+    R"({"name": "batch", "least": 1, "most": 64, "multiple": 1, "places": [[0, 0]], "example": 4},
+       {"name": "length", "least": 2, "most": 512, "multiple": 2, "places": [[0, 1]], "example": 32})";
+
+TEST(Manifest, ShapesAreFormulasOfSizes) {
+  auto manifest = parse_manifest(sized_manifest(two_sizes, R"_(["batch * (length / 2)", 16])_"));
+  ASSERT_TRUE(manifest) << manifest.error().text();
+  EXPECT_EQ(manifest->signature.outputs[0].type.shape, (Shape{64, 16}));
+  EXPECT_EQ(*parse_manifest(print_manifest(*manifest)), *manifest);
+  ASSERT_TRUE(manifest->set_sizes({{"batch", 3}, {"length", 10}}));
+  EXPECT_EQ(manifest->signature.inputs[0].type.shape, (Shape{3, 10, 8}));
+  EXPECT_EQ(manifest->signature.outputs[0].type.shape, (Shape{15, 16}));
+  EXPECT_FALSE(manifest->set_sizes({{"batch", 65}, {"length", 10}}));
+  EXPECT_FALSE(manifest->set_sizes({{"batch", 3}, {"length", 11}}));
+  EXPECT_FALSE(manifest->set_sizes({{"batch", 3}}));
+}
+
+TEST(Manifest, SizesOfACallAreReadFromItsInputs) {
+  auto manifest = parse_manifest(sized_manifest(two_sizes, R"(["batch"])"));
+  Signature call = manifest->signature;
+  call.inputs[0].type.shape = {5, 64, 8};
+  EXPECT_EQ(*sizes_shown(*manifest, call), (Sizes{{"batch", 5}, {"length", 64}}));
+  call.inputs[0].type.shape = {5, 63, 8};
+  EXPECT_NE(sizes_shown(*manifest, call).error().message.find("length is 63, outside of length=2..512 by 2"),
+            std::string::npos);
+}
+
+TEST(Manifest, MistakesInSizesAreNamed) {
+  auto message = [](const std::string& sizes, const std::string& shape) {
+    auto manifest = parse_manifest(sized_manifest(sizes, shape));
+    return manifest ? "accepted" : manifest.error().text();
+  };
+  EXPECT_NE(message(two_sizes, R"(["width"])").find("there is no size 'width'"), std::string::npos);
+  EXPECT_NE(message(two_sizes, R"(["batch -"])").find("a number or a name is expected"), std::string::npos);
+  EXPECT_NE(message(two_sizes, R"(["batch - 9"])").find("is -5"), std::string::npos);
+  EXPECT_NE(message(two_sizes, R"(["batch * 99999999999999"])").find("too many elements"), std::string::npos);
+  EXPECT_NE(message("", R"([8])").find("there is no size 'batch'"), std::string::npos);
+  auto size = [](const char* rest) { return std::string(R"({"name": "batch", "multiple": 1, )") + rest + "}"; };
+  EXPECT_NE(message(size(R"("least": 1, "most": 4, "places": [[1, 0]], "example": 1)"), "[8]").find("an input and one"),
+            std::string::npos);
+  EXPECT_NE(message(size(R"("least": 5, "most": 4, "places": [[0, 0]], "example": 5)"), "[8]").find("is no range"),
+            std::string::npos);
+  EXPECT_NE(message(size(R"("least": 1, "most": 4, "places": [], "example": 1)"), "[8]").find("no input shows"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace stitch

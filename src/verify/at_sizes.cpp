@@ -92,11 +92,17 @@ Result<void> judge_at_other_sizes(Verdict& verdict, const Task& task, const Veri
     how.timing = how.profile = how.baselines_ahead = how.more_to_come = how.remember_trials = false;
     how.receipt.clear();
     how.other_sizes = false;
+    how.form = &task.graph;
     how.on_warning = how.on_notice = {};
     TaskOptions as = task.options;
     as.dynamic.reset();
     if (task.instances) as.limits = task.instances->limits;
     STITCH_TRY(const Verdict other, verify(source, how, as));
+    // Of one element in each row, a softmax proves nothing.
+    if (other.inconclusive()) {
+      left_out.push_back(text(sizes));
+      continue;
+    }
     if (const GateReport* failure = other.failure()) {
       for (GateReport& gate : verdict.gates) {
         if (gate.id < failure->id) continue;

@@ -11,6 +11,7 @@
 
 #include "build/build.h"
 #include "gpu/gpu_spec.h"
+#include "graph/instances.h"
 #include "program/manifest.h"
 #include "program/package.h"
 #include "reference/gpu_share.h"
@@ -46,6 +47,9 @@ struct VerifyOptions {
   bool build_only = false;      // and screened, no further
   bool shared_process = false;  // with others before and after it (runner::Options): for quick looks
   bool timing = true;
+  // The graph whose nodes the program names, where the task is another instance of it: at sizes of one a graph
+  // may have another form, and regions can't be asked alone.
+  const Graph* form = nullptr;
   bool other_sizes = true;  // of a program or a task for ranges: judge it at some that are not the task's own
   bool profile = true;  // the gate of that name: one more process; off where only a verdict is wanted
   // The gate of times on the emulated GPU too, whose times are not told: for tests of the gate.
@@ -88,6 +92,10 @@ struct Session {
   uint64_t seed = 0;
   std::vector<Question> questions;  // that correctness will ask, where they are asked ahead
   std::shared_ptr<RegionQuestionsAhead> region_questions;  // likewise, of regions alone
+
+  bool has_the_form() const {
+    return !options.form || bool(check_same_form({{}, *options.form}, {{}, task.graph}));
+  }
 
   // What earlier gates leave.
   Package package;

@@ -38,6 +38,8 @@ def export_task(options, progress):
     start = time.monotonic()
     progress("loading the task")
     task = Task(options.task, options.class_name, options.seed, options.mode)
+    if options.at:
+        return export_at(task, options, progress)
     if hasattr(task.module, "exported"):  # a live model, exported where it lives: live.py
         return {**task.module.exported(options.out), "seconds": round(time.monotonic() - start, 3)}
     progress("constructing the model")
@@ -58,6 +60,28 @@ def export_task(options, progress):
     }
     summary = write(program, task.file, facts, options.out, not options.no_weights, progress)
     return {**summary, "seconds": round(time.monotonic() - start, 3)}
+
+
+def export_at(task, options, progress):
+    """The graph at each of several sizes, of one model."""
+    from ..task import sizes, structure
+    from . import trace
+
+    sizes.resize(task, {}, options.places)
+    model = task.construct()
+    for each in options.at:
+        at = "with " + ", ".join(f"{name}={size}" for name, size in each["sizes"].items())
+        progress("tracing " + at)
+        sizes.resize(task, each["sizes"], options.places)
+        try:
+            program = trace.export(model, trace.fake_inputs(task), task.file, draw=lambda i: task.make_inputs(task.seed + i))
+        except TaskError as error:
+            error.message = f"{at}: {error.message}"
+            raise
+        facts = {"source": options.task, "class": options.class_name or "Model", "mode": "train" if model.training else "eval"}
+        facts |= {"seed": options.seed, "call": structure.describe(program, task.module), "modules": [], "elsewhere": []}
+        write(program, task.file, facts, each["out"], False)
+    return {"name": task.stem, "nodes": 0, "weights_bytes": 0}
 
 
 def write(program, source_file, facts, out, with_weights, progress=lambda text: None):

@@ -23,6 +23,8 @@ REQUEST = {
     "mode": ((str, type(None)), None),
     "seed": (int, 42),
     "no_weights": (bool, False),
+    "at": (list, []),  # other sizes: {"sizes": {name: size}, "out": folder}
+    "places": (dict, {}),  # name: [[input, dimension], …]
 }
 
 

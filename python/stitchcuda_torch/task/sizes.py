@@ -112,13 +112,19 @@ def at(file, sizes, places):
     module = load_module(file)
     names = {name: value for name, value in vars(module).items() if not name.startswith("__")}
     names.pop("exported", None)  # of other sizes
-    make = names["get_inputs"]
+    return {**names, "get_inputs": inputs_at(names["get_inputs"], sizes, places)}
+
+
+def inputs_at(make, sizes, places):
     taken = {name: size for name, size in sizes.items() if name in inspect.signature(make).parameters}
+    return lambda: resized(make(**taken), sizes, places)
 
-    def get_inputs():
-        return resized(make(**taken), sizes, places)
 
-    return {**names, "get_inputs": get_inputs, "sizes": dict(sizes)}
+def resize(task, sizes, places):
+    """The task's get_inputs() gives these sizes from now on."""
+    module = task.module
+    module.stitchcuda_inputs = make = getattr(module, "stitchcuda_inputs", module.get_inputs)
+    module.get_inputs = inputs_at(make, sizes, places) if sizes else make
 
 
 def resized(inputs, sizes, places):

@@ -225,6 +225,7 @@ Result<Checked> regions_alone(Session& session, Json& evidence) {
   const std::vector<ManifestRegion>& list = session.manifest.regions;
   if (list.empty()) return Checked{skipped("the program names no regions")};
   if (session.options.quick) return Checked{skipped("quick checks only")};
+  if (!session.has_the_form()) return Checked{skipped("the graph has another form at these sizes")};
   const Weights weights = weights_for_regions(session);
   std::shared_ptr<RegionQuestionsAhead> ahead = std::exchange(session.region_questions, nullptr);
   if (ahead && ahead->questions().regions() != list) ahead.reset();

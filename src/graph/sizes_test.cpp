@@ -1,0 +1,75 @@
+#include "graph/sizes.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "graph/instances.h"
+#include "graph/text.h"
+
+namespace stitch {
+namespace {
+
+Graph graph_of(int64_t batch, const std::string& op = "relu") {
+  return *parse_graph("graph \"g\"\ninput %x : f32[" + std::to_string(batch) + ",8]\n%y = " + op + "(%x) : f32[" +
+                      std::to_string(batch) + ",8]\noutput %y\nend\n");
+}
+
+TEST(Sizes, FormulasAreEvaluatedAsCDoes) {
+  const Sizes sizes = {{"batch", 3}, {"length", 10}};
+  EXPECT_EQ(*evaluate_size("batch * (length - 1) / 2 + 4", sizes), 17);
+  EXPECT_EQ(*evaluate_size("((length + 3) / 4) * batch", sizes), 9);
+  EXPECT_EQ(*evaluate_size("64", {}), 64);
+}
+
+TEST(Sizes, MistakesInFormulasAreNamed) {
+  auto message = [](const char* formula) { return evaluate_size(formula, {{"n", 4}}).error().message; };
+  EXPECT_NE(message("m + 1").find("there is no size 'm'"), std::string::npos);
+  EXPECT_NE(message("n / 0").find("division"), std::string::npos);
+  EXPECT_NE(message("(n").find("')' is expected"), std::string::npos);
+  EXPECT_NE(message("n n").find("an operator is expected"), std::string::npos);
+  EXPECT_NE(message("9223372036854775807 * n").find("too large"), std::string::npos);
+  EXPECT_NE(message(std::string(1000, '(').c_str()).find("too many parentheses"), std::string::npos);
+}
+
+TEST(Instances, SizesTellFormulasApart) {
+  const Dimensions dimensions = {{"batch", 1, 64, 1, {{0, 0}}}, {"length", 1, 2048, 1, {{0, 1}}}};
+  const auto sizes = instance_sizes(dimensions, {{"batch", 4}, {"length", 128}});
+  ASSERT_TRUE(sizes);
+  std::set<int64_t> seen;
+  for (const Sizes& each : *sizes)
+    for (const auto& [name, size] : each) {
+      EXPECT_EQ(size % 2, 1) << name;
+      seen.insert(size);
+    }
+  EXPECT_GE(seen.size(), 9u);
+  EXPECT_GT(sizes->back().at("length"), 1800);  // and the other is large with it
+  EXPECT_GT(sizes->back().at("batch"), 50);
+}
+
+TEST(Instances, SizesAreMultiplesWhereARangeIs) {
+  const auto sizes = instance_sizes({{"height", 32, 512, 32, {{0, 2}}}}, {{"height", 224}});
+  ASSERT_TRUE(sizes);
+  for (const Sizes& each : *sizes) EXPECT_EQ(each.at("height") % 32, 0);
+}
+
+TEST(Instances, SizesAreReadFromInputs) {
+  const Dimensions dimensions = {{"batch", 1, 64, 1, {{0, 0}}}};
+  EXPECT_EQ(sizes_of(dimensions, graph_of(3))->at("batch"), 3);
+  EXPECT_NE(sizes_of(dimensions, graph_of(65)).error().message.find("65 is outside of batch=1..64"), std::string::npos);
+  EXPECT_NE(sizes_of({{"batch", 1, 64, 1, {{1, 0}}}}, graph_of(3)).error().message.find("no input 1"), std::string::npos);
+  EXPECT_NE(sizes_of({{"batch", 1, 64, 1, {{0, 2}}}}, graph_of(3)).error().message.find("no dimension 2"), std::string::npos);
+  EXPECT_NE(sizes_of({{"n", 1, 64, 1, {{0, 0}, {0, 1}}}}, graph_of(3)).error().message.find("n is 3 in one input and 8"),
+            std::string::npos);
+}
+
+TEST(Instances, AnotherFormIsNamedWithItsSizes) {
+  const Instance three{{{"batch", 3}}, graph_of(3)}, seven{{{"batch", 7}}, graph_of(7)};
+  EXPECT_TRUE(check_same_form(three, seven));
+  const auto other = check_same_form(three, {{{"batch", 7}}, graph_of(7, "exp")});
+  ASSERT_FALSE(other);
+  EXPECT_NE(other.error().message.find("with batch=3 it computes"), std::string::npos) << other.error().message;
+}
+
+}  // namespace
+}  // namespace stitch
