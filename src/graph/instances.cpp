@@ -31,12 +31,14 @@ std::vector<int64_t> spread(const Dimension& dimension, int64_t example, std::se
     // may be for vectors, which differs from what all others have.
     auto suits = [&](int64_t size, int strictness) {
       if (size < least || size > most || std::ranges::count(out, size) > 0) return false;
-      if (strictness > 0 && (size % 2 == 0 || size == 1)) return false;
+      if (size == 1 && (strictness > 0 || most > 2)) return false;
+      if (strictness > 0 && size % 2 == 0) return false;
       if (strictness > 1 && taken.contains(size)) return false;
       return strictness < 3 || is_prime(size);
     };
+    // A few odd sizes again say more than even ones.
     bool found = false;
-    for (int strictness = 3; strictness >= 0 && !found; --strictness)
+    for (int strictness = 3; strictness >= (out.size() < 3 ? 0 : 1) && !found; --strictness)
       for (int64_t away = 0; away <= most - least && !found; ++away)
         for (int64_t size : {at - away, at + away})
           if (!found && suits(size, strictness)) {

@@ -15,7 +15,7 @@ namespace {
 
 enum class Hides : uint8_t { nothing, what_follows, some_keys, something };
 
-constexpr int64_t largest_mask = int64_t{1} << 24;
+constexpr int64_t largest_mask = int64_t{1} << 26;
 
 class Masks {
  public:

@@ -254,7 +254,7 @@ TEST(Manifest, MistakesInSizesAreNamed) {
   EXPECT_NE(message(two_sizes, R"(["width"])").find("there is no size 'width'"), std::string::npos);
   EXPECT_NE(message(two_sizes, R"(["batch -"])").find("a number or a name is expected"), std::string::npos);
   EXPECT_NE(message(two_sizes, R"(["batch - 9"])").find("is -5"), std::string::npos);
-  EXPECT_NE(message(two_sizes, R"(["batch * 99999999999999"])").find("too many elements"), std::string::npos);
+  EXPECT_NE(message(two_sizes, R"(["batch * 99999999999999"])").find("is 399999999999996 with"), std::string::npos);
   EXPECT_NE(message("", R"([8])").find("there is no size 'batch'"), std::string::npos);
   auto size = [](const char* rest) { return std::string(R"({"name": "batch", "multiple": 1, )") + rest + "}"; };
   EXPECT_NE(message(size(R"("least": 1, "most": 4, "places": [[1, 0]], "example": 1)"), "[8]").find("an input and one"),

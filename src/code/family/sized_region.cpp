@@ -54,7 +54,8 @@ Result<Fill> fill_for_all_sizes(const Technique& technique, const plan::Context&
   };
   auto as_it_is = written(false);
   if (as_it_is) return Fill::as_it_is;
-  if (written(true)) return Fill::filled;
+  // Products count blocks by multiprocessors.
+  if (technique.kind() == plan::Kind::loop && written(true)) return Fill::filled;
   return as_it_is.error();
 }
 

@@ -46,7 +46,9 @@ Draft draft(const std::vector<const Place*>& writes, const std::string& name, co
   const Type type = emitter->index_type();
   const std::string unit = width > 1 ? "index" : "element";
   // Few threads with much work each: small blocks, so that every multiprocessor has some.
-  const int threads = !together && count < int64_t{4} * 256 * emitter->request().context.gpu.sms ? 64 : 256;
+  const RegionRequest& deciding = emitter->request().deciding();
+  const int64_t usual = deciding.graph.type(first.value).elements() / width / items.count;
+  const int threads = !together && usual < int64_t{4} * 256 * deciding.context.gpu.sms ? 64 : 256;
   // Backwards after stages: what they read last may still be in L2.
   Expression block = named("blockIdx.x");
   if (emitter->stages) block = named("gridDim.x") - 1 - block;
@@ -207,14 +209,15 @@ int64_t large_weights(const RegionRequest& request, const Place& write) {
 // Parameters shared by all pixels of a channel, several vectors of them, cost more than the pixel: a thread
 // takes the same channels of a few pixels. batch_norm of 672 channels in NHWC took 890 us on an H200; its
 // bytes take 314.
-std::optional<ItemsPerThread> items_by_channel(const Place& write, int64_t vectors, const GpuSpec& gpu) {
-  const int64_t enough_threads = int64_t{768} * gpu.sms;
+std::optional<ItemsPerThread> items_by_channel(const RegionRequest& request, const Place& write, int64_t vectors) {
+  const int64_t enough_threads = int64_t{768} * request.deciding().context.gpu.sms;
   std::vector<size_t> dims;
   for (size_t d = 2; d < write.shape.size(); ++d) dims.push_back(d);
   dims.push_back(0);
   for (int64_t count = 8; count > 1; --count)
     for (size_t d : dims)
-      if (write.shape[d] % count == 0 && write.shape[d] > count && vectors / count >= enough_threads)
+      if (write.shape[d] % count == 0 && write.shape[d] > count && vectors / count >= enough_threads &&
+          !request.context.varies([&](const Graph& at) { return at.type(write.value).shape[d]; }))
         return ItemsPerThread{count, d};
   return std::nullopt;
 }
@@ -240,9 +243,10 @@ Locate along_others(const Place& write, size_t dim) {
 
 Kernel loop_kernel(const RegionRequest& request, const std::vector<const Place*>& writes,
                    const std::string& name, const MakeEmitter& make) {
-  const GpuSpec& gpu = request.context.gpu;
+  const GpuSpec& gpu = request.deciding().context.gpu;
   const Place& first = *writes[0];
   int64_t count = element_count(first.shape), largest = 1;
+  const int64_t decided = request.deciding().graph.type(first.value).elements();
   for (const auto* places : {&request.reads, &request.writes})
     for (const Place& place : *places)
       if (element_count(place.shape) * 2 > count) largest = std::max(largest, size_of(place.dtype));
@@ -263,15 +267,15 @@ Kernel loop_kernel(const RegionRequest& request, const std::vector<const Place*>
         return *transposed;
     Draft made = draft(writes, name, make, crossing->width, across(first, *crossing));
     if (!made.kernel.vectorised.empty()) {
-      auto by_channel = items_by_channel(first, count / crossing->width, gpu);
+      auto by_channel = items_by_channel(request, first, decided / crossing->width);
       if (made.loads.shared < much_shared || !by_channel) return made.kernel;
       return draft(writes, name, make, crossing->width, across(share_of(first, *by_channel), *crossing), true,
                    *by_channel)
           .kernel;
     }
   }
-  const ItemsPerThread items{large_weights(request, first), {}};
-  int64_t widest = contiguous && count >= 1024 ? std::min<int64_t>(16 / largest, 8) : 1;
+  const ItemsPerThread items{request.context.takes_sizes() ? 1 : large_weights(request, first), {}};
+  int64_t widest = contiguous && decided >= 1024 ? std::min<int64_t>(16 / largest, 8) : 1;
   while (count / items.count % widest != 0) widest /= 2;
   for (int64_t width = widest; width >= 1; width /= 2)
     for (size_t joined : joinable(walked, width)) {
@@ -281,14 +285,14 @@ Kernel loop_kernel(const RegionRequest& request, const std::vector<const Place*>
   if (int64_t width = best->kernel.width; width > 1 && best->loads.shared >= much_shared &&
                                           items.count == 1 && innermost(first) == 1 &&
                                           first.shape[1] % width == 0)
-    if (auto by_channel = items_by_channel(first, count / width, gpu)) {
+    if (auto by_channel = items_by_channel(request, first, decided / width)) {
       Draft next = draft(writes, name, make, width, along_result(share_of(first, *by_channel), width, 1),
                          true, *by_channel);
       if (next.loads.vectorised >= best->loads.vectorised) best = std::move(next);
     }
   const int64_t enough_threads = int64_t{64} * gpu.sms;
   if (std::optional<size_t> dim = shared_rows(request, first))
-    if (int64_t width = first.shape[*dim]; count / width >= enough_threads) {
+    if (int64_t width = first.shape[*dim]; decided / width >= enough_threads) {
       Draft next = draft(writes, name, make, width, along_others(first, *dim), false);
       if (next.loads.inlined * 2 <= best->loads.inlined) return next.kernel;
     }
