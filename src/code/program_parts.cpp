@@ -45,7 +45,8 @@ class Gatherer {
     parts_.signature = signature_of(graph_);
     parts_.constant = plan::constant_regions(graph_, plan_);
     if (context_.takes_sizes()) {
-      for (const char* name : {"sizes", "Sizes", "shared", "Shared", "pass", "Pass", "graphs"}) names_.unique(name);
+      for (const char* name : {"sizes", "Sizes", "shared", "Shared", "pass", "Pass", "graphs"})
+        names_.unique(name);
       for (size_t r = 0; r < plan_.regions.size(); ++r)
         parts_.constant[r] = parts_.constant[r] && same_at_all_sizes(plan_.regions[r]);
     }
@@ -63,8 +64,8 @@ class Gatherer {
       return std::ranges::all_of(region.nodes, [&](int32_t n) {
         const Node &a = all[0].graph.node(n), &b = other.graph.node(n);
         return a.attributes == b.attributes && std::ranges::all_of(a.results, [&](ValueId id) {
-          return all[0].graph.type(id) == other.graph.type(id);
-        });
+                 return all[0].graph.type(id) == other.graph.type(id);
+               });
       });
     });
   }
@@ -355,7 +356,8 @@ class Gatherer {
     auto take = [&](const std::string& pointer, std::string_view type) -> int64_t {
       const Lifetime& each = lifetimes[at++];
       if (each.first >= regions) {
-        parts_.needs.push_back({pointer, std::string(type), each.bytes, each.first - regions, each.last - regions});
+        parts_.needs.push_back(
+            {pointer, std::string(type), each.bytes, each.first - regions, each.last - regions});
         return -1;
       }
       const int64_t offset = parts_.layout.bytes;

@@ -77,7 +77,8 @@ std::string manifest_source(const Manifest& manifest) {
   out += "#include \"stitch/program.h\"\n\n";
   if (sized) {
     std::vector<std::string> example;
-    for (const Dimension& each : manifest.dimensions) example.push_back(std::to_string(manifest.sizes.at(each.name)));
+    for (const Dimension& each : manifest.dimensions)
+      example.push_back(std::to_string(manifest.sizes.at(each.name)));
     out += format("Sizes settings::sizes_of_regions = {{{}}};\n\n", join(example, ", "));
   }
   std::string set;
@@ -92,9 +93,13 @@ std::string manifest_source(const Manifest& manifest) {
     out += "}  // namespace settings\n\n";
     set = format("stitch::set_one_of({{{}}}, name, value)", join(all, ", "));
   }
-  if (sized) set = "stitch::names_size(name) ? stitch::set_size(size_rules, settings::sizes_of_regions, name, value)\n"
-                   "                                  : " + (set.empty() ? "stitch::set_one_of({}, name, value)" : set);
-  if (!set.empty()) out += format("int stitch_set(const char* name, int64_t value) {{\n  return {};\n}}\n\n", set);
+  if (sized)
+    set =
+        "stitch::names_size(name) ? stitch::set_size(size_rules, settings::sizes_of_regions, name, value)\n"
+        "                                  : " +
+        (set.empty() ? "stitch::set_one_of({}, name, value)" : set);
+  if (!set.empty())
+    out += format("int stitch_set(const char* name, int64_t value) {{\n  return {};\n}}\n\n", set);
   out = fold(out);
   return out + "const char* stitch_manifest(void) {\n  return R\"manifest(" + print_manifest(manifest) +
          ")manifest\";\n}\n";
@@ -174,7 +179,8 @@ Result<void> add_formulas(Manifest& manifest, std::vector<Manifest>& all, const 
       for (const auto& each : types) values.push_back(of(each[t])[d]);
       if (std::ranges::all_of(values, [&](int64_t each) { return each == values[0]; })) return std::string();
       if (auto formula = table.formula(values, "")) return *formula;
-      return user_error("sizes", format("a shape of '{}' is no formula of the sizes: {} among them", own.name, text(*own.type)));
+      return user_error("sizes", format("a shape of '{}' is no formula of the sizes: {} among them", own.name,
+                                        text(*own.type)));
     };
     for (const bool of_strides : {false, true}) {
       auto of = [&](const SizedType& each) -> const std::vector<int64_t>& {

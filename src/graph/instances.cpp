@@ -27,8 +27,8 @@ std::vector<int64_t> spread(const Dimension& dimension, int64_t example, std::se
   std::vector<int64_t> out;
   for (double wanted : {near, 5.0, 0.95 * top, 0.6 * near, std::sqrt(near * top), 1.6 * near}) {
     const int64_t at = std::clamp(static_cast<int64_t>(std::llround(wanted)), least, most);
-    // A prime that no other dimension has, any other odd one, one that another has too: of even sizes, the code
-    // may be for vectors, which differs from what all others have.
+    // A prime that no other dimension has, any other odd one, one that another has too: of even sizes, the
+    // code may be for vectors, which differs from what all others have.
     auto suits = [&](int64_t size, int strictness) {
       if (size < least || size > most || std::ranges::count(out, size) > 0) return false;
       if (size == 1 && (strictness > 0 || most > 2)) return false;
@@ -64,8 +64,9 @@ bool same_form(const Node& a, const Node& b) {
   if (a.op != b.op || a.operands != b.operands || a.results != b.results ||
       a.attributes.size() != b.attributes.size())
     return false;
-  return std::equal(a.attributes.begin(), a.attributes.end(), b.attributes.begin(),
-                    [](const auto& x, const auto& y) { return x.first == y.first && same_kind(x.second, y.second); });
+  return std::equal(
+      a.attributes.begin(), a.attributes.end(), b.attributes.begin(),
+      [](const auto& x, const auto& y) { return x.first == y.first && same_kind(x.second, y.second); });
 }
 
 bool same_form(const Value& a, const Value& b) {
@@ -121,15 +122,15 @@ Result<Sizes> sizes_of(const Dimensions& dimensions, const Graph& graph) {
                                           place.input, inputs.size()));
       const Value& input = graph[inputs[static_cast<size_t>(place.input)]];
       if (place.dim < 0 || place.dim >= input.type.rank())
-        return user_error("sizes", format("{}: '{}' is {} and has no dimension {}", text(dimension), input.name,
-                                          text(input.type), place.dim));
+        return user_error("sizes", format("{}: '{}' is {} and has no dimension {}", text(dimension),
+                                          input.name, text(input.type), place.dim));
       const int64_t size = input.type.shape[static_cast<size_t>(place.dim)];
       if (!dimension.contains(size))
         return user_error("sizes", format("{} is outside of {}: dimension {} of '{}'", size, text(dimension),
                                           place.dim, input.name));
       if (auto [found, is_new] = out.emplace(dimension.name, size); !is_new && found->second != size)
-        return user_error("sizes", format("{} is {} in one input and {} in '{}', dimension {}", dimension.name,
-                                          found->second, size, input.name, place.dim));
+        return user_error("sizes", format("{} is {} in one input and {} in '{}', dimension {}",
+                                          dimension.name, found->second, size, input.name, place.dim));
     }
   return out;
 }
@@ -137,10 +138,12 @@ Result<Sizes> sizes_of(const Dimensions& dimensions, const Graph& graph) {
 Result<void> check_same_form(const Instance& one, const Instance& other) {
   const Graph &a = one.graph, &b = other.graph;
   auto differs = [&](const std::string& where, const std::string& first, const std::string& second) {
-    return at(where, user_error("sizes",
-                                format("the model is another at other sizes: with {} it computes {}, with {} {}",
-                                       text(one.sizes), first, text(other.sizes), second),
-                                "narrow the ranges to sizes for which the model takes the same path, or fix the size"));
+    return at(
+        where,
+        user_error("sizes",
+                   format("the model is another at other sizes: with {} it computes {}, with {} {}",
+                          text(one.sizes), first, text(other.sizes), second),
+                   "narrow the ranges to sizes for which the model takes the same path, or fix the size"));
   };
   for (size_t n = 0; n < std::min(a.nodes.size(), b.nodes.size()); ++n)
     if (!same_form(a.nodes[n], b.nodes[n]))

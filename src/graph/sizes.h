@@ -29,7 +29,7 @@ struct Dimension {
 using Dimensions = std::vector<Dimension>;
 
 using Sizes = std::map<std::string, int64_t, std::less<>>;
-std::string text(const Sizes& sizes);       // batch=3, length=17
+std::string text(const Sizes& sizes);          // batch=3, length=17
 std::string text(const Dimension& dimension);  // batch=1..64
 
 // Integers, names, + - * / and parentheses as in C: "batch * (length / 2)".

@@ -11,8 +11,8 @@ namespace stitch {
 namespace {
 
 Graph graph_of(int64_t batch, const std::string& op = "relu") {
-  return *parse_graph("graph \"g\"\ninput %x : f32[" + std::to_string(batch) + ",8]\n%y = " + op + "(%x) : f32[" +
-                      std::to_string(batch) + ",8]\noutput %y\nend\n");
+  return *parse_graph("graph \"g\"\ninput %x : f32[" + std::to_string(batch) + ",8]\n%y = " + op +
+                      "(%x) : f32[" + std::to_string(batch) + ",8]\noutput %y\nend\n");
 }
 
 TEST(Sizes, FormulasAreEvaluatedAsCDoes) {
@@ -56,10 +56,15 @@ TEST(Instances, SizesAreMultiplesWhereARangeIs) {
 TEST(Instances, SizesAreReadFromInputs) {
   const Dimensions dimensions = {{"batch", 1, 64, 1, {{0, 0}}}};
   EXPECT_EQ(sizes_of(dimensions, graph_of(3))->at("batch"), 3);
-  EXPECT_NE(sizes_of(dimensions, graph_of(65)).error().message.find("65 is outside of batch=1..64"), std::string::npos);
-  EXPECT_NE(sizes_of({{"batch", 1, 64, 1, {{1, 0}}}}, graph_of(3)).error().message.find("no input 1"), std::string::npos);
-  EXPECT_NE(sizes_of({{"batch", 1, 64, 1, {{0, 2}}}}, graph_of(3)).error().message.find("no dimension 2"), std::string::npos);
-  EXPECT_NE(sizes_of({{"n", 1, 64, 1, {{0, 0}, {0, 1}}}}, graph_of(3)).error().message.find("n is 3 in one input and 8"),
+  EXPECT_NE(sizes_of(dimensions, graph_of(65)).error().message.find("65 is outside of batch=1..64"),
+            std::string::npos);
+  EXPECT_NE(sizes_of({{"batch", 1, 64, 1, {{1, 0}}}}, graph_of(3)).error().message.find("no input 1"),
+            std::string::npos);
+  EXPECT_NE(sizes_of({{"batch", 1, 64, 1, {{0, 2}}}}, graph_of(3)).error().message.find("no dimension 2"),
+            std::string::npos);
+  EXPECT_NE(sizes_of({{"n", 1, 64, 1, {{0, 0}, {0, 1}}}}, graph_of(3))
+                .error()
+                .message.find("n is 3 in one input and 8"),
             std::string::npos);
 }
 
@@ -68,7 +73,8 @@ TEST(Instances, AnotherFormIsNamedWithItsSizes) {
   EXPECT_TRUE(check_same_form(three, seven));
   const auto other = check_same_form(three, {{{"batch", 7}}, graph_of(7, "exp")});
   ASSERT_FALSE(other);
-  EXPECT_NE(other.error().message.find("with batch=3 it computes"), std::string::npos) << other.error().message;
+  EXPECT_NE(other.error().message.find("with batch=3 it computes"), std::string::npos)
+      << other.error().message;
 }
 
 }  // namespace

@@ -47,7 +47,8 @@ Result<void> Exporter::run(const ExportRequest& request,
                {"no_weights", !request.weights}};
   if (request.mode != Mode::as_written) line["mode"] = name(request.mode);
   if (!request.class_name.empty()) line["class"] = request.class_name;
-  for (const ExportAt& each : request.at) line["at"].push_back({{"sizes", each.sizes}, {"out", each.out.string()}});
+  for (const ExportAt& each : request.at)
+    line["at"].push_back({{"sizes", each.sizes}, {"out", each.out.string()}});
   if (!request.at.empty()) line["places"] = places_json(request.dimensions);
   if (auto sent = child_.send(line.dump(-1, ' ', true, Json::error_handler_t::replace)); !sent) return gone();
   for (;;) {

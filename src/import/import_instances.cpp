@@ -24,7 +24,8 @@ bool is_identifier(std::string_view name) {
   });
 }
 
-Result<Dimension::Place> parse_place(const std::string& declared, const std::string& text, const Graph& graph) {
+Result<Dimension::Place> parse_place(const std::string& declared, const std::string& text,
+                                     const Graph& graph) {
   const size_t colon = text.rfind(':');
   const auto dim = colon == std::string::npos ? std::nullopt : parse_integer(text.substr(colon + 1));
   if (!dim) return not_a_range(declared, format("'{}' is not INPUT:DIM", text));
@@ -83,8 +84,8 @@ Result<void> check(const Dimensions& dimensions) {
   std::set<std::pair<int, int>> places;
   std::set<std::string> names;
   for (const Dimension& dimension : dimensions) {
-    const int64_t steps = dimension.most / dimension.multiple -
-                          (dimension.least + dimension.multiple - 1) / dimension.multiple;
+    const int64_t steps =
+        dimension.most / dimension.multiple - (dimension.least + dimension.multiple - 1) / dimension.multiple;
     if (dimension.least < 1 || steps < 0)
       return user_error("sizes", format("{}: no size is in this range", text(dimension)),
                         "sizes are from 1 on; an empty input needs no program");
@@ -95,7 +96,8 @@ Result<void> check(const Dimensions& dimensions) {
                         "equal sizes are one dimension with several places: batch=x:0,mask:0=1..64");
     for (const Dimension::Place& place : dimension.places)
       if (!places.emplace(place.input, place.dim).second)
-        return user_error("sizes", format("dimension {} of input {} is declared twice", place.dim, place.input));
+        return user_error("sizes",
+                          format("dimension {} of input {} is declared twice", place.dim, place.input));
   }
   return {};
 }
@@ -164,8 +166,11 @@ Dimensions dimensions_in(const TaskFacts& facts) {
   if (!facts) return out;
   const Json declared = facts->value("sizes", Json::array());
   for (const Json& each : declared) {
-    Dimension dimension{word(each, "name"), each.value("least", int64_t{1}), each.value("most", int64_t{1}),
-                        std::max<int64_t>(each.value("multiple", int64_t{1}), 1), {}};
+    Dimension dimension{word(each, "name"),
+                        each.value("least", int64_t{1}),
+                        each.value("most", int64_t{1}),
+                        std::max<int64_t>(each.value("multiple", int64_t{1}), 1),
+                        {}};
     for (const Json& place : each.value("places", Json::array()))
       dimension.places.push_back({place.at(0).get<int>(), place.at(1).get<int>()});
     out.push_back(std::move(dimension));
@@ -186,9 +191,10 @@ Result<fs::path> write_instance(const fs::path& task, const Dimensions& dimensio
   std::error_code ec;
   const fs::path whole = fs::absolute(task, ec);
   const fs::path out = folder / whole.filename();
-  STITCH_CHECK(write_file(out, format("from stitchcuda_torch.task.sizes import at\n\n"
-                                      "globals().update(at({}, {}, {}))\n",
-                                      quote(whole.string()), Json(sizes).dump(), places_json(dimensions).dump())));
+  STITCH_CHECK(
+      write_file(out, format("from stitchcuda_torch.task.sizes import at\n\n"
+                             "globals().update(at({}, {}, {}))\n",
+                             quote(whole.string()), Json(sizes).dump(), places_json(dimensions).dump())));
   return out;
 }
 
@@ -204,7 +210,8 @@ Result<Instances> import_instances(Exporter& exporter, Task& task, Dimensions di
   std::vector<Sizes> all = {out.example, largest_sizes(dimensions)};
   all.insert(all.end(), wanted.begin(), wanted.end());
   STITCH_TRY(const Exports exports, Exports::of(exporter, task, dimensions, all, on_progress));
-  // Tables of constants that grow with a size stay operators, which takes another folding: only where they do.
+  // Tables of constants that grow with a size stay operators, which takes another folding: only where they
+  // do.
   Result<void> same;
   for (const int64_t folded : {int64_t{1} << 16, int64_t{4}}) {
     out.limits = task.options.limits.of_any_size(folded);
@@ -215,7 +222,8 @@ Result<Instances> import_instances(Exporter& exporter, Task& task, Dimensions di
       STITCH_TRY(Graph graph, exports.graph(i, task, out.limits));
       STITCH_TRY(const Sizes seen, sizes_of(dimensions, graph));
       if (seen != all[i])
-        return user_error("sizes", format("get_inputs() gives {} where {} was asked for", text(seen), text(all[i])));
+        return user_error("sizes",
+                          format("get_inputs() gives {} where {} was asked for", text(seen), text(all[i])));
       made.push_back({all[i], std::move(graph)});
       same = check_same_form(made[0], made.back());
     }

@@ -17,8 +17,9 @@ Result<void> find_source(const fs::path& source, const TaskOptions& options) {
     return at(source.string(), user_error("flags", "--class is for .py files; this graph is imported already",
                                           "leave it out, or name the .py file"));
   if (!Task::is_python(source) && options.dynamic && !options.dynamic->empty())
-    return at(source.string(), user_error("flags", "--dynamic is for .py files; this graph has its sizes already",
-                                          "leave it out, or name the .py file"));
+    return at(source.string(),
+              user_error("flags", "--dynamic is for .py files; this graph has its sizes already",
+                         "leave it out, or name the .py file"));
   return {};
 }
 

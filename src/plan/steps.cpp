@@ -129,9 +129,12 @@ Result<Plan> gaining_part(const Context& context, const Plan& before, const Plan
 }
 
 // What of a step can be written at all sizes of a call.
-Result<Plan> writable_part(const Context& context, const Plan& before, const Plan& after, const Catalogue& catalogue) {
+Result<Plan> writable_part(const Context& context, const Plan& before, const Plan& after,
+                           const Catalogue& catalogue) {
   std::vector<Change> changes = difference(context.graph, before, after);
-  std::erase_if(changes, [&](const Change& change) { return !replace_declined(context, after, change.after, catalogue); });
+  std::erase_if(changes, [&](const Change& change) {
+    return !replace_declined(context, after, change.after, catalogue);
+  });
   STITCH_TRY(Plan part, take_changes(context.graph, before, after, changes));
   const std::vector<std::string> changed = changed_regions(before, part);
   return replace_declined(context, std::move(part), changed, catalogue);

@@ -320,7 +320,8 @@ Result<void> parse_sizes(const Fields& document, Manifest& manifest) {
     STITCH_TRY(const int64_t now, fields.integer("example", largest_value));
     STITCH_TRY(const Document* places, fields.list("places", most_values));
     for (const Document& place : *places) {
-      const bool pair = place.is_array() && place.size() == 2 && place[0].is_number_unsigned() && place[1].is_number_unsigned();
+      const bool pair = place.is_array() && place.size() == 2 && place[0].is_number_unsigned() &&
+                        place[1].is_number_unsigned();
       if (!pair || place[0].get<uint64_t>() >= manifest.signature.inputs.size() ||
           place[1].get<uint64_t>() >= manifest.signature.inputs[place[0].get<size_t>()].type.shape.size())
         return wrong(fields.path("places"), "an input and one of its dimensions are expected here");
@@ -329,7 +330,8 @@ Result<void> parse_sizes(const Fields& document, Manifest& manifest) {
     if (dimension.places.empty()) return wrong(fields.path("places"), "no input shows this size");
     if (dimension.least < 1 || dimension.multiple < 1 || dimension.least > dimension.most)
       return wrong(fields.path("least"), format("{} is no range", text(dimension)));
-    if (!example.emplace(dimension.name, now).second) return wrong(fields.path("name"), "there are two of this name");
+    if (!example.emplace(dimension.name, now).second)
+      return wrong(fields.path("name"), "there are two of this name");
     manifest.dimensions.push_back(std::move(dimension));
   }
   if (auto set = manifest.set_sizes(example); !set) return wrong("sizes", set.error().message);

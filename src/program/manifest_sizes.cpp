@@ -20,12 +20,14 @@ Result<Sizes> sizes_shown(const Manifest& manifest, const Signature& call) {
     for (const Dimension::Place& place : dimension.places) {
       const auto input = static_cast<size_t>(place.input), dim = static_cast<size_t>(place.dim);
       if (input >= call.inputs.size() || dim >= call.inputs[input].type.shape.size())
-        return user_error("sizes", format("{}: the call has no input {} with a dimension {}", dimension.name, input, dim));
+        return user_error(
+            "sizes", format("{}: the call has no input {} with a dimension {}", dimension.name, input, dim));
       const int64_t size = call.inputs[input].type.shape[dim];
       if (!dimension.contains(size))
         return user_error("sizes", format("{} is {}, outside of {}", dimension.name, size, text(dimension)));
       if (!out.emplace(dimension.name, size).second && out[dimension.name] != size)
-        return user_error("sizes", format("{} is {} and {} in one call", dimension.name, out[dimension.name], size));
+        return user_error("sizes",
+                          format("{} is {} and {} in one call", dimension.name, out[dimension.name], size));
     }
   return out;
 }
@@ -34,7 +36,8 @@ Result<void> Manifest::set_sizes(const Sizes& wanted) {
   for (const Dimension& dimension : dimensions) {
     const auto found = wanted.find(dimension.name);
     if (found == wanted.end() || !dimension.contains(found->second))
-      return user_error("sizes", format("{} is outside of {}", found == wanted.end() ? "nothing" : std::to_string(found->second),
+      return user_error("sizes", format("{} is outside of {}",
+                                        found == wanted.end() ? "nothing" : std::to_string(found->second),
                                         text(dimension)));
   }
   constexpr int64_t most = int64_t{1} << 48;
@@ -44,12 +47,13 @@ Result<void> Manifest::set_sizes(const Sizes& wanted) {
       const std::string& formula = (*each.formulas)[i];
       if (formula.empty()) continue;
       STITCH_TRY(const int64_t value, evaluate_size(formula, wanted));
-      if (value < 0 || value > most) return user_error("sizes", format("'{}' is {} with {}", formula, value, text(wanted)));
+      if (value < 0 || value > most)
+        return user_error("sizes", format("'{}' is {} with {}", formula, value, text(wanted)));
       (i < rank ? each.type->shape[i] : each.type->strides[i - rank]) = value;
     }
     if (!shape_fits(each.type->shape))
-      return user_error("sizes", format("'{}' has {} with {}: too many elements", each.name, text(each.type->shape),
-                                        text(wanted)));
+      return user_error("sizes", format("'{}' has {} with {}: too many elements", each.name,
+                                        text(each.type->shape), text(wanted)));
   }
   sizes = wanted;
   return {};

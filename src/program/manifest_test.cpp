@@ -215,9 +215,11 @@ TEST(Manifest, RefusesManyKeysQuickly) {
 // Two sizes, and shapes as formulas of them.
 std::string sized_manifest(const std::string& sizes, const std::string& shape) {
   return R"({"stitch": 1, "name": "m", "class": "default", "parameters": [], "regions": [], "libraries": [],
-    "sizes": [)" + sizes + R"(],
+    "sizes": [)" +
+         sizes + R"(],
     "inputs": [{"name": "x", "role": "input", "dtype": "f32", "shape": ["batch", "length", 8]}],
-    "outputs": [{"name": "y", "role": "output", "dtype": "f32", "shape": )" + shape + "}]}";
+    "outputs": [{"name": "y", "role": "output", "dtype": "f32", "shape": )" +
+         shape + "}]}";
 }
 const char* const two_sizes =
     R"({"name": "batch", "least": 1, "most": 64, "multiple": 1, "places": [[0, 0]], "example": 4},
@@ -254,15 +256,21 @@ TEST(Manifest, MistakesInSizesAreNamed) {
   EXPECT_NE(message(two_sizes, R"(["width"])").find("there is no size 'width'"), std::string::npos);
   EXPECT_NE(message(two_sizes, R"(["batch -"])").find("a number or a name is expected"), std::string::npos);
   EXPECT_NE(message(two_sizes, R"(["batch - 9"])").find("is -5"), std::string::npos);
-  EXPECT_NE(message(two_sizes, R"(["batch * 99999999999999"])").find("is 399999999999996 with"), std::string::npos);
+  EXPECT_NE(message(two_sizes, R"(["batch * 99999999999999"])").find("is 399999999999996 with"),
+            std::string::npos);
   EXPECT_NE(message("", R"([8])").find("there is no size 'batch'"), std::string::npos);
-  auto size = [](const char* rest) { return std::string(R"({"name": "batch", "multiple": 1, )") + rest + "}"; };
-  EXPECT_NE(message(size(R"("least": 1, "most": 4, "places": [[1, 0]], "example": 1)"), "[8]").find("an input and one"),
+  auto size = [](const char* rest) {
+    return std::string(R"({"name": "batch", "multiple": 1, )") + rest + "}";
+  };
+  EXPECT_NE(message(size(R"("least": 1, "most": 4, "places": [[1, 0]], "example": 1)"), "[8]")
+                .find("an input and one"),
             std::string::npos);
-  EXPECT_NE(message(size(R"("least": 5, "most": 4, "places": [[0, 0]], "example": 5)"), "[8]").find("is no range"),
-            std::string::npos);
-  EXPECT_NE(message(size(R"("least": 1, "most": 4, "places": [], "example": 1)"), "[8]").find("no input shows"),
-            std::string::npos);
+  EXPECT_NE(
+      message(size(R"("least": 5, "most": 4, "places": [[0, 0]], "example": 5)"), "[8]").find("is no range"),
+      std::string::npos);
+  EXPECT_NE(
+      message(size(R"("least": 1, "most": 4, "places": [], "example": 1)"), "[8]").find("no input shows"),
+      std::string::npos);
 }
 
 }  // namespace

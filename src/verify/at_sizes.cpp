@@ -29,7 +29,8 @@ std::vector<Sizes> sizes_to_judge(const Dimensions& dimensions, std::mt19937_64&
     Sizes drawn;
     for (const Dimension& each : dimensions) {
       // As many small sizes as large ones: of logarithms.
-      const double low = std::log(static_cast<double>(least[each.name])), high = std::log(static_cast<double>(most[each.name]) + 1);
+      const double low = std::log(static_cast<double>(least[each.name])),
+                   high = std::log(static_cast<double>(most[each.name]) + 1);
       const auto size = static_cast<int64_t>(std::exp(std::uniform_real_distribution(low, high)(random)));
       drawn[each.name] = std::clamp(size / each.multiple * each.multiple, least[each.name], most[each.name]);
     }

@@ -47,11 +47,11 @@ struct VerifyOptions {
   bool build_only = false;      // and screened, no further
   bool shared_process = false;  // with others before and after it (runner::Options): for quick looks
   bool timing = true;
-  // The graph whose nodes the program names, where the task is another instance of it: at sizes of one a graph
-  // may have another form, and regions can't be asked alone.
+  // The graph whose nodes the program names, where the task is another instance of it: at sizes of one a
+  // graph may have another form, and regions can't be asked alone.
   const Graph* form = nullptr;
   bool other_sizes = true;  // of a program or a task for ranges: judge it at some that are not the task's own
-  bool profile = true;  // the gate of that name: one more process; off where only a verdict is wanted
+  bool profile = true;      // the gate of that name: one more process; off where only a verdict is wanted
   // The gate of times on the emulated GPU too, whose times are not told: for tests of the gate.
   bool rehearse_timing = false;
   bool kernelbench_compatible = false;

@@ -38,8 +38,8 @@ std::unique_ptr<Planner> llm_planner(LlmBrain brain, std::unique_ptr<Planner> bu
 std::unique_ptr<Verifier> llm_verifier(LlmBrain brain, std::unique_ptr<Verifier> gates);
 
 // After the steps of `inner`: regions for the LLM Coder to write, largest expected gain first, then again up
-// to `rounds` times, where there is still most to gain for the rounds that it took. `whole`: the whole forward
-// pass as one region instead.
+// to `rounds` times, where there is still most to gain for the rounds that it took. `whole`: the whole
+// forward pass as one region instead.
 std::unique_ptr<Planner> writing_planner(std::unique_ptr<Planner> inner, int regions, bool whole = false,
                                          int rounds = 1);
 

@@ -108,9 +108,10 @@ void Flags::mode(Mode& value) {
 }
 
 void Flags::dynamic(std::vector<std::string>& value) {
-  (*this)("--dynamic", value, "SIZE",
-          "a size that changes from call to call, NAME=INPUT:DIM,...=LEAST..MOST, as in batch=x:0,mask:0=1..64 "
-          "(default: what the task's get_dynamic_shapes() says)");
+  (*this)(
+      "--dynamic", value, "SIZE",
+      "a size that changes from call to call, NAME=INPUT:DIM,...=LEAST..MOST, as in batch=x:0,mask:0=1..64 "
+      "(default: what the task's get_dynamic_shapes() says)");
 }
 
 void Flags::compatible(std::string& value) {

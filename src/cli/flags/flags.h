@@ -50,7 +50,7 @@ class Flags {
   void gpu(std::string& value, const std::string& what);  // "the GPU to plan for"
   void model_class(std::string& value, const std::string& what = "the class to import");
   void python(std::string& value, const char* about);
-  void mode(Mode& value);               // --eval, --train
+  void mode(Mode& value);                         // --eval, --train
   void dynamic(std::vector<std::string>& value);  // sizes that change from call to call
   void compatible(std::string& value);  // another evaluator that must accept the program; empty: none
   void store(std::string& value);

@@ -49,7 +49,8 @@ SizeTable::SizeTable(Dimensions dimensions, const std::vector<Sizes>& rows)
   make_monomials();
 }
 
-SizeTable::SizeTable(const Instances& instances) : dimensions_(instances.dimensions), rows_(instances.all.size()) {
+SizeTable::SizeTable(const Instances& instances)
+    : dimensions_(instances.dimensions), rows_(instances.all.size()) {
   std::vector<const Instance*> each;
   for (const Instance& instance : instances.all) each.push_back(&instance);
   each.push_back(&instances.largest);  // of other remainders: it tells (n - 1) / 2 from n / 2
@@ -130,11 +131,14 @@ std::optional<SizeTable::Formula> SizeTable::fit(std::span<const int64_t> values
 }
 
 // a P + b Q (+ offset), by Cramer's rule over the first rows.
-std::optional<SizeTable::Formula> SizeTable::two_terms(std::span<const int64_t> values, bool with_offset) const {
+std::optional<SizeTable::Formula> SizeTable::two_terms(std::span<const int64_t> values,
+                                                       bool with_offset) const {
   using Wide = __int128;
   const size_t rows = values.size();
   if (rows < (with_offset ? 4U : 3U)) return std::nullopt;
-  auto at = [&](const Values& of, size_t i) { return static_cast<Wide>(of[i] - (with_offset ? of[rows - 1] : 0)); };
+  auto at = [&](const Values& of, size_t i) {
+    return static_cast<Wide>(of[i] - (with_offset ? of[rows - 1] : 0));
+  };
   const Values wanted(values.begin(), values.end());
   for (size_t p = 0; p < monomials_.size(); ++p)
     for (size_t q = p + 1; q < monomials_.size(); ++q) {
@@ -144,7 +148,8 @@ std::optional<SizeTable::Formula> SizeTable::two_terms(std::span<const int64_t> 
       const Wide a = at(wanted, 0) * at(Q, 1) - at(wanted, 1) * at(Q, 0);
       const Wide b = at(P, 0) * at(wanted, 1) - at(P, 1) * at(wanted, 0);
       if (a == 0 || b == 0 || a % determinant != 0 || b % determinant != 0) continue;
-      const auto scale_p = static_cast<int64_t>(a / determinant), scale_q = static_cast<int64_t>(b / determinant);
+      const auto scale_p = static_cast<int64_t>(a / determinant),
+                 scale_q = static_cast<int64_t>(b / determinant);
       const int64_t offset = values[0] - scale_p * P[0] - scale_q * Q[0];
       if (!with_offset && offset != 0) continue;
       bool all = true;
@@ -165,8 +170,9 @@ std::optional<SizeTable::Formula> SizeTable::quotient(std::span<const int64_t> v
   std::optional<Formula> odd;  // neither up nor down
   for (const Monomial& monomial : monomials_)
     for (int64_t divisor : divisors()) {
-      const auto near = static_cast<int64_t>(static_cast<double>(values[largest]) * static_cast<double>(divisor) /
-                                             static_cast<double>(monomial.values[largest]));
+      const auto near =
+          static_cast<int64_t>(static_cast<double>(values[largest]) * static_cast<double>(divisor) /
+                               static_cast<double>(monomial.values[largest]));
       for (int64_t scale = std::max<int64_t>(near - 1, 1); scale <= near + 1; ++scale) {
         if (std::gcd(scale, divisor) != 1) continue;
         int64_t low = std::numeric_limits<int64_t>::min(), high = std::numeric_limits<int64_t>::max();
@@ -178,7 +184,8 @@ std::optional<SizeTable::Formula> SizeTable::quotient(std::span<const int64_t> v
         if (low > high) continue;
         Formula out{.terms = {{&monomial, scale}}, .divisor = divisor};
         bool whole = true;  // without a rest: sizes that are multiples
-        for (size_t i = 0; i < values.size() && whole; ++i) whole = scale * monomial.values[i] == values[i] * divisor;
+        for (size_t i = 0; i < values.size() && whole; ++i)
+          whole = scale * monomial.values[i] == values[i] * divisor;
         if (whole) return out;
         for (int64_t offset : {divisor - 1, int64_t{0}})
           if (low <= offset && offset <= high) {
@@ -239,14 +246,15 @@ std::string SizeTable::text(const Term& term, bool wide) const {
 
 std::string SizeTable::text(const Formula& formula, bool typed) const {
   double most = std::abs(static_cast<double>(formula.offset));
-  for (const Term& term : formula.terms) most += std::abs(static_cast<double>(term.scale)) * term.monomial->most;
+  for (const Term& term : formula.terms)
+    most += std::abs(static_cast<double>(term.scale)) * term.monomial->most;
   const double outer = (formula.factor ? formula.factor->most : 1.0) * static_cast<double>(formula.times);
-  const bool wide = typed && (most > most_int || most / static_cast<double>(formula.divisor) * outer > most_int);
+  const bool wide =
+      typed && (most > most_int || most / static_cast<double>(formula.divisor) * outer > most_int);
   std::string out;
   for (const Term& term : formula.terms)
     out += (out.empty() ? term.scale < 0 ? "-" : "" : term.scale < 0 ? " - " : " + ") + text(term, wide);
-  if (formula.offset != 0)
-    out += format(" {} {}", formula.offset < 0 ? "-" : "+", std::abs(formula.offset));
+  if (formula.offset != 0) out += format(" {} {}", formula.offset < 0 ? "-" : "+", std::abs(formula.offset));
   const bool sum = formula.terms.size() > 1 || formula.offset != 0 || formula.terms[0].scale < 0;
   if (formula.divisor != 1) out = format("{} / {}", sum ? "(" + out + ")" : out, formula.divisor);
   if (!formula.factor && formula.times == 1) return out;
@@ -255,7 +263,8 @@ std::string SizeTable::text(const Formula& formula, bool typed) const {
   return formula.times == 1 ? out : format("{} * {}", out, formula.times);
 }
 
-std::optional<std::string> SizeTable::formula(std::span<const int64_t> values, std::string_view prefix) const {
+std::optional<std::string> SizeTable::formula(std::span<const int64_t> values,
+                                              std::string_view prefix) const {
   if (all_equal(values)) return std::to_string(values[0]);
   const auto known = known_.find(Values(values.begin(), values.end()));
   auto found = known != known_.end() ? fit(known->second) : std::nullopt;

@@ -9,14 +9,16 @@ namespace stitch::code {
 
 namespace {
 
-// All that a program has of a region. Packing happens before a run has sizes: what it depends on may not vary.
+// All that a program has of a region. Packing happens before a run has sizes: what it depends on may not
+// vary.
 std::string whole_text(const RegionCode& code) {
   std::string out = code.includes + code.source + "\nint pack(cudaStream_t stream) {\n";
   for (const Packed& packed : code.packed)
     out += format("  {} {} {}({}, {});\n", packed.type, packed.name, packed.fill ? packed.fill->function : "",
                   packed.fill ? join(packed.fill->arguments, ", ") : "", packed.elements);
   out += "}\nint enqueue_pass(cudaStream_t stream) {\n";
-  for (const Member& member : code.members) out += format("  {} {};\n{}\n", member.type, member.name, member.create);
+  for (const Member& member : code.members)
+    out += format("  {} {};\n{}\n", member.type, member.name, member.create);
   for (const Prepared& prepared : code.prepared) out += format("  {}({});\n", prepared.name, prepared.bytes);
   for (const Setting& setting : code.settings) out += format("  {} {};\n", setting.type, setting.variable);
   return out + format("  call({}, {});\n}}\n", join(code.arguments, ", "), code.workspace_bytes);
@@ -36,8 +38,8 @@ std::shared_ptr<const SizeTable> size_table(const std::shared_ptr<const Instance
   return table;
 }
 
-Result<Fill> fill_for_all_sizes(const Technique& technique, const plan::Context& context, const plan::Plan& plan,
-                                const plan::Region& region) {
+Result<Fill> fill_for_all_sizes(const Technique& technique, const plan::Context& context,
+                                const plan::Plan& plan, const plan::Region& region) {
   auto written = [&](bool filled) -> Result<void> {
     std::vector<std::string> texts;
     for (const plan::Context& each : context.at_sizes()) {

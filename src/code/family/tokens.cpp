@@ -27,8 +27,10 @@ size_t end_of(std::string_view source, size_t at, Token::Kind kind) {
       return std::min(end + 1, source.size());
     case Token::number:
       for (; end < source.size(); ++end) {
-        const bool exponent = (source[end - 1] == 'e' || source[end - 1] == 'E') && source.substr(at, 2) != "0x";
-        if (is_letter(source[end]) || source[end] == '.' || (exponent && (source[end] == '-' || source[end] == '+')))
+        const bool exponent =
+            (source[end - 1] == 'e' || source[end - 1] == 'E') && source.substr(at, 2) != "0x";
+        if (is_letter(source[end]) || source[end] == '.' ||
+            (exponent && (source[end] == '-' || source[end] == '+')))
           continue;
         break;
       }
@@ -36,8 +38,7 @@ size_t end_of(std::string_view source, size_t at, Token::Kind kind) {
     case Token::word:
       while (end < source.size() && is_letter(source[end])) ++end;
       return end;
-    case Token::mark:
-      return source.substr(at, 2) == "::" || source.substr(at, 2) == "->" ? at + 2 : end;
+    case Token::mark: return source.substr(at, 2) == "::" || source.substr(at, 2) == "->" ? at + 2 : end;
   }
   return end;
 }

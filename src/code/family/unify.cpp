@@ -98,7 +98,8 @@ class Unifier {
                                                 a.kind == Token::comment || are_widths(a, b));
         if (!alike) return differs(row, i, "the code has another form");
       }
-      if (count() != other.size()) return differs(row, std::min(count(), other.size()) - 1, "the code has another form");
+      if (count() != other.size())
+        return differs(row, std::min(count(), other.size()) - 1, "the code has another form");
     }
     for (size_t i = 0; i < count(); ++i) {
       if (other_row(i) == 0) continue;
@@ -132,7 +133,9 @@ class Unifier {
       if (*end != '\0' && !single) return std::nullopt;
     }
     if (values.size() == all_.size()) return table_.formula(values, "sizes.");
-    auto rounded = [&](double value) { return single ? static_cast<double>(static_cast<float>(value)) : value; };
+    auto rounded = [&](double value) {
+      return single ? static_cast<double>(static_cast<float>(value)) : value;
+    };
     const char* type = single ? "float" : "double";
     const char* one = single ? "1.0f" : "1.0";
     for (const bool inverse : {false, true}) {
@@ -289,7 +292,8 @@ class Unifier {
           continue;
         }
         const Token& before = token(previous(at));
-        if (each.is("(") && (before.is("__launch_bounds__") || before.is("static_assert") || before.is("alignas")))
+        if (each.is("(") &&
+            (before.is("__launch_bounds__") || before.is("static_assert") || before.is("alignas")))
           return true;
         if (each.is("[") && before.kind == Token::word) {
           const Token& type = token(previous(previous(at)));
@@ -320,7 +324,8 @@ class Unifier {
   Result<void> place_numbers() {
     for (size_t i : varied_) {
       auto& text = *edits_[i].text;
-      if (must_be_known(i)) return differs(other_row(i), i, "a size decides what has to be known to the compiler");
+      if (must_be_known(i))
+        return differs(other_row(i), i, "a size decides what has to be known to the compiler");
       const Token &before = token(previous(i)), &behind = token(following(i));
       auto is_one_of = [](const Token& each, std::initializer_list<std::string_view> marks) {
         return std::ranges::any_of(marks, [&](std::string_view mark) { return each.is(mark); });
@@ -346,7 +351,8 @@ class Unifier {
   bool takes_sizes(size_t function, size_t i) const {
     const Scope& scope = scopes_[function];
     if (is_enqueuing(scope.name)) return true;
-    return std::any_of(first().begin() + static_cast<int64_t>(scope.head), first().begin() + static_cast<int64_t>(i),
+    return std::any_of(first().begin() + static_cast<int64_t>(scope.head),
+                       first().begin() + static_cast<int64_t>(i),
                        [](const Token& each) { return each.is("Sizes"); });
   }
   bool declares_sizes(size_t structure) const {
@@ -385,7 +391,8 @@ class Unifier {
   std::string printed(size_t begin, size_t end) const {
     std::string out;
     for (size_t i = begin; i < end; ++i)
-      out += (i > begin ? std::string(token(i).space) : std::string()) + edits_[i].text.value_or(std::string(token(i).text));
+      out += (i > begin ? std::string(token(i).space) : std::string()) +
+             edits_[i].text.value_or(std::string(token(i).text));
     return out;
   }
 
@@ -456,14 +463,16 @@ class Unifier {
         edits_[part.begin].before += own;
     }
     for (const Part& part : functions)
-      if (named.contains(scopes_[scope_of_[*part.body + 1]].name)) STITCH_CHECK(make_member(part.begin, *part.body));
+      if (named.contains(scopes_[scope_of_[*part.body + 1]].name))
+        STITCH_CHECK(make_member(part.begin, *part.body));
     if (structure.last_field) {
       if (structure.has_base)
         return differs(1, scope.begin, "a struct with a base and fields takes no sizes");
       edits_[end_of_line(*structure.last_field)].after += "\n  Sizes sizes;" + fields;
       return {};
     }
-    edits_[end_of_line(scope.begin)].after += format("\n  Sizes sizes;\n  explicit {}(const Sizes& of) : sizes(of) {{}}", scope.name);
+    edits_[end_of_line(scope.begin)].after +=
+        format("\n  Sizes sizes;\n  explicit {}(const Sizes& of) : sizes(of) {{}}", scope.name);
     return {};
   }
 
@@ -483,12 +492,15 @@ class Unifier {
     if (varying.empty()) return std::string();
     std::string type;
     for (size_t i = begin; i < type_end; ++i)
-      if (!token(i).is("static") && !token(i).is("constexpr")) type += (type.empty() ? "" : std::string(token(i).space)) + std::string(token(i).text);
+      if (!token(i).is("static") && !token(i).is("constexpr"))
+        type += (type.empty() ? "" : std::string(token(i).space)) + std::string(token(i).text);
     if (type == "auto" || type == "bool")
-      return differs(other_row(varied_in(begin, end)), varied_in(begin, end), "a size decides what has to be known to the compiler");
+      return differs(other_row(varied_in(begin, end)), varied_in(begin, end),
+                     "a size decides what has to be known to the compiler");
     for (size_t i = begin; i <= end; ++i) edits_[i].dropped = true;
     if (!constant.empty()) {
-      edits_[begin].before = std::string(token(begin).space) + "static constexpr " + type + " " + join(constant, ", ") + ";";
+      edits_[begin].before =
+          std::string(token(begin).space) + "static constexpr " + type + " " + join(constant, ", ") + ";";
     }
     return "\n  " + type + " " + join(varying, ", ") + ";";
   }
@@ -515,7 +527,8 @@ class Unifier {
         edits_[i].dropped = true;
       }
     }
-    if (!was_static && !is_const) return differs(1, begin, "a function that changes its object takes no sizes");
+    if (!was_static && !is_const)
+      return differs(1, begin, "a function that changes its object takes no sizes");
     return {};
   }
 
@@ -543,7 +556,8 @@ class Unifier {
   // enqueue_NAME(a, b, stream), and its declaration.
   void pass_sizes() {
     for (size_t i = 1; i + 1 < count(); ++i) {
-      if (token(i).kind != Token::word || !is_enqueuing(token(i).text) || !token(i + 1).is("(") || token(i - 1).is("::"))
+      if (token(i).kind != Token::word || !is_enqueuing(token(i).text) || !token(i + 1).is("(") ||
+          token(i - 1).is("::"))
         continue;
       const size_t close = closing(i + 1);
       size_t last = close;
@@ -588,7 +602,7 @@ class Unifier {
   std::vector<Edit> edits_;
   std::vector<size_t> varied_;  // number tokens
   std::vector<Scope> scopes_;
-  std::vector<size_t> scope_of_;  // by token
+  std::vector<size_t> scope_of_;            // by token
   std::map<size_t, Structure> structures_;  // by their scope
 };
 

@@ -209,7 +209,8 @@ int64_t large_weights(const RegionRequest& request, const Place& write) {
 // Parameters shared by all pixels of a channel, several vectors of them, cost more than the pixel: a thread
 // takes the same channels of a few pixels. batch_norm of 672 channels in NHWC took 890 us on an H200; its
 // bytes take 314.
-std::optional<ItemsPerThread> items_by_channel(const RegionRequest& request, const Place& write, int64_t vectors) {
+std::optional<ItemsPerThread> items_by_channel(const RegionRequest& request, const Place& write,
+                                               int64_t vectors) {
   const int64_t enough_threads = int64_t{768} * request.deciding().context.gpu.sms;
   std::vector<size_t> dims;
   for (size_t d = 2; d < write.shape.size(); ++d) dims.push_back(d);

@@ -87,7 +87,8 @@ RowPlan plan_rows(const RegionRequest& request, const Reduction& reduction) {
   plan.length = reduction.length();
   const plan::Context& context = request.context;
   plan.rows_vary = context.varies([&](const Graph& at) { return reduction_of(at, reduction.node)->rows(); });
-  plan.length_varies = context.varies([&](const Graph& at) { return reduction_of(at, reduction.node)->length(); });
+  plan.length_varies =
+      context.varies([&](const Graph& at) { return reduction_of(at, reduction.node)->length(); });
   std::vector<int64_t> strides = storage_strides(request, reduction.operand);
   if (reduction.grouped) strides.insert(strides.begin() + 1, strides[1] * reduction.space[2]);
   std::vector<int64_t> kept, reduced;
@@ -162,7 +163,8 @@ ByLanes fused_lanes(const RowPlan& plan, const GpuSpec& gpu) {
 
 void plan_fused(RowPlan& plan, const GpuSpec& gpu) {
   if (plan.length_varies) {
-    plan.sharing = plan.column ? std::variant<ByLanes, ByBlock, ByColumns, ByTeam>(ByColumns{32, 8}) : ByLanes{32};
+    plan.sharing =
+        plan.column ? std::variant<ByLanes, ByBlock, ByColumns, ByTeam>(ByColumns{32, 8}) : ByLanes{32};
     plan.held = 0;
     return;
   }
@@ -190,7 +192,8 @@ bool plan_transposed(RowPlan& plan) {
 bool plan_cluster(RowPlan& plan, int64_t values, const GpuSpec& gpu) {
   constexpr int columns = 16, most_cluster = 8;
   constexpr int64_t least_length = 256, most_held_by_cluster = 32;
-  if (!gpu.architecture.clusters() || !plan.column || plan.length_varies || plan.length <= least_length) return false;
+  if (!gpu.architecture.clusters() || !plan.column || plan.length_varies || plan.length <= least_length)
+    return false;
   const int64_t groups = divided_up(plan.rows, columns);
   for (int threads : {256, 512}) {
     // The other half of a block's registers is for computing.

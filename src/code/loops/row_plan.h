@@ -50,7 +50,7 @@ struct RowPlan {
   bool column = false;  // adjacent rows are contiguous in memory
   int64_t rows = 0, length = 0;
   bool rows_vary = false, length_varies = false;  // with the sizes of a call
-  int64_t width = 1;  // along the row
+  int64_t width = 1;                              // along the row
   size_t joined = 0;  // number of innermost reduced dimensions that vectors may span
   int64_t held = 0;   // vectors of a row that a thread keeps for later passes; 0: rows are read again
   std::variant<ByLanes, ByBlock, ByColumns, ByTeam> sharing;

@@ -34,6 +34,11 @@ bool is_nchw(const Place& place) {
 std::optional<Kernel> transposed_kernel(const RegionRequest& request, const Place& write,
                                         const std::string& name, int64_t width, const MakeEmitter& make) {
   if (!is_nchw(write) || write.dtype != DType::f32) return std::nullopt;
+  auto image_at = [&](const Graph& at) {
+    const Shape& shape = at.type(write.value).shape;
+    return Shape(shape.begin() + 2, shape.end());
+  };
+  if (request.context.varies(image_at)) return std::nullopt;
   std::optional<Tile> tile = tile_of(write, width);
   const Shape image(write.shape.begin() + 2, write.shape.end());
   const int64_t pixels = element_count(image);

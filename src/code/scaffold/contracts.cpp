@@ -17,16 +17,18 @@ std::string contract(const std::string& label, DType dtype, const Shape& shape,
 std::string tensors(const std::vector<ManifestTensor>& of) {
   std::vector<std::string> each;
   for (const ManifestTensor& tensor : of)
-    each.push_back(contract(
-        tensor.name, tensor.type.dtype, tensor.type.shape,
-        tensor.type.strides.empty() ? contiguous_strides(tensor.type.shape) : tensor.type.strides));
+    each.push_back(
+        contract(tensor.name, tensor.type.dtype, tensor.type.shape,
+                 tensor.type.strides.empty() ? contiguous_strides(tensor.type.shape) : tensor.type.strides));
   return format("stitch::contracts({})", join(each, ", "));
 }
 
 std::string contracts_section(const ProgramParts& parts) {
   std::string out = format("constexpr auto parameters = {};\n", tensors(parts.signature.parameters));
-  for (const auto& [name, list] : {std::pair("inputs", &parts.signature.inputs), std::pair("outputs", &parts.signature.outputs)})
-    out += parts.takes_sizes() ? format("auto {}(const Sizes& sizes) {{\n  (void)sizes;\n  return {};\n}}\n", name, tensors(*list))
+  for (const auto& [name, list] :
+       {std::pair("inputs", &parts.signature.inputs), std::pair("outputs", &parts.signature.outputs)})
+    out += parts.takes_sizes() ? format("auto {}(const Sizes& sizes) {{\n  (void)sizes;\n  return {};\n}}\n",
+                                        name, tensors(*list))
                                : format("constexpr auto {} = {};\n", name, tensors(*list));
   return out;
 }

@@ -67,8 +67,8 @@ std::vector<SharedMember> shared_members(const ProgramParts& parts) {
     for (const Setting& setting : region.settings)
       out.push_back({"const " + setting.type, setting.variable, " = settings::" + setting.variable});
   if (parts.offers_programmatic_launches())
-    out.push_back({"const int", std::string(programmatic_launches),
-                   format(" = settings::{}", programmatic_launches)});
+    out.push_back(
+        {"const int", std::string(programmatic_launches), format(" = settings::{}", programmatic_launches)});
   return out;
 }
 
@@ -76,7 +76,8 @@ std::string members_section(const ProgramParts& parts, const KeptMemory& memory)
   std::string out = "  int device = 0;\n  stitch::Arena arena;\n";
   const bool of_a_pass = parts.takes_sizes();
   if (!parts.starts_kernels_itself() && !of_a_pass) out += "  stitch::GraphCache graphs;\n";
-  for (const SharedMember& each : shared_members(parts)) out += format("  {} {}{};\n", each.type, each.name, each.value);
+  for (const SharedMember& each : shared_members(parts))
+    out += format("  {} {}{};\n", each.type, each.name, each.value);
 
   Lines residents;
   for (const Resident* weight : memory.weights)

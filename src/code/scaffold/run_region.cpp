@@ -69,8 +69,9 @@ std::string run_region_section(const ProgramParts& parts) {
       "                      int n_out, void* stream) {\n"
       "  using Tensors = const StitchTensor*;\n";
   if (parts.takes_sizes())
-    out += "  const Sizes sizes = settings::sizes_of_regions;\n"
-           "  return stitch::with_pass(program, sizes, [&](Pass& pass) -> int {\n  (void)pass;\n";
+    out +=
+        "  const Sizes sizes = settings::sizes_of_regions;\n"
+        "  return stitch::with_pass(program, sizes, [&](Pass& pass) -> int {\n  (void)pass;\n";
   out += "  switch (region) {\n";
   for (size_t r = 0; r < parts.regions.size(); ++r) out += one_region(parts, r);
   return out + format("    default:\n      return stitch::no_such_region(region, {});\n  }}\n{}}}\n",

@@ -11,12 +11,14 @@ namespace stitch::code {
 
 namespace {
 
-const char* const run = R"(  StitchStatus run(const StitchTensor* in, int n_in, const StitchTensor* out, int n_out, cudaStream_t caller) {
+const char* const run =
+    R"(  StitchStatus run(const StitchTensor* in, int n_in, const StitchTensor* out, int n_out, cudaStream_t caller) {
     return graphs.run(in, n_in, out, n_out, caller, [&](cudaStream_t stream) { return enqueue(in, out, stream); });
   }
 )";
 
-const char* const exports = R"(int stitch_create(const StitchTensor* params, int count, int device, StitchProgram** out) {
+const char* const exports =
+    R"(int stitch_create(const StitchTensor* params, int count, int device, StitchProgram** out) {
   return stitch::create_program(parameters, params, count, device, out);
 }
 int stitch_run(StitchProgram* program, const StitchTensor* in, int n_in, StitchTensor* out, int n_out,
@@ -68,15 +70,19 @@ std::string pass_section(const ProgramParts& parts, const KeptMemory& memory) {
         out += format("  {} {};\n", member.type, member.name);
   out += "\n  Pass(Shared& by, const Sizes& of) : shared(by), sizes(of) {}\n\n  StitchStatus create() {\n";
   out += "    STITCH_OK_OR_RETURN(graphs.create());\n";
+  for (const Handle& handle : handles(parts))
+    if (handle.library == Handle::cudnn) out += format("    {}.begin_pass();\n", handle.name);
   for (size_t r : parts.creation)
     if (!parts.constant[r]) out += create_members(parts.regions[r]);
   out += settle_members(parts) + "    return STITCH_OK;\n  }\n\n";
-  out += "  // Scratch memory: bytes, and the first and last region that needs them.\n"
-         "  std::vector<stitch::Need> needs() const {\n    return {\n";
+  out +=
+      "  // Scratch memory: bytes, and the first and last region that needs them.\n"
+      "  std::vector<stitch::Need> needs() const {\n    return {\n";
   for (const Need& need : parts.needs)
     out += format("        {{{}, {}, {}}},  // {}\n", need.bytes, need.first, need.last, need.pointer);
-  out += "    };\n  }\n  void place(char* memory, const std::vector<size_t>& offsets) {\n"
-         "    (void)memory, (void)offsets;\n";
+  out +=
+      "    };\n  }\n  void place(char* memory, const std::vector<size_t>& offsets) {\n"
+      "    (void)memory, (void)offsets;\n";
   for (size_t i = 0; i < parts.needs.size(); ++i)
     out += format("    {} = reinterpret_cast<{}*>(memory + offsets[{}]);\n", parts.needs[i].pointer,
                   parts.needs[i].type, i);
@@ -95,26 +101,30 @@ std::string program_section(const ProgramParts& parts) {
 }  // namespace
 
 std::string sized_program(const ProgramParts& parts, const KeptMemory& memory) {
-  return format("// What is the same at all sizes.\nstruct Shared {{\n{}\n{}}};\n\n", members_section(parts, memory),
-                create_section(parts, memory)) +
+  return format("// What is the same at all sizes.\nstruct Shared {{\n{}\n{}}};\n\n",
+                members_section(parts, memory), create_section(parts, memory)) +
          pass_section(parts, memory) + program_section(parts) + exports + run_region_section(parts);
 }
 
 std::string sizes_header(const Instances& instances) {
   std::string out =
-      "// Sizes that change from call to call, where a call shows them, and what they may be.\n#pragma once\n\n"
+      "// Sizes that change from call to call, where a call shows them, and what they may be.\n#pragma "
+      "once\n\n"
       "#include \"stitch/runtime/sizes.h\"\n\nstruct Sizes {\n";
   for (const Dimension& each : instances.dimensions) out += format("  int {};\n", each.name);
-  out += "};\n\n// Name, least, most, multiples of; then the inputs and their dimensions.\n"
-         "constexpr stitch::SizeRule<Sizes> size_rules[] = {\n";
+  out +=
+      "};\n\n// Name, least, most, multiples of; then the inputs and their dimensions.\n"
+      "constexpr stitch::SizeRule<Sizes> size_rules[] = {\n";
   for (const Dimension& each : instances.dimensions) {
     std::vector<std::string> places;
-    for (const Dimension::Place& place : each.places) places.push_back(format("{{{}, {}}}", place.input, place.dim));
+    for (const Dimension::Place& place : each.places)
+      places.push_back(format("{{{}, {}}}", place.input, place.dim));
     out += format("    {{\"{0}\", &Sizes::{0}, {1}, {2}, {3}, {{{4}}}}},\n", each.name, each.least, each.most,
                   each.multiple, join(places, ", "));
   }
-  return out + "};\n\n// Of stitch_run_region: stitch_set(\"sizes.NAME\", value).\n"
-               "namespace settings {\nextern Sizes sizes_of_regions;\n}\n";
+  return out +
+         "};\n\n// Of stitch_run_region: stitch_set(\"sizes.NAME\", value).\n"
+         "namespace settings {\nextern Sizes sizes_of_regions;\n}\n";
 }
 
 }  // namespace stitch::code

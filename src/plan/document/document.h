@@ -33,7 +33,8 @@ struct PlannedCall {
   };
   std::string gpu;
   double seconds = 0;
-  std::optional<int64_t> folded_elements;  // of a plan for ranges of sizes: what its graphs were imported with
+  std::optional<int64_t>
+      folded_elements;  // of a plan for ranges of sizes: what its graphs were imported with
   std::vector<Region> regions;
 };
 Result<PlannedCall> read_planned_call(const Json& document);

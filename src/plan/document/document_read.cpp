@@ -103,8 +103,8 @@ class Reader {
 
   Result<Plan> read(const Fields& document) {
     STITCH_CHECK(document.allow({"stitch_plan", "model", "graph", "class", "gpu", "one_graph", "pytorch_tf32",
-                                 "sizes", "estimated_seconds", "pytorch_estimated_seconds", "steps", "regions",
-                                 "warnings", "error"}));
+                                 "sizes", "estimated_seconds", "pytorch_estimated_seconds", "steps",
+                                 "regions", "warnings", "error"}));
     plan_ = empty_plan(graph_, context_.numerics);
     STITCH_TRY(plan_.one_graph, document.flag("one_graph"));
     STITCH_TRY(const Json* regions, document.list("regions"));

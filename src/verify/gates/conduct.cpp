@@ -332,7 +332,8 @@ Result<int> refuses_others(Session& session, Attempt& attempt) {
   auto each_wrong = [&](const runner::TensorAt& good, const std::string& name, const auto& call,
                         const runner::TensorAt* is_input = nullptr) -> Result<void> {
     for (const TensorType& type : neighbours_of(good.type))
-      if (!is_input || !takes(session, static_cast<size_t>(is_input - in.data()), type)) STITCH_CHECK(call(runner::TensorAt{type, good.offset}, format("{} as '{}'", text(type), name)));
+      if (!is_input || !takes(session, static_cast<size_t>(is_input - in.data()), type))
+        STITCH_CHECK(call(runner::TensorAt{type, good.offset}, format("{} as '{}'", text(type), name)));
     if (const std::vector<int64_t> strides = transposed_strides(good.type.shape); !strides.empty()) {
       runner::TensorAt changed = good;
       changed.type.strides = strides;
@@ -357,7 +358,8 @@ Result<int> refuses_others(Session& session, Attempt& attempt) {
     };
   };
   for (size_t i : some_inputs(session))
-    STITCH_CHECK(each_wrong(in[i], session.task.signature.inputs[i].name, with_one(in, i, with_inputs), &in[i]));
+    STITCH_CHECK(
+        each_wrong(in[i], session.task.signature.inputs[i].name, with_one(in, i, with_inputs), &in[i]));
   for (size_t i = 0; i < std::min(out.size(), most_outputs); ++i)
     STITCH_CHECK(each_wrong(out[i], output_name(session, i), with_one(out, i, with_outputs)));
   STITCH_CHECK(other_dtype(out, output_name(session, 0), with_outputs));

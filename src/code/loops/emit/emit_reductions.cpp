@@ -55,8 +55,8 @@ Expressions Emitter::statistics(const Reduction& reduction, const Indices& kept)
     Scopes::Outside outside(scopes_, scopes_.outermost(kept));
     loads.inlined += reduction.length();
     const int64_t length = reduction.length();
-    const bool varies = request_.context.varies(
-        [&](const Graph& at) { return reduction_of(at, reduction.node)->length(); });
+    const bool varies =
+        request_.context.varies([&](const Graph& at) { return reduction_of(at, reduction.node)->length(); });
     bool unrolled = length <= most_unrolled && !varies && unrollable(length, reduction.operand);
     bool held = unrolled && length > 1 && looks_again(graph(), reduction);
     if (held) hold_row(reduction, kept);

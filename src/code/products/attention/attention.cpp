@@ -76,7 +76,8 @@ Result<Attention> attention_of(const RegionRequest& request, const Parts& parts)
   return out;
 }
 
-Result<Attention> deciding_attention(const RegionRequest& request, std::span<const Op> ops, bool takes_tails) {
+Result<Attention> deciding_attention(const RegionRequest& request, std::span<const Op> ops,
+                                     bool takes_tails) {
   const RegionRequest& at = request.deciding();
   STITCH_TRY(const Parts parts, parts_of(at.graph, at.region, ops, takes_tails));
   return attention_of(at, parts);
@@ -84,7 +85,8 @@ Result<Attention> deciding_attention(const RegionRequest& request, std::span<con
 
 bool keys_vary(const RegionRequest& request, const Attention& attention) {
   const int32_t node = request.graph.number_of(*attention.node);
-  return request.context.varies([&](const Graph& at) { return at.type(at.node(node).operands[1]).shape.end()[-2]; });
+  return request.context.varies(
+      [&](const Graph& at) { return at.type(at.node(node).operands[1]).shape.end()[-2]; });
 }
 
 Result<void> accepts_tails(const plan::Region& region, const Attention& a) {

@@ -33,7 +33,8 @@ struct Attention {
 
 Result<Attention> attention_of(const RegionRequest& request, const Parts& parts);
 // As it is where tiles are chosen (RegionRequest::deciding).
-Result<Attention> deciding_attention(const RegionRequest& request, std::span<const Op> ops, bool takes_tails = false);
+Result<Attention> deciding_attention(const RegionRequest& request, std::span<const Op> ops,
+                                     bool takes_tails = false);
 bool keys_vary(const RegionRequest& request, const Attention& attention);
 // For `accepts`: a cache and the tensor appended to it have one type.
 Result<void> accepts_tails(const plan::Region& region, const Attention& attention);

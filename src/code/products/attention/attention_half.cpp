@@ -170,8 +170,8 @@ Result<RegionCode> write_attention_half(const RegionRequest& request) {
       "  static constexpr bool runs = {}, out_pairs = {}, mask_queries = {};\n"
       "  static constexpr int mask_run = {};\n",
       tiles.warps, tiles.row_tiles, tiles.key_tile, tiles.group, tiles.splits, tiles.shared(decided).stages,
-      keys_vary(request, a) ? -1 : a.keys % tiles.key_tile, step_along(a.k.at, "key"), step_along(a.v.at, "key"), runs, out_pairs,
-      a.mask && a.mask->at.appears("query"), mask_run);
+      keys_vary(request, a) ? -1 : a.keys % tiles.key_tile, step_along(a.k.at, "key"),
+      step_along(a.v.at, "key"), runs, out_pairs, a.mask && a.mask->at.appears("query"), mask_run);
   const int64_t partial = tiles.splits > 1 ? tiles.splits * a.heads * a.queries * (a.value_width + 2) : 0;
   std::string idea = format("Online softmax over tiles of {} keys on tensor cores.", tiles.key_tile);
   if (tiles.group > 1) idea += format(" A block has {} heads of q that share k and v.", tiles.group);

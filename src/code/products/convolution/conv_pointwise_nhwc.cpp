@@ -182,10 +182,9 @@ Result<RegionCode> write_conv_pointwise_nhwc(const RegionRequest& request) {
                                             request.region.offer.arithmetic == plan::Arithmetic::exact);
   const Graph& deciding = request.deciding().graph;
   const Node& decided = deciding.node(request.graph.number_of(*parts.product));
-  const NhwcTiles tiles =
-      nhwc_tiles(request.deciding().context, request.region,
-                 deciding.type(decided.results[0]).elements() / c.channels_out, c.channels_in, c.channels_out, type,
-                 exact);
+  const NhwcTiles tiles = nhwc_tiles(request.deciding().context, request.region,
+                                     deciding.type(decided.results[0]).elements() / c.channels_out,
+                                     c.channels_in, c.channels_out, type, exact);
   const std::string rows = type_name(request.name, "Rows"), packed = request.name + "_weight_packed",
                     form = format("{}, {}, {}", rows, element_type(type), exact);
   // The size of NhwcTile.

@@ -1,6 +1,7 @@
 /* The C ABI of a StitchCUDA program: what every program exports and every caller uses.
  *
- * A program is a shared library for one model at one set of shapes. The caller owns inputs and outputs, all
+ * A program is a shared library for one model, at one set of shapes or for ranges of sizes, which it reads
+ * from the inputs' shapes (the manifest's "sizes"). The caller owns inputs and outputs, all
  * in the device's memory. What a forward pass changes (BatchNorm's running statistics) is an output too: its
  * old value comes in as an input of role "state", and both may be the same memory. Nothing is kept between
  * two runs but packed weights and scratch memory, so equal inputs give equal outputs.
@@ -72,6 +73,8 @@ STITCH_EXPORT int stitch_run_region(StitchProgram*, int region, const StitchTens
  * proposes fewer algorithms) is refused by stitch_create. This is how a tuner tries values without a
  * compiler. */
 STITCH_EXPORT int stitch_set(const char* name, int64_t value);
+/* A program for ranges of sizes also takes "sizes.NAME": of stitch_run_region, whose tensors may not show
+ * all. */
 
 #ifdef __cplusplus
 }

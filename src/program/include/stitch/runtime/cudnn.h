@@ -50,6 +50,8 @@ class Cudnn {
   const void* first_of(const std::string& key, const void* asks) {
     return engines_.try_emplace(key, asks).first->second;
   }
+  // Those of a pass share engines with each other alone: it may be forgotten before other passes.
+  void begin_pass() { engines_.clear(); }
   StitchStatus settle() {
     int device = 0;
     STITCH_CUDA(cudaGetDevice(&device));

@@ -40,7 +40,8 @@ inline size_t lay_out(const std::vector<Need>& needs, std::vector<size_t>& offse
       for (size_t i = 0; i < placed; ++i) {
         const Need& other = needs[order[i]];
         const size_t begin = offsets[order[i]], end = begin + arena_size(static_cast<size_t>(other.bytes));
-        if (other.last < own.first || own.last < other.first || offset + bytes <= begin || offset >= end) continue;
+        if (other.last < own.first || own.last < other.first || offset + bytes <= begin || offset >= end)
+          continue;
         offset = end;
         moved = true;
       }
@@ -144,8 +145,9 @@ class Passes {
 };
 
 template <class Sizes, class Program, size_t count, class Inputs, class Outputs>
-int run_at_sizes(Program* program, const SizeRule<Sizes> (&rules)[count], Inputs inputs, const StitchTensor* in,
-                 int n_in, Outputs outputs, const StitchTensor* out, int n_out, void* stream) {
+int run_at_sizes(Program* program, const SizeRule<Sizes> (&rules)[count], Inputs inputs,
+                 const StitchTensor* in, int n_in, Outputs outputs, const StitchTensor* out, int n_out,
+                 void* stream) {
   return without_exceptions([&]() -> StitchStatus {
     if (!program) return fail(STITCH_BAD_ARGUMENT, "the program is null");
     Sizes sizes{};
@@ -163,7 +165,8 @@ int with_pass(Program* program, const Sizes& sizes, With&& with) {
   return without_exceptions([&]() -> StitchStatus {
     if (!program) return fail(STITCH_BAD_ARGUMENT, "the program is null");
     DeviceScope scope(program->device);
-    return program->passes.at(*program, sizes, [&](auto& pass) { return static_cast<StitchStatus>(with(pass)); });
+    return program->passes.at(*program, sizes,
+                              [&](auto& pass) { return static_cast<StitchStatus>(with(pass)); });
   });
 }
 

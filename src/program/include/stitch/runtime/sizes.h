@@ -21,8 +21,8 @@ struct SizeRule {
     if (value < least || value > most || value % multiple != 0)
       return multiple == 1 ? fail(STITCH_BAD_ARGUMENT, "size %s: %lld is outside of %d to %d", name,
                                   static_cast<long long>(value), least, most)
-                           : fail(STITCH_BAD_ARGUMENT, "size %s: %lld is no multiple of %d from %d to %d", name,
-                                  static_cast<long long>(value), multiple, least, most);
+                           : fail(STITCH_BAD_ARGUMENT, "size %s: %lld is no multiple of %d from %d to %d",
+                                  name, static_cast<long long>(value), multiple, least, most);
     sizes.*size = static_cast<int>(value);
     return STITCH_OK;
   }
@@ -34,7 +34,8 @@ StitchStatus read_sizes(const SizeRule<Sizes> (&rules)[count], const StitchTenso
   for (const SizeRule<Sizes>& rule : rules) {
     const auto place = rule.places[0];
     if (place.input >= n_in || !in || place.dim >= in[place.input].rank)
-      return fail(STITCH_BAD_ARGUMENT, "size %s: input %d has no dimension %d", rule.name, place.input, place.dim);
+      return fail(STITCH_BAD_ARGUMENT, "size %s: input %d has no dimension %d", rule.name, place.input,
+                  place.dim);
     STITCH_OK_OR_RETURN(rule.set(out, in[place.input].shape[place.dim]));
   }
   return STITCH_OK;
