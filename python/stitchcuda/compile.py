@@ -45,7 +45,9 @@ class Compiled:
         self.placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
         self.static = [i for i, node in enumerate(self.placeholders) if is_weight(node)]
         self.sizes = [i for i, node in enumerate(self.placeholders) if isinstance(value_of(node), torch.SymInt)]
-        self.dynamic = [i for i in range(len(self.placeholders)) if i not in {*self.static, *self.sizes}]
+        # With dynamic=True, Dynamo hands a model's own numbers over as tensors: to a program they are constants.
+        self.numbers = [i for i, node in enumerate(self.placeholders) if i not in self.static and is_number(node)]
+        self.dynamic = [i for i in range(len(self.placeholders)) if i not in {*self.static, *self.sizes, *self.numbers}]
         self.weights_of, self.given_of = picker(self.static), picker(self.dynamic)
         self.symbols = symbols_of([value_of(self.placeholders[i]) for i in self.dynamic])
         self.programs, self.families, self.said, self.last = {}, [], set(), None
@@ -61,7 +63,7 @@ class Compiled:
         if self.last is not None:  # most calls are like the one before
             module, fast = self.last
             call = fast._call
-            if call is not None and all(map(operator.is_, self.weights_of(arguments), module.weights)):
+            if call is not None and not self.numbers and all(map(operator.is_, self.weights_of(arguments), module.weights)):
                 result = call(*self.given_of(arguments))
                 if result is not NotImplemented:
                     return result
@@ -69,8 +71,9 @@ class Compiled:
 
     def find(self, arguments):
         given = self.given_of(arguments)
-        form = form_of(given)
-        found = next((each for each in self.families if takes(each[1], given)), None)
+        numbers = tuple(arguments[i].item() for i in self.numbers)
+        form = form_of((given, numbers))
+        found = next((each for each in self.families if each[0].numbers == numbers and takes(each[1], given)), None)
         if found is None and form not in self.programs:
             self.programs[form] = self.make(arguments, given)
             if self.programs[form] is not PYTORCH and self.programs[form][1].folder and self.programs[form][1].folder.manifest.get("sizes"):
@@ -92,7 +95,9 @@ class Compiled:
         if None in shown.values():
             self.say("sizes", "this graph runs in PyTorch: it takes a size that none of its tensors shows")
             return PYTORCH
-        module = Lifted(opened(self.graph), self.static, self.weights_of(arguments), [self.placeholders[i] for i in self.static], shown)
+        numbers = {i: arguments[i].item() for i in self.numbers}
+        graph = with_numbers(opened(self.graph), numbers)
+        module = Lifted(graph, self.static, self.weights_of(arguments), [self.placeholders[i] for i in self.static], shown, numbers)
         options = {"progress": False, "name": "compiled_" + self.tag(), **self.options}
         try:
             with torch.no_grad():
@@ -144,10 +149,11 @@ def picker(places):
 class Lifted(nn.Module):
     """The graph with its weights as weights."""
 
-    def __init__(self, graph, places, weights, placeholders, shown=None):
-        """shown: {place of a size: (argument, dimension) that shows it}."""
+    def __init__(self, graph, places, weights, placeholders, shown=None, numbers=None):
+        """shown: {place of a size: (argument, dimension) that shows it}; numbers: {place: value}, in the graph already."""
         super().__init__()
-        self.shown = shown or {}
+        self.shown, self.inlined = shown or {}, set(numbers or {})
+        self.numbers = tuple((numbers or {}).values())
         self.graph, self.places, self.count = graph, places, sum(node.op == "placeholder" for node in graph.graph.nodes)
         self.names, self.__dict__["weights"] = [], tuple(weights)
         for i, (weight, node) in enumerate(zip(weights, placeholders)):
@@ -165,6 +171,8 @@ class Lifted(nn.Module):
             if i in self.shown:
                 at, dim = self.shown[i]
                 return given[at].shape[dim]
+            if i in self.inlined:
+                return None
             return getattr(self, names[i]) if i in names else next(tensors)
 
         return self.graph(*[argument(i) for i in range(self.count)])
@@ -181,6 +189,30 @@ class Lifted(nn.Module):
 
 def value_of(node):
     return node.meta.get("example_value", node.meta.get("val"))
+
+
+def is_number(node):
+    value = value_of(node)
+    return isinstance(value, torch.Tensor) and value.dim() == 0 and bool(node.users) and all(is_item(user) for user in node.users)
+
+
+def is_item(node):
+    return node.op == "call_method" and node.target == "item"
+
+
+def with_numbers(graph, numbers):
+    if not numbers:
+        return graph
+    copied = torch.fx.GraphModule(graph, torch.fx.Graph())
+    copied.graph.output(copied.graph.graph_copy(graph.graph, {}))
+    graph = copied
+    placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
+    for i, number in numbers.items():
+        for user in list(placeholders[i].users):
+            user.replace_all_uses_with(number)
+            graph.graph.erase_node(user)
+    graph.recompile()
+    return graph
 
 
 def symbols_of(values):
