@@ -1,5 +1,5 @@
 // A model over ranges of sizes: the family of its instances. What holds for sizes that were not tried follows
-// from the instances' common form, and is checked by the Verifier at sizes that nobody chose.
+// from the instances' common form, and is checked by the Verifier at other sizes, some of them secret.
 #pragma once
 
 #include "graph/graph.h"

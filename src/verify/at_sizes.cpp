@@ -17,7 +17,7 @@ constexpr int secret_draws = 2;
 constexpr size_t most_judged = 6;
 constexpr double most_emulated_seconds = 60;
 
-// Each size alone at its largest, all of them, and sizes that nobody can foresee.
+// The smallest sizes, secret ones, the largest, and each alone at its largest.
 std::vector<Sizes> sizes_to_judge(const Dimensions& dimensions, std::mt19937_64& random) {
   Sizes least, most;
   for (const Dimension& each : dimensions) {

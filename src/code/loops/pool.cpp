@@ -218,7 +218,7 @@ std::optional<RegionCode> write_pool(const RegionRequest& request) {
   // an H200 that way; one thread per result reads 4 x 4 x 4 of as much in 229.
   auto apart = [](const Axis& axis) { return axis.stride >= axis.reach(); };
   if (apart(pool->x) && apart(pool->y) && apart(pool->z) && pool->x.taps <= 4) return std::nullopt;
-  // Tiles of an image whose sizes nobody knows yet: each result reads its own window then.
+  // No tiles where the image's sizes change from call to call: each result reads its own window.
   auto image_at = [&](const Graph& at) {
     const Shape& shape = at.type(at.node(pool->node).operands[0]).shape;
     return Shape(shape.begin() + 2, shape.end());
