@@ -41,6 +41,7 @@ def parse(arguments):
     parser.add_argument("--seed", type=int, default=42)
     parser.add_argument("--no-weights", action="store_true", help="don't write weights.safetensors")
     parser.add_argument("--serve", action="store_true", help="read one JSON request a line from stdin")
+    parser.set_defaults(at=[], places={})  # of requests alone
     options = parser.parse_args(arguments)
     if not options.serve and not (options.task and options.out):
         parser.error("a task and --out are needed")
