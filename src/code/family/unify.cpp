@@ -472,7 +472,7 @@ class Unifier {
       return {};
     }
     edits_[end_of_line(scope.begin)].after +=
-        format("\n  Sizes sizes;\n  explicit {}(const Sizes& of) : sizes(of) {{}}", scope.name);
+        format("\n  Sizes sizes;\n  {}(const Sizes& of = {{}}) : sizes(of) {{}}", scope.name);
     return {};
   }
 

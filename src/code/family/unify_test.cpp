@@ -99,7 +99,7 @@ TEST(Unify, StructsAreMadeFromSizes) {
       *text,
       "struct XProduct {  // y = x\n"
       "  Sizes sizes;\n"
-      "  explicit XProduct(const Sizes& of) : sizes(of) {}\n"
+      "  XProduct(const Sizes& of = {}) : sizes(of) {}\n"
       "  using Index = int;\n"
       "  static constexpr Index batches = 1, depth = 64;\n"
       "  Index rows = sizes.batch;\n"
