@@ -203,6 +203,10 @@ Result<PackageContents> write_for_sizes(const plan::Context& context, const plan
   std::vector<std::map<std::string, std::string>> sources;
   std::vector<Manifest> manifests;
   PackageContents contents{.gpu = context.gpu.name};
+  for (const Dimension& each : context.instances->dimensions)
+    if (identifier(each.name) != each.name)
+      return user_error("sizes", format("'{}' is a word of C++ and no name for a size", each.name),
+                        "name it otherwise");
   std::set<std::string> filled;
   for (const plan::Region& region : plan.regions) {
     STITCH_TRY(const Fill fill, fill_for_all_sizes(technique_of(region), context, plan, region));
