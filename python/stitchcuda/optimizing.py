@@ -3,6 +3,7 @@
 import collections.abc
 import inspect
 import os
+import sys
 import warnings
 
 import torch
@@ -12,7 +13,7 @@ from stitchcuda_torch.base.errors import TaskError
 from stitchcuda_torch.task import sizes as sizes_of
 from stitchcuda_torch.task import structure
 
-from . import cache, check, exporting, live_task, pytorch_best, search
+from . import cache, check, exporting, fingerprint, live_task, pytorch_best, search
 from .errors import StitchError
 from .module import Fast
 from .progress import progress as progress_for
@@ -75,11 +76,20 @@ def optimize(
         warnings.warn("there is no GPU: the model runs in PyTorch (no_gpu='pytorch')", stacklevel=2)
         return Fast(None, None, model, choices=choices)
     show = progress_for(progress)
+    sizes = described_sizes(model, dynamic_shapes, args, kwargs)
+    made_with = {"sizes": sizes, "numerics": numerics, "device": device, "gpu": gpu or gpu_name(device), "options": list(options)}
+    mark = fingerprint.of(model, args, kwargs, cache.made_by(), name, made_with) if cached else None
+    if known := cache.recall(mark, sys.modules.get(type(model).__module__)):
+        if folder := cache.find(known.key, budget, quick):
+            try:
+                fast = module_of(known, folder, model, args, kwargs, {**choices, "other_shapes": "error"}, show)
+                fast.choices.update(choices)
+                return fast
+            except StitchError:  # its fingerprint missed something
+                cache.forget(mark)
     show.show("exporting the model")
     exported = exporting.export(model, args, kwargs, name)
-    warn_of_mode(exported)
-    sizes = described_sizes(model, dynamic_shapes, args, kwargs)
-    key = cache.key(exported, sizes=sizes, numerics=numerics, device=device, gpu=gpu or gpu_name(device), options=list(options))
+    key = cache.key(exported, **made_with)
     folder = cache.find(key, budget, quick) if cached else None
     if folder is None:
         with cache.Place(key) as place:
@@ -96,18 +106,25 @@ def optimize(
                 show=show.show,
             )
             folder = place.keep(made)
+    fast = module_of(exported, folder, model, args, kwargs, choices, show)
+    cache.remember(mark, exported, key)
+    return fast
+
+
+def module_of(exported, folder, model, args, kwargs, choices, show):
+    warn_of_mode(exported)
     if best := pytorch_best.faster(folder.record):
         baseline, times = best
         show.finish(f"no program beats PyTorch here ({baseline} is {times:.2f}x as fast): the module runs PyTorch's own best")
         warnings.warn(
-            f"{exported.name} runs in PyTorch ({baseline}): it is {times:.2f}x as fast as the best program, which is in {folder.path}", stacklevel=2
+            f"{exported.name} runs in PyTorch ({baseline}): it is {times:.2f}x as fast as the best program, which is in {folder.path}", stacklevel=3
         )
         return Fast(None, None, model, choices=choices, pytorch=pytorch_best.runner(model, baseline))
     folder.record["mode_matters"] = exported.dropouts + exported.batch_statistics > 0 or depends_on_mode(model)
     constants = {name: tensor.detach().clone() for name, tensor in exported.constants().items()}
     fast = Fast(folder, exported.call, model, constants, forward_signature(model), choices, optimize=optimize)
     show.show("checking it against the model")
-    distance = None if exported.draws else check.check(fast, model, args, kwargs, numerics)
+    distance = None if exported.draws else check.check(fast, model, args, kwargs, choices["numerics"])
     show.finish(summary(fast, distance))
     return fast
 
@@ -138,7 +155,8 @@ def as_call(model, args, kwargs):
         raise TypeError("optimize takes a module in Python, not TorchScript")
     if isinstance(model, Fast):
         raise TypeError("this module is a program already")
-    if isinstance(model, torch._dynamo.eval_frame.OptimizedModule):
+    dynamo = sys.modules.get("torch._dynamo.eval_frame")  # importing it takes a second
+    if dynamo and isinstance(model, dynamo.OptimizedModule):
         model = model._orig_mod
     if isinstance(args, torch.Tensor):
         args = (args,)
@@ -241,7 +259,7 @@ def warn_of_mode(exported):
             else f"{exported.batch_statistics} batch norms use the batch's statistics"
         )
     if found:
-        warnings.warn(f"{exported.name} is in training mode: {', '.join(found)}. For inference call model.eval() first.", stacklevel=3)
+        warnings.warn(f"{exported.name} is in training mode: {', '.join(found)}. For inference call model.eval() first.", stacklevel=4)
 
 
 def depends_on_mode(model):

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import unittest
+import unittest.mock
 import warnings
 
 import torch
@@ -77,6 +78,24 @@ class OptimizeTest(module_test.Case):
         self.made(numerics="strict")
         self.made(args=(torch.rand(2, 4),))
         self.assertEqual(self.fake.made, 4)
+
+    def test_found_again_without_an_export(self):
+        x, model = torch.rand(3, 4), module_test.Scale()
+        made, _ = self.made(model)
+        with torch.no_grad():
+            model.weight.mul_(2)
+        with unittest.mock.patch.object(exporting, "export", side_effect=AssertionError):
+            fast, _ = self.made(model)
+        self.same(fast(x), model(x))
+        self.assertEqual(fast.folder.path, made.folder.path)
+        # What is there under the same fingerprint, and is another program, gives way to an export.
+        place = os.path.join(tool.programs(), "known")
+        self.made(model, args=(torch.rand(2, 4),))
+        first, second = (os.path.join(place, name, "known.json") for name in sorted(os.listdir(place)))
+        os.rename(first, first + ".draft"), os.rename(second, first), os.rename(first + ".draft", second)
+        fast, _ = self.made(model)
+        self.same(fast(x), model(x))
+        self.assertEqual(fast.folder.path, made.folder.path)
 
     def test_drafts_of_dead_processes_are_removed(self):
         self.made()

@@ -29,11 +29,7 @@ def save(fast, path, overwrite=False):
     document = {
         "stitchcuda": VERSION,
         "training": fast.training,
-        "call": {
-            "positional": trees.to_json(fast._tree["positional"]),
-            "keyword": [[name, trees.to_json(tree)] for name, tree in fast._tree["keyword"]],
-            "outputs": trees.to_json(fast._tree["outputs"]),
-        },
+        "call": trees.call_to_json(fast._tree),
         "names": trees_names(fast),
         "tensors": layout,
         "complex": [key for key, tensor in tensors.items() if tensor.is_complex()],

@@ -83,6 +83,14 @@ def to_json(tree):
     return {kind: [to_json(part) for part in content] if isinstance(content, list) else content}
 
 
+def call_to_json(call):
+    return {
+        "positional": to_json(call["positional"]),
+        "keyword": [[name, to_json(tree)] for name, tree in call["keyword"]],
+        "outputs": to_json(call["outputs"]),
+    }
+
+
 def call_from_json(call, home=None):
     """home: the module of classes that are named without one, those of a task's own file."""
     return {
