@@ -164,7 +164,7 @@ class Bench {
     std::error_code ignored;
     fs::create_directories(program.parent_path(), ignored);
     const Command command =
-        optimize_command(task.path, program, options_.flags, options_.seconds_a_task, jobs_);
+        optimize_command(task.path, program, flags_of(task, options_), options_.seconds_a_task, jobs_);
     auto child = Child::start(command);
     if (!child) return record_of(task, to_json(child.error()));
     child->close_input();
@@ -254,6 +254,13 @@ Json record_of(const BenchTask& task, const Json& answer) {
     if (evidence.is_object() && evidence.contains("memory")) record["memory"] = evidence["memory"];
   }
   return record;
+}
+
+std::vector<std::string> flags_of(const BenchTask& task, const BenchOptions& options) {
+  std::vector<std::string> out = options.flags;
+  if (task.pytorch_seconds > 0)
+    out.insert(out.end(), {"--pytorch-seconds", format("{:.4g}", task.pytorch_seconds)});
+  return out;
 }
 
 Json record_of(const BenchTask& task, const OptimizeEnd& end, int seconds_a_task) {

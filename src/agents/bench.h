@@ -17,8 +17,9 @@ namespace stitch::agents {
 
 struct BenchTask {
   fs::path path;
-  std::string name;   // of its files below the output folder: level1/1_Square
-  std::string group;  // its folder: level1
+  std::string name;            // of its files below the output folder: level1/1_Square
+  std::string group;           // its folder: level1
+  double pytorch_seconds = 0;  // the best PyTorch's, measured earlier; 0: not known
 };
 
 struct BenchOptions {
@@ -43,6 +44,9 @@ struct BenchRun {
   int earlier = 0;                                   // of them, from an earlier run
   bool stopped = false;
 };
+
+// Of a task's `optimize`: those of all tasks, and what is known of this one.
+std::vector<std::string> flags_of(const BenchTask& task, const BenchOptions& options);
 
 // The record of a task from the output of `optimize --json`.
 Json record_of(const BenchTask& task, const Json& answer);

@@ -210,13 +210,29 @@ Result<KnownBaselines> read_known_baselines(const fs::path& file, const std::str
   return out;
 }
 
+namespace {
+
+const KnownTimes* known_times(const KnownBaselines& known, const std::string& task) {
+  auto found = known.tasks.find(task);
+  if (found == known.tasks.end()) found = known.tasks.find(fs::path(task).filename().string());
+  return found == known.tasks.end() ? nullptr : &found->second;
+}
+
+}  // namespace
+
+double best_known(const KnownBaselines& known, const std::string& task) {
+  const KnownTimes* times = known_times(known, task);
+  double out = 0;
+  if (times)
+    for (const auto& [kind, seconds] : times->seconds) out = out > 0 ? std::min(out, seconds) : seconds;
+  return out;
+}
+
 void add_known(const KnownBaselines& known, Json& record) {
-  std::string name = word(record, "task");
-  auto found = known.tasks.find(name);
-  if (found == known.tasks.end()) found = known.tasks.find(fs::path(name).filename().string());
-  if (found == known.tasks.end()) return;
-  record["known_by_events"] = found->second.by_events;
-  for (const auto& [kind, seconds] : found->second.seconds)
+  const KnownTimes* times = known_times(known, word(record, "task"));
+  if (!times) return;
+  record["known_by_events"] = times->by_events;
+  for (const auto& [kind, seconds] : times->seconds)
     if (!record.contains("baselines") || !record["baselines"].contains(kind))
       record["known_baselines"][kind] = seconds;
 }

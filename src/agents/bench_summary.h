@@ -23,6 +23,8 @@ struct KnownBaselines {
 // as PyTorch's own benchmarks take them, or lines of our own tasks.jsonl, by wall time. A program is compared
 // with them by the same measure. Lines of another numerics class are skipped.
 Result<KnownBaselines> read_known_baselines(const fs::path& file, const std::string& numerics);
+// The fastest; 0: none is known.
+double best_known(const KnownBaselines& known, const std::string& task);
 // Adds known baselines of its task to a record, under "known_baselines"; measured ones are kept.
 void add_known(const KnownBaselines& known, Json& record);
 

@@ -1,6 +1,6 @@
 // The built-in Planner, best first: the whole plan that the cost model thinks best. If its program fails, the
-// region that is wrong alone goes back to its plain form, or the plan's steps are halved until the culprit is
-// found. A program that passes is improved while the budget lasts.
+// region that is wrong alone goes back to its plain form, less is rounded, or the plan's steps are halved
+// until the culprit is found. A program that passes is improved while the budget lasts.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -12,7 +12,6 @@
 #include "plan/cost/estimate.h"
 #include "plan/precision/error_budget.h"
 #include "plan/steps.h"
-#include "verify/measured.h"
 
 namespace stitch::agents {
 
@@ -104,6 +103,10 @@ class BestFirst final : public Planner {
     search_->asked = 0;
   }
 
+  bool has_failed(const plan::Plan& plan) const {
+    return std::ranges::any_of(failed_, [&](const plan::Plan& failed) { return same(failed, plan); });
+  }
+
   // After wrong results the steps that change any are the last ones, and so the first to go.
   void begin_search(Outcome outcome) {
     search_.emplace();
@@ -150,36 +153,38 @@ class BestFirst final : public Planner {
       STITCH_TRY(plan::BestSteps best, plan_without(now, without));
       // What isn't faster than the best program is not worth a build.
       const bool known_good = now.best && best.seconds >= plan::estimate(now.context, now.best->plan);
-      const bool known_bad =
-          std::ranges::any_of(failed_, [&](const plan::Plan& plan) { return same(plan, best.plan); });
+      const bool known_bad = has_failed(best.plan);
       if (known_good || known_bad) {
         (known_bad ? search.bad : search.good) = search.asked;
         continue;
       }
       if (search.asked == search.steps.size()) plan_ = best.plan;
-      return std::optional(proposal(step, "which step fails?", std::move(best),
-                                    !now.best || verifier::is_slower_than_pytorch(now.best->verdict)));
+      return std::optional(
+          proposal(step, "which step fails?", std::move(best), !now.best || now.best->slower));
     }
     return std::optional<Proposal>();
   }
 
-  // The likely culprit of a wrong program whose rounding was expected to take most of the budget: no step
-  // that rounds but the one that leaves room to spare.
+  // A wrong program may have rounded too much. By how much is known now where roundings were measured; where
+  // not, what rounds goes first, and what only changes the last bits next.
   Result<std::optional<Proposal>> cautious_plan(const Situation& now) {
-    constexpr double most = 0.7;
-    if (cautious_tried_ || now.ledger.entries.back().outcome != Outcome::wrong)
-      return std::optional<Proposal>();
-    cautious_tried_ = true;
-    const std::optional<plan::PlanErrors> errors = plan::errors_of(now.context, *now.plan);
-    if (!errors || errors->spent() < most) return std::optional<Proposal>();
-    std::set<std::string> without = dropped_;
-    for (const plan::StepRule& rule : plan::all_steps())
-      if (rule.rounds && !rule.cautious) without.insert(std::string(rule.name));
-    STITCH_TRY(plan::BestSteps best, plan_without(now, without));
-    const std::optional<plan::PlanErrors> left = plan::errors_of(now.context, best.plan);
-    if (!left || left->spent() > most) return std::optional<Proposal>();
-    return std::optional(
-        proposal("room to spare", "less rounding than in the program that was wrong", std::move(best), true));
+    const int most = now.seconds_left > 0 || now.context.torch.errors ? 2 : 1;
+    if (now.ledger.entries.back().outcome != Outcome::wrong) return std::optional<Proposal>();
+    while (cautious_ < most) {
+      ++cautious_;
+      std::set<std::string> without = dropped_;
+      for (const plan::StepRule& rule : plan::all_steps())
+        if (!now.context.torch.errors && !rule.cautious &&
+            (rule.rounds || (rule.approximates && cautious_ > 1)))
+          without.insert(std::string(rule.name));
+      STITCH_TRY(plan::BestSteps best, plan_without(now, without));
+      if (has_failed(best.plan)) continue;
+      search_.reset();
+      plan_ = best.plan;
+      return std::optional(proposal("room to spare", "less rounding than in the program that was wrong",
+                                    std::move(best), true));
+    }
+    return std::optional<Proposal>();
   }
 
   // No time to find the culprit: what steps that keep results do is nearly as sure as the plain program, and
@@ -208,7 +213,7 @@ class BestFirst final : public Planner {
                plan::best_plan_of_steps(lean, code::catalogue(), [&](const plan::StepRule& rule) {
                  return !dropped_.contains(std::string(rule.name));
                }));
-    if (same(best.plan, now.best->plan)) return std::optional<Proposal>();
+    if (same(best.plan, now.best->plan) || has_failed(best.plan)) return std::optional<Proposal>();
     best.left_out.clear();
     return std::optional(proposal("lean plan", "no more memory than PyTorch", std::move(best), false));
   }
@@ -296,8 +301,9 @@ class BestFirst final : public Planner {
   std::vector<plan::Plan> failed_;
   std::optional<Alternatives> alternatives_;
   std::optional<std::vector<plan::Step>> measured_;  // still to be left out
-  bool cautious_tried_ = false, exact_tried_ = false, plain_tried_ = false, lean_tried_ = false;
-  int parts_ = 0;  // plans without a region that was wrong
+  bool exact_tried_ = false, plain_tried_ = false, lean_tried_ = false;
+  int cautious_ = 0;  // plans that round less
+  int parts_ = 0;     // plans without a region that was wrong
 };
 
 }  // namespace

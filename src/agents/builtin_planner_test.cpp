@@ -116,6 +116,12 @@ TEST_F(BuiltinPlanner, SuspectsTheStepsThatChangeResultsAfterWrongOnes) {
   auto whole = next(*planner);
   ASSERT_TRUE(whole);
   came_back(*whole, Outcome::wrong);
+  auto spare = next(*planner);
+  ASSERT_TRUE(spare);
+  EXPECT_EQ(spare->step, "room to spare");
+  EXPECT_NE(steps_of(spare->plan).find("tensor cores in short sums"), std::string::npos)
+      << steps_of(spare->plan);
+  came_back(*spare, Outcome::wrong);
   auto half = next(*planner);
   ASSERT_TRUE(half);
   EXPECT_EQ(steps_of(half->plan).find("tensor cores"), std::string::npos) << steps_of(half->plan);

@@ -52,6 +52,7 @@ struct OptimizeOptions {
   int tries = 3;                     // per step, while the Coder has revisions
   int window = 4;                    // consecutive steps without a gain before replanning
   double target_seconds = 0;         // per call: stop when reached; 0: as fast as possible
+  double pytorch_seconds = 0;        // a call of the best PyTorch, where `baselines` has none; 0: not known
   bool tune = true;    // tune settings on the GPU after the steps, with at most a third of the budget
   bool quick = false;  // the final program gets the quick checks of a step, not every gate
   bool timing = true;  // false: verify only, and choose by estimates

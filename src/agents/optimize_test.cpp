@@ -5,10 +5,12 @@
 
 #include <thread>
 
+#include "agents/brains.h"
 #include "agents/llm/scripted.h"
 #include "base/testdata/must.h"
 #include "base/text.h"
 #include "plan/document/document.h"
+#include "plan/precision/error_budget.h"
 
 namespace stitch::agents {
 namespace {
@@ -88,6 +90,75 @@ TEST_F(TheLoop, KeepsTheReportOfTheGateThatSaidNo) {
   EXPECT_EQ(entry.at("reason"), "correctness: as the script says");
   EXPECT_EQ(entry.at("gate").at("fault"), "wrong");
   EXPECT_EQ(entry.at("gate").at("evidence").at("seen"), "wrong");
+}
+
+// The built-in Planner, and every plan it proposed.
+class Watched final : public Planner {
+ public:
+  Result<std::optional<Proposal>> propose(const Situation& now) override {
+    auto out = planner_->propose(now);
+    if (out && *out) proposals.push_back(**out);
+    return out;
+  }
+  Result<bool> replan(const Situation& now) override { return planner_->replan(now); }
+  std::vector<plan::Step> remaining(const Situation& now) override { return planner_->remaining(now); }
+
+  std::vector<Proposal> proposals;
+
+ private:
+  std::unique_ptr<Planner> planner_ = best_first_planner();
+};
+
+Answer is_wrong_by(double times) {
+  return [=]() -> Result<verifier::Verdict> {
+    STITCH_TRY(verifier::Verdict out, is_wrong()());
+    const Json output = {{"passed", false}, {"relative_error", times * 1e-5}, {"budget", 1e-5}};
+    out.gates[0].evidence = std::make_shared<const Json>(Json{{"trials", {{{"outputs", {output}}}}}});
+    return out;
+  };
+}
+
+// Every value's rounding to fp16 and bf16 takes so much of the budget, and a common factor.
+plan::MeasuredErrors even_errors(const Graph& graph, double f16, double scale) {
+  plan::MeasuredErrors out{
+      .kinds = 4, .groups = {"output_0"}, .pytorch = {0.25}, .values = {}, .products = {}};
+  for (const Value& value : graph.values)
+    out.values[value.name] = {.groups = {{f16, f16, 64 * f16, scale}}, .largest = 1};
+  return out;
+}
+
+TEST_F(TheLoop, RoundsLessAfterAProgramThatWasFurtherOffThanExpected) {
+  task.graph = must(parse_graph(R"(graph "deep"
+parameter %w : f32[4096,4096]
+input %x : f32[4096,4096]
+%y = linear(%x, %w) : f32[4096,4096]
+output %y
+end
+)"));
+  plan::ReferenceFacts facts;
+  facts.errors = std::make_shared<const plan::MeasuredErrors>(even_errors(task.graph, 1e-3, 1e10));
+  context.emplace(task.graph, gpu, Numerics::standard, facts);
+  for (double times : {1.4, 30.0}) {
+    SCOPED_TRACE(times);
+    auto watched = std::make_unique<Watched>();
+    Watched& seen = *watched;
+    options.overwrite = Overwrite::force;
+    brains.planner = std::move(watched);
+    brains.coder = std::make_unique<ScriptedCoder>();
+    brains.verifier = std::make_unique<ScriptedVerifier>(
+        std::deque<Answer>{is_wrong_by(times), passes(3), passes(4), passes(4), passes(4), passes(4)});
+    (void)must(optimize(task, *context, brains, options));
+    ASSERT_GE(seen.proposals.size(), 2u);
+    const double expected = plan::errors_of(*context, seen.proposals[0].plan)->spent();
+    const double next = plan::errors_of(*context, seen.proposals[1].plan)->spent();
+    ASSERT_GT(expected, 0.1);
+    // What is off by far more has another reason: the culprit is looked for.
+    EXPECT_EQ(seen.proposals[1].step == "room to spare", times < 10) << seen.proposals[1].step;
+    if (times < 10) {
+      EXPECT_GT(next, 0);
+      EXPECT_LT(next, expected / times);
+    }
+  }
 }
 
 TEST_F(TheLoop, TellsWhatEachStepsProgramIsBoundByAndWhatOfTheTimeIsItsOwn) {

@@ -63,8 +63,9 @@ struct Program {
   PackageContents contents;
   verifier::Verdict verdict;
   Judging judging = Judging::quickly;
-  double seconds = 0;  // measured, or predicted where nothing is timed
-  bool fat = false;    // takes more memory than it may beside PyTorch
+  double seconds = 0;   // measured, or predicted where nothing is timed
+  bool fat = false;     // takes more memory than it may beside PyTorch
+  bool slower = false;  // than the best PyTorch
   double predicted_seconds = 0;
 };
 

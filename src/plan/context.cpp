@@ -2,6 +2,15 @@
 
 namespace stitch::plan {
 
+Context Context::having_seen(ReferenceFacts seen) const {
+  Context out(graph, gpu, numerics, std::move(seen));
+  out.lean = lean;
+  out.instances = instances;
+  out.planned = planned;
+  out.own_gpu_ = own_gpu_;
+  return out;
+}
+
 const std::vector<Context>& Context::at_sizes() const {
   if (!at_sizes_ || at_sizes_->front().lean != lean) {
     auto made = std::make_shared<std::vector<Context>>();

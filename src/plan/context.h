@@ -27,6 +27,8 @@ struct Context {
   const Context* planned = nullptr;  // of those at other sizes: at the plan's
 
   bool takes_sizes() const { return instances != nullptr; }
+  // The same task, of which something else was seen.
+  Context having_seen(ReferenceFacts seen) const;
   // The same at every instance's sizes.
   const std::vector<Context>& at_sizes() const;
   // Does a number of the graph depend on the sizes of a call?

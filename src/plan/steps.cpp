@@ -32,7 +32,7 @@ constexpr std::array rules = {
     StepRule{
         "tensor cores in short sums",
         "the same with sums a quarter as long, where the error was too large: tensor cores truncate sums",
-        use_tensor_cores_finely, false, true},
+        use_tensor_cores_finely, false, true, true},
     StepRule{"views", "attention and depthwise convolutions read their inputs through views, without copies",
              absorb_views},
     StepRule{"epilogues", "element-wise work after a product is done before its result is stored",

@@ -1,5 +1,6 @@
 #include "verify/measured.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace stitch::verifier {
@@ -18,9 +19,19 @@ std::optional<Timing> timing_of(const Verdict& verdict) {
   return out;
 }
 
-bool is_slower_than_pytorch(const Verdict& verdict) {
-  const auto timing = timing_of(verdict);
-  return timing && timing->speedup.value_or(1) < 1;
+std::optional<double> times_over_budget(const Verdict& verdict) {
+  const GateReport* report = verdict.failure();
+  if (!report || report->id != GateId::correctness || report->fault != Fault::wrong || !report->evidence)
+    return std::nullopt;
+  std::optional<double> out;
+  for (const Json& trial : report->evidence->value("trials", Json::array()))
+    for (const Json& output : trial.value("outputs", Json::array())) {
+      if (output.value("passed", true)) continue;
+      const Json &error = output["relative_error"], &budget = output["budget"];
+      if (!error.is_number() || !budget.is_number() || budget.get<double>() <= 0) return std::nullopt;
+      out = std::max(out.value_or(0), error.get<double>() / budget.get<double>());
+    }
+  return out;
 }
 
 Profile profile_of(const Verdict& verdict) {

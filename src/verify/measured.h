@@ -21,7 +21,9 @@ struct Timing {
 };
 // Nothing where nothing was timed.
 std::optional<Timing> timing_of(const Verdict& verdict);
-bool is_slower_than_pytorch(const Verdict& verdict);
+
+// Error over budget of the output that is furthest off; nothing if the program didn't fail by finite errors.
+std::optional<double> times_over_budget(const Verdict& verdict);
 
 struct Profile {
   std::optional<profile::Diagnosis> diagnosis;   // of the whole program

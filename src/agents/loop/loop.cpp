@@ -43,7 +43,7 @@ std::string reasons(const Ledger& ledger) {
 Loop::Loop(const Task& task, const plan::Context& context, Brains& brains, const OptimizeOptions& options,
            fs::path scratch, Clock::time_point begin)
     : task_(task),
-      context_(context),
+      context_(std::make_unique<plan::Context>(context)),
       brains_(brains),
       options_(options),
       scratch_(std::move(scratch)),
@@ -86,8 +86,15 @@ double Loop::charged() const {
 }
 
 double Loop::budget() const {
-  const bool slower = best() && verifier::is_slower_than_pytorch(best()->verdict);
-  return static_cast<double>(options_.budget.count()) * (slower ? 2 : 1);
+  return static_cast<double>(options_.budget.count()) * (best() && best()->slower ? 2 : 1);
+}
+
+// By the clock of this run, or an earlier one's.
+bool Loop::is_slower_than_pytorch(const verifier::Verdict& verdict) const {
+  const auto timing = verifier::timing_of(verdict);
+  if (!timing) return false;
+  return timing->speedup ? *timing->speedup < 1
+                         : options_.pytorch_seconds > 0 && timing->seconds > options_.pytorch_seconds;
 }
 
 bool Loop::past_deadline() const {
@@ -112,14 +119,14 @@ void Loop::say_ready(const verifier::Verdict& verdict) {
   const auto timing = verifier::timing_of(verdict);
   std::string speed = timing ? format(", {} a call", seconds_text(timing->seconds)) : "";
   if (timing && timing->speedup)
-    speed += format(", {:.2f}x the best {}", *timing->speedup, pytorch_in(context_.numerics));
+    speed += format(", {:.2f}x the best {}", *timing->speedup, pytorch_in(context_->numerics));
   tell(Notice{format("A verified program is ready after {:.0f} s{}{}.", first_seconds_, speed,
                      extended_ ? "; the budget was over before that" : "")});
 }
 
 Situation Loop::situation() {
   return {.task = task_,
-          .context = context_,
+          .context = *context_,
           .ledger = ledger_,
           .best = best(),
           .plan = plan_ ? &*plan_ : nullptr,

@@ -45,6 +45,7 @@ class Loop final : private Workbench {
                                const Proposal& proposal);
   int base_of_revision() const;
   std::string rounding_note(const plan::Plan& plan) const;
+  void learn_rounding(const plan::Plan& plan, const verifier::Verdict& verdict);
   // What a program takes beyond what it may, in words; empty: nothing, or it was not measured.
   std::string memory_note(const verifier::Verdict& verdict) const;
   // Never more memory for less time.
@@ -89,6 +90,7 @@ class Loop final : private Workbench {
   Error none_passed() const;
   // Twice what was asked for while PyTorch is faster than what there is to ship.
   double budget() const;
+  bool is_slower_than_pytorch(const verifier::Verdict& verdict) const;
   // Charged to a budget, since the task was opened: neither its import nor waiting for others is.
   double charged() const;
   double seconds_of_models() const { return model_seconds_ + (model_since_ ? charged() - *model_since_ : 0); }
@@ -134,7 +136,7 @@ class Loop final : private Workbench {
   }
 
   const Task& task_;
-  const plan::Context& context_;
+  std::unique_ptr<const plan::Context> context_;
   Brains& brains_;
   const OptimizeOptions& options_;
   const fs::path scratch_;

@@ -42,7 +42,7 @@ Result<void> Loop::ship(Optimized& out) {
     out.seconds_a_call = best.seconds;
     out.verdict = best.verdict;
     out.predicted_seconds = best.predicted_seconds;
-    out.regions = std::make_shared<const Json>(regions_with_lines(context_, best.plan));
+    out.regions = std::make_shared<const Json>(regions_with_lines(*context_, best.plan));
     if (best.judging == Judging::as_shipped) break;
     auto verdict = contained([&] {
       return elsewhere(
@@ -125,10 +125,10 @@ void Loop::keep_costs(const std::string& step, const plan::Plan& plan, const ver
     Json sample =
         plan::to_json(plan::CostSample{.region = region.name,
                                        .way = plan::way_of(region),
-                                       .parts = plan::estimate_without_calibration(context_, plan, region),
+                                       .parts = plan::estimate_without_calibration(*context_, plan, region),
                                        .measured = found->second});
     sample["step"] = step;
-    sample["predicted"] = plan::estimate(context_, plan, region).seconds();
+    sample["predicted"] = plan::estimate(*context_, plan, region).seconds();
     costs_->push_back(std::move(sample));
   }
 }

@@ -35,6 +35,7 @@ Action Loop::take(const Proposal& proposal) {
     if (!draft && judged.outcome == Outcome::interrupted && !stopped()) judged.outcome = Outcome::not_tried;
     entry.tries += draft ? 1 : 0;
     record(judged, draft ? &*draft : nullptr, proposal, entry);
+    if (judged.verdict && draft && draft->author.empty()) learn_rounding(draft->plan, *judged.verdict);
     if (judged.verdict && judged.verdict->passed()) keep_costs(proposal.step, draft->plan, *judged.verdict);
     now.first_trouble = now.first_trouble && draft && !spent();
     now.tries_left = (judged.verdict || entry.outcome == Outcome::no_answer) &&
@@ -56,6 +57,7 @@ Action Loop::take(const Proposal& proposal) {
     }
     if (action == Action::drop_with_new_reference) renew();
     if (action == Action::commit && kept_.empty()) say_ready(*judged.verdict);
+    const bool slower = judged.verdict && is_slower_than_pytorch(*judged.verdict);
     if (action == Action::commit)
       kept_.push_back({.plan = std::move(draft->plan),
                        .contents = std::move(draft->contents),
@@ -63,6 +65,7 @@ Action Loop::take(const Proposal& proposal) {
                        .judging = proposal.judging,
                        .seconds = entry.after,
                        .fat = !entry.note.empty(),
+                       .slower = slower,
                        .predicted_seconds = draft->predicted_seconds.value_or(proposal.predicted_seconds)});
     siblings_.clear();
     end(std::move(entry), action, begin);
@@ -116,11 +119,25 @@ bool Loop::is_better(double seconds, bool fat) const {
 
 // What a program that is off was expected to be off by, and where.
 std::string Loop::rounding_note(const plan::Plan& plan) const {
-  const std::optional<plan::PlanErrors> errors = plan::errors_of(context_, plan);
+  const std::optional<plan::PlanErrors> errors = plan::errors_of(*context_, plan);
   if (!errors) return {};
-  const std::string where = plan::blame(context_, plan);
+  const std::string where = plan::blame(*context_, plan);
   return format("its rounding was expected to take {:.0f} % of the budget{}", 100 * errors->spent(),
                 where.empty() ? "" : ", most of it in " + where);
+}
+
+// Where its program was off by more than its rounding was expected to be, others are planned for that. What
+// is off by much more has another reason.
+void Loop::learn_rounding(const plan::Plan& plan, const verifier::Verdict& verdict) {
+  constexpr double most = 10, margin = 1.15;
+  const std::optional<double> over = verifier::times_over_budget(verdict);
+  const std::optional<plan::PlanErrors> expected = plan::errors_of(*context_, plan);
+  if (!over || !expected || expected->spent() <= 0) return;
+  const double times = margin * *over / expected->spent();
+  if (times > most) return;
+  plan::ReferenceFacts seen = context_->torch;
+  seen.errors = std::make_shared<const plan::MeasuredErrors>(plan::scaled(*seen.errors, times));
+  context_ = std::make_unique<plan::Context>(context_->having_seen(std::move(seen)));
 }
 
 // Without timing, for a program with user- or LLM-written kernels: as predicted, plus what it launches more
@@ -131,7 +148,7 @@ double Loop::seconds_without_clock(const Draft& draft, const verifier::Verdict& 
   if (verdict.timing || draft.author.empty() || !best()) return seconds_of(verdict, predicted);
   auto launches = [](const verifier::Verdict& of) { return verifier::profile_of(of).launches; };
   return predicted +
-         std::max(0.0, launches(verdict) - launches(best()->verdict)) * context_.gpu.kernel_overhead;
+         std::max(0.0, launches(verdict) - launches(best()->verdict)) * context_->gpu.kernel_overhead;
 }
 
 Result<Draft> Loop::write(const Proposal& proposal) {

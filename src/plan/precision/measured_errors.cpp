@@ -1,5 +1,6 @@
 #include "plan/precision/measured_errors.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -31,6 +32,16 @@ const MeasuredErrors::Product* MeasuredErrors::product(std::string_view result,
     out = &each;
   }
   return out;
+}
+
+MeasuredErrors scaled(MeasuredErrors errors, double times) {
+  auto scale = [&](MeasuredErrors::Place& place) {
+    for (RoundingShares& each : place.groups)
+      for (double* square : {&each.tf32, &each.f16, &each.bf16, &each.scale}) *square *= times * times;
+  };
+  for (auto& [name, place] : errors.values) scale(place);
+  for (auto& [name, product] : errors.products) std::ranges::for_each(product.operands, scale);
+  return errors;
 }
 
 namespace {

@@ -49,6 +49,9 @@ struct MeasuredErrors {
   bool operator==(const MeasuredErrors&) const = default;
 };
 
+// All of them so many times as large.
+MeasuredErrors scaled(MeasuredErrors errors, double times);
+
 Json to_json(const MeasuredErrors& errors);
 Result<MeasuredErrors> measured_errors(const Json& json);
 

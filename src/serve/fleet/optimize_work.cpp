@@ -78,7 +78,7 @@ Result<Json> optimize_payload(const agents::BenchTask& task, const agents::Bench
   return Json{{"kind", "optimize"},
               {"task", task.path.filename().string()},
               {"files", files},
-              {"flags", options.flags},
+              {"flags", agents::flags_of(task, options)},
               {"seconds", options.seconds_a_task}};
 }
 

@@ -263,6 +263,7 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   agents::KnownBaselines known;
   if (!command.known_baselines.empty()) {
     STITCH_TRY(known, agents::read_known_baselines(command.known_baselines, command.numerics));
+    for (agents::BenchTask& task : options.tasks) task.pytorch_seconds = best_known(known, task.name);
   }
   std::string baselines = command.baselines;
   const bool beside = cuda && command.known_baselines.empty() && !command.no_timing;

@@ -136,6 +136,7 @@ Result<agents::OptimizeOptions> optimize_options(const OptimizeCommand& command)
   options.llm.record = command.record;
   options.llm.replay = command.replay;
   options.deadline = std::chrono::seconds(command.deadline);
+  options.pytorch_seconds = command.pytorch_seconds;
   options.measured_ledger = command.ledger == "measured";
   options.timing = !command.no_timing;
   STITCH_TRY(options.weights, parse_ship_weights(command.weights));
@@ -242,6 +243,9 @@ Run add_optimize(CLI::App& app) {
   flags.gpu(optimize->gpu, "the GPU to write it for");
   flags("--baselines", optimize->baselines, "LIST",
         "PyTorch baselines to time: eager,eager-graph,compile,compile-graph; all; none");
+  flags("--pytorch-seconds", optimize->pytorch_seconds, "SECONDS",
+        "a call of the best PyTorch, measured earlier: a slower program gets twice the budget")
+      .between(1e-9, 1e6);
   flags("--weights", optimize->weights, "WHEN",
         "put the model's weights into the folder: auto (up to 256 MB), always or never (default: auto)");
   flags("--html", optimize->html, "FILE",

@@ -27,6 +27,7 @@ struct OptimizeCommand : BrainFlags {
   int budget = 40;             // seconds
   std::string record, replay;  // transcripts
   int deadline = 0;            // seconds of wall time; 0: none
+  double pytorch_seconds = 0;  // a call of the best PyTorch, measured earlier; 0: not known
   std::string ledger = "estimated";
   std::string weights = "auto";  // in the package: auto, always, never
   bool no_timing = false;

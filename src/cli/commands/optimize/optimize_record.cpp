@@ -35,6 +35,7 @@ void each_member(Command& command, const Visit& visit) {
   visit("weights", command.weights);
   visit("budget", command.budget);
   visit("deadline", command.deadline);
+  visit("pytorch_seconds", command.pytorch_seconds);
   visit("ledger", command.ledger);
   visit("no_timing", command.no_timing);
   visit("quick", command.quick);
