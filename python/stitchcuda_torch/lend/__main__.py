@@ -6,7 +6,6 @@ environment, and exits with client or server.
 """
 
 import contextlib
-import gc
 import json
 import os
 import signal
@@ -15,11 +14,12 @@ import sys
 import threading
 
 from ..base import protocol
-from ..base.start import LENDING, VARIABLE, identity, may_borrow
+from ..base.start import LENDING, VARIABLE, identity
 from ..export import __main__ as exporter
 from ..export import serve
 from ..reference import __main__ as reference_server
 from ..task import preload
+from . import server
 
 LENT = {"export": exporter, "reference": reference_server}
 
@@ -37,38 +37,24 @@ def main(path, tasks=()):
         os.execv(sys.executable, [sys.executable, "-m", "stitchcuda_torch.lend", path])
     # Where NVML doesn't answer, looking for a GPU asks CUDA, which survives no fork: no loss where there is none.
     has_gpu = sys.modules["torch"].cuda.device_count() > 0
-    gc.collect()
-    gc.freeze()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children are reaped automatically
-    with socket.socket(socket.AF_UNIX) as listener:
-        os.umask(0o077)
-        listener.settimeout(None)
-        listener.bind(path)
-        listener.listen(64)
-        print("ready", flush=True)
-        while True:
-            lend(listener, has_gpu)
+    server.serve(path, lambda listener, borrower: lend(listener, borrower, has_gpu))
 
 
-def lend(listener, has_gpu):
-    borrower, _ = listener.accept()
-    with borrower:
-        descriptors = []
-        try:
-            if not may_borrow(borrower):
-                return
-            borrower.settimeout(10)
-            _, descriptors, _, _ = socket.recv_fds(borrower, 1, 3)
-            request = json.loads(borrower.makefile().readline())
-            borrower.settimeout(None)
-            if request["identity"] == identity() and request["package"] in LENT and os.fork() == 0:
-                listener.close()
-                become(borrower, descriptors, request, has_gpu)
-        except (OSError, ValueError):
-            pass
-        finally:
-            for descriptor in descriptors:
-                os.close(descriptor)
+def lend(listener, borrower, has_gpu):
+    descriptors = []
+    try:
+        borrower.settimeout(10)
+        _, descriptors, _, _ = socket.recv_fds(borrower, 1, 3)
+        request = json.loads(borrower.makefile().readline())
+        borrower.settimeout(None)
+        if request["identity"] == identity() and request["package"] in LENT and os.fork() == 0:
+            listener.close()
+            become(borrower, descriptors, request, has_gpu)
+    except (OSError, ValueError):
+        pass
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
 
 
 def become(borrower, descriptors, request, has_gpu):

@@ -9,7 +9,6 @@ Each candidate has two processes: the second, outside the sandbox, reports how t
 """
 
 import ctypes
-import gc
 import json
 import os
 import runpy
@@ -21,7 +20,7 @@ import sys
 import tempfile
 
 from ..base import protocol
-from ..base.start import may_borrow
+from . import server
 
 DESCRIPTORS = 6  # 0 to 5 of src/runner/README.md
 LENGTH = struct.Struct("=I")
@@ -36,25 +35,14 @@ def main(path, library):
     protocol.quiet_libraries()
     from ..candidate import requests  # noqa: F401  PyTorch, and what stands around a ModelNew
 
-    gc.collect()
-    gc.freeze()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children are reaped automatically
-    with socket.socket(socket.AF_UNIX) as listener:
-        os.umask(0o077)
-        listener.bind(path)
-        listener.listen(64)
-        print("ready", flush=True)
-        while True:
-            borrower, _ = listener.accept()
-            with borrower:
-                if may_borrow(borrower) and os.fork() == 0:
-                    listener.close()
-                    lend(borrower, walls)
+    server.serve(path, lambda listener, borrower: lend(listener, borrower, walls))
 
 
-def lend(borrower, walls):
-    """In the fork. Never returns."""
+def lend(listener, borrower, walls):
+    if os.fork() != 0:
+        return
     try:
+        listener.close()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.setpgid(0, 0)
         borrower.settimeout(10)

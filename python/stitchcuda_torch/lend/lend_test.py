@@ -34,6 +34,25 @@ class MayBorrowTest(unittest.TestCase):
             return answer
 
 
+class ServerTest(unittest.TestCase):
+    def test_waits_for_clients_however_long(self):
+        """PyTorch's side has a default timeout for downloads (protocol.quiet_libraries)."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "socket")
+            code = f"""if True:
+                import socket
+                from stitchcuda_torch.lend import server
+                socket.setdefaulttimeout(0.1)
+                server.serve({path!r}, lambda listener, borrower: borrower.sendall(b"lent"))"""
+            with subprocess.Popen([sys.executable, "-c", code], cwd=PYTHON_FOLDER, stdout=subprocess.PIPE, text=True) as process:
+                self.assertEqual(process.stdout.readline(), "ready\n")
+                time.sleep(0.5)
+                with socket.socket(socket.AF_UNIX) as client:
+                    client.connect(path)
+                    self.assertEqual(client.recv(4), b"lent")
+                process.kill()
+
+
 class LendTest(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
