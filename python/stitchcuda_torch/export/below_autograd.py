@@ -5,14 +5,14 @@ that record, and torch.vmap stays a pair of brackets around operators of other s
 else is better recorded above: nn.Linear is one operator there.
 """
 
-import contextlib
-
 import torch
 from torch._higher_order_ops.flex_attention import math_attention
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn.attention import flex_attention
 from torch.utils import _pytree as pytree
+
+from .replaced import replaced
 
 
 def is_needed(program):
@@ -67,11 +67,6 @@ def tensors_of(model, names):
     return [getattr(module, name) for module, name in parts]
 
 
-@contextlib.contextmanager
 def attention_written_out():
     """flex_attention is an operator around the user's own function, and written out it is vmap over that function."""
-    original, flex_attention.flex_attention_hop = flex_attention.flex_attention_hop, math_attention
-    try:
-        yield
-    finally:
-        flex_attention.flex_attention_hop = original
+    return replaced(flex_attention, "flex_attention_hop", math_attention)

@@ -16,6 +16,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from ..base.errors import TaskError
+from .replaced import replaced
 
 NAMES = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 _library = torch.library.Library("stitchcuda", "FRAGMENT")
@@ -46,36 +47,32 @@ for _name in NAMES:
 
 
 class _Functions:
-    """Stands in for torch._VF inside torch.nn.modules.rnn; cells go to the original."""
+    """Stands in for torch._VF, which has all but ours."""
 
-    def __init__(self, original):
-        self._original = original
+    def __init__(self, **ours):
+        vars(self).update(ours)
 
     def __getattr__(self, name):
-        function = getattr(self._original, name)
-        if name not in NAMES:
-            return function
+        return getattr(torch._VF, name)
 
-        def call(input, hx, *rest):
-            if isinstance(hx, Lengths):  # packed sequences pass their batch sizes second
-                return recurrence(name, input, hx, *rest)
-            if input.dim() != 3 or len(rest) != 7 or not isinstance(rest[1], bool):
-                return function(input, hx, *rest)
-            return getattr(torch.ops.stitchcuda, name)(input, hx, *rest)
 
-        return call
+def _opaque(name):
+    def call(input, hx, *rest):
+        if isinstance(hx, Lengths):  # packed sequences pass their batch sizes second
+            return recurrence(name, input, hx, *rest)
+        if input.dim() != 3 or len(rest) != 7 or not isinstance(rest[1], bool):
+            return getattr(torch._VF, name)(input, hx, *rest)
+        return getattr(torch.ops.stitchcuda, name)(input, hx, *rest)
+
+    return call
 
 
 @contextlib.contextmanager
 def opaque():
-    module = torch.nn.modules.rnn
-    original = module._VF
-    module._VF = _Functions(original)
-    try:
-        with as_padded():
-            yield
-    finally:
-        module._VF = original
+    recurrences = _Functions(**{name: _opaque(name) for name in NAMES})
+    packing = _Functions(_pack_padded_sequence=pack, _pad_packed_sequence=pad)
+    with replaced(torch.nn.modules.rnn, "_VF", recurrences), replaced(torch.nn.utils.rnn, "_VF", packing):
+        yield
 
 
 class StepByStep(TorchFunctionMode):
@@ -183,24 +180,3 @@ def cell_at_end(x, sizes, begin, weights):
         here = inside[step][:, None]
         h, c = torch.where(here, h_next, h), torch.where(here, c_next, c)
     return c[None]
-
-
-class _PackedFunctions:
-    """Stands in for torch._VF inside torch.nn.utils.rnn."""
-
-    def __init__(self, original):
-        self._original = original
-
-    def __getattr__(self, name):
-        return {"_pack_padded_sequence": pack, "_pad_packed_sequence": pad}.get(name) or getattr(self._original, name)
-
-
-@contextlib.contextmanager
-def as_padded():
-    module = torch.nn.utils.rnn
-    original = module._VF
-    module._VF = _PackedFunctions(original)
-    try:
-        yield
-    finally:
-        module._VF = original

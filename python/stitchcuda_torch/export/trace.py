@@ -13,6 +13,7 @@ from torch.utils import _pytree as pytree
 from ..base.errors import TaskError, environment_error, first_line
 from ..task import structure, where
 from . import below_autograd, carried, checks, known, rnn, unread
+from .replaced import replaced, without_fast_path
 
 DATA_DEPENDENT_FIX = (
     "A CUDA program has one fixed shape and flow. Write the choice as tensor operations: "
@@ -116,13 +117,12 @@ def export_settled(model, inputs, task_file, given):
 
 
 def export_once(model, inputs, task_file, given):
-    fast_path = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)  # its fused operators hide the attention
     returned = model.register_forward_hook(lambda module, arguments, result: structure.register(result))
     try:
         # force_eager: what torch.compile wraps is exported as what it wraps.
         with (
             torch.no_grad(),
+            without_fast_path(),
             rnn.opaque(),
             masks_unread(),
             unread.Unread() as values,
@@ -143,7 +143,6 @@ def export_once(model, inputs, task_file, given):
         raise explain(error, task_file, model, given) from error
     finally:
         returned.remove()
-        torch.backends.mha.set_fastpath_enabled(fast_path)
 
 
 def above_or_below(model, inputs):
@@ -161,28 +160,15 @@ def above_or_below(model, inputs):
         return program  # refused where it is written down, by the operator
 
 
-@contextlib.contextmanager
 def masks_unread():
     """nn.TransformerEncoder and Decoder read the values of a mask to see whether it is the causal one, for speed alone: the mask
     itself says the same."""
-    layers = torch.nn.modules.transformer
-    detect = layers._detect_is_causal_mask
-    layers._detect_is_causal_mask = lambda mask, is_causal=None, size=None: is_causal is True
-    try:
-        yield
-    finally:
-        layers._detect_is_causal_mask = detect
+    return replaced(torch.nn.modules.transformer, "_detect_is_causal_mask", lambda mask, is_causal=None, size=None: is_causal is True)
 
 
-@contextlib.contextmanager
 def distributions_unchecked():
     """torch.distributions reads its parameters to see whether they are valid: a program is called with those that PyTorch accepts."""
-    checks_values = torch.distributions.Distribution._validate_args
-    torch.distributions.Distribution.set_default_validate_args(False)
-    try:
-        yield
-    finally:
-        torch.distributions.Distribution.set_default_validate_args(checks_values)
+    return replaced(torch.distributions.Distribution, "_validate_args", False)
 
 
 def promote_tensor_attributes(model):

@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from ..export.below_autograd import attention_written_out
 from ..export.carried import state
 from ..export.record import CONSTANTS
+from ..export.replaced import replaced, without_fast_path
 from ..export.trace import promote_tensor_attributes
 from ..task import structure
 from .copies import Kept, copied
@@ -110,16 +111,14 @@ def observe(module, arguments, keywords, context, originals=None, before=None):
 
 @contextlib.contextmanager
 def float64_only(native):
-    default, finfo, fast_path = torch.get_default_dtype(), torch.finfo, torch.backends.mha.get_fastpath_enabled()
+    default, finfo = torch.get_default_dtype(), torch.finfo
+    own_finfo = replaced(torch, "finfo", lambda dtype=torch.float64: finfo(native if dtype == torch.float64 else dtype))
     torch.set_default_dtype(torch.float64)
-    torch.backends.mha.set_fastpath_enabled(False)
-    torch.finfo = lambda dtype=torch.float64: finfo(native if dtype == torch.float64 else dtype)
     try:
-        with torch.compiler.set_stance("force_eager"), attention_written_out(), WidenCalls(rms_norm_eps(native)), WidenOperators(native) as operators:
-            yield operators
+        with own_finfo, without_fast_path(), torch.compiler.set_stance("force_eager"), attention_written_out():
+            with WidenCalls(rms_norm_eps(native)), WidenOperators(native) as operators:
+                yield operators
     finally:
-        torch.finfo = finfo
-        torch.backends.mha.set_fastpath_enabled(fast_path)
         torch.set_default_dtype(default)
 
 

@@ -9,6 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from ..device.gpu_lock import HELD
 from ..export import rnn
 from ..export.below_autograd import attention_written_out
+from ..export.replaced import without_fast_path
 
 CLASSES = ("strict", "default", "tf32", "half")
 HALF = {"fp16": torch.float16, "bf16": torch.bfloat16}
@@ -132,11 +133,7 @@ class RoundInRnn(rnn.StepByStep):
 
 @contextlib.contextmanager
 def emulated(products):
-    fast_path = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)
     operands = RoundOperands(products)
-    try:
-        with torch.compiler.set_stance("force_eager"), attention_written_out(), sdpa_kernel(SDPBackend.MATH), RoundInRnn(operands), operands:
+    with without_fast_path(), torch.compiler.set_stance("force_eager"), attention_written_out(), sdpa_kernel(SDPBackend.MATH):
+        with RoundInRnn(operands), operands:
             yield
-    finally:
-        torch.backends.mha.set_fastpath_enabled(fast_path)
