@@ -32,10 +32,10 @@ class Unavailable(Exception):
 class Baseline:
     """lock: of the GPU, held during preparation and not while anything compiles."""
 
-    def __init__(self, loaded, kind, numerics_class, half, sets, stopwatch, lock=HELD):
+    def __init__(self, loaded, kind, numerics_class, sets, stopwatch, lock=HELD):
         if kind != "eager" and loaded.device.type != "cuda":
             raise Unavailable(f"{kind} needs a GPU")
-        self.numerics, self.half, self.device, self.stopwatch = numerics_class, half, loaded.device, stopwatch
+        self.numerics, self.device, self.stopwatch = numerics_class, loaded.device, stopwatch
         with lock.shared():
             self.model = copy.deepcopy(loaded.model)
             arguments, keywords = loaded.arguments(sets[0])
@@ -56,7 +56,7 @@ class Baseline:
 
     @contextlib.contextmanager
     def ready(self):
-        with torch.no_grad(), numerics.pinned(self.numerics, self.device, self.half):
+        with torch.no_grad(), numerics.pinned(self.numerics, self.device):
             yield
 
     def fill(self, tensors):
@@ -108,17 +108,17 @@ class Baseline:
             if name in own and own[name].shape == tensor.shape:
                 own[name].copy_(tensor)
 
-    def time(self, count, sets, flush, warm):
-        """(wall times, times between events), in nanoseconds, each call on contents that the last one didn't have."""
+    def time(self, count, sets, flush):
+        """(wall times, times between events), in nanoseconds, each call on contents that the last one didn't have; the first isn't counted."""
         walls, events = [], []
         with self.ready():
-            for i in range(warm + count):
+            for i in range(1 + count):
                 self.fill(sets[i % len(sets)])
                 result, wall, event = self.stopwatch.time(self.call, flush)
                 del result
                 walls.append(wall)
                 events.append(event)
-        return walls[warm:], events[warm:]
+        return walls[1:], events[1:]
 
 
 def forget_capture(device):
@@ -160,10 +160,10 @@ def inductor_with(lock):
     return inductor
 
 
-def prepare(loaded, kind, numerics_class, half, sets, stopwatch, lock=HELD):
+def prepare(loaded, kind, numerics_class, sets, stopwatch, lock=HELD):
     """(Baseline, relative L2 error against eager)."""
     try:
-        baseline = Baseline(loaded, kind, numerics_class, half, sets, stopwatch, lock)
+        baseline = Baseline(loaded, kind, numerics_class, sets, stopwatch, lock)
         with lock.shared():
             return baseline, baseline.error_against_eager(loaded, sets[-1])
     except (KeyboardInterrupt, TaskError, Unavailable):
@@ -214,7 +214,7 @@ class BaselineRequests(Requests):
         self.baselines, self.sets, self.sets_seed, self.stopwatch = {}, [], None, None
 
     @request
-    def baseline(self, kind: KINDS, numerics: numerics.CLASSES = "default", half: numerics.HALVES = "fp16", seed: int = 42, turns: str = None):
+    def baseline(self, kind: KINDS, numerics: numerics.CLASSES = "default", seed: int = 42, turns: str = None):
         start, lock = time.monotonic(), GpuLock(turns)
         loaded = self.model.need()
         self.stopwatch = self.stopwatch or Stopwatch(loaded.device)
@@ -223,7 +223,7 @@ class BaselineRequests(Requests):
         try:
             with lock.shared():
                 sets = self.sets_of(seed)
-            self.baselines[kind], error = prepare(loaded, kind, numerics, half, sets, self.stopwatch, lock)
+            self.baselines[kind], error = prepare(loaded, kind, numerics, sets, self.stopwatch, lock)
         except Unavailable as reason:
             self.model.collect()
             if self.model.lost_device():
@@ -232,10 +232,10 @@ class BaselineRequests(Requests):
         return {"relative_l2": error, "seconds": seconds_since(start), "waited": lock.waited}
 
     @request
-    def time(self, kind: KINDS, count: int, flush: int = 0, seed: int = None, warm: int = 1):
+    def time(self, kind: KINDS, count: int, flush: int = 0, seed: int = None):
         start = time.monotonic()
         baseline = self.prepared(kind)
-        wall, event = baseline.time(count, self.sets_of(self.sets_seed if seed is None else seed), flush, warm)
+        wall, event = baseline.time(count, self.sets_of(self.sets_seed if seed is None else seed), flush)
         return {"wall_ns": wall, "event_ns": event, "seconds": seconds_since(start)}
 
     @request
@@ -261,12 +261,6 @@ class BaselineRequests(Requests):
             peak = peak_memory(loaded, loaded.draw(seed))
         self.model.collect()
         return peak
-
-    @request
-    def release(self):
-        self.forget()
-        self.model.collect()
-        return {}
 
     def sets_of(self, seed):
         if self.sets_seed != seed:

@@ -18,7 +18,7 @@ from .requests import Requests, request
 MODES = ("float64", *numerics.CLASSES)
 
 
-def evaluate(loaded, tensors, mode, half, device, seed, elsewhere=True, moved=(0, 0)):
+def evaluate(loaded, tensors, mode, device, seed, elsewhere=True, moved=(0, 0)):
     """(Seen, facts). tensors: the inputs, flat. elsewhere: where the GPU has no room for float64, the CPU does it. moved: what weights
     change by in float64, relative, and the seed of it."""
     with loaded.task.stage("forward", "forward failed"):
@@ -26,7 +26,7 @@ def evaluate(loaded, tensors, mode, half, device, seed, elsewhere=True, moved=(0
             seen, device, random = evaluate_float64(loaded, tensors, device, seed, elsewhere, moved)
         else:
             device = loaded.device
-            seen, random = watch_generator(device, seed, lambda: evaluate_class(loaded, tensors, mode, half))
+            seen, random = watch_generator(device, seed, lambda: evaluate_class(loaded, tensors, mode))
     for i, output in enumerate(seen.outputs):
         if not isinstance(output, torch.Tensor):
             raise TaskError("forward", f"output {i} of forward is {output!r}, not a tensor", "", "Return tensors only.")
@@ -34,9 +34,9 @@ def evaluate(loaded, tensors, mode, half, device, seed, elsewhere=True, moved=(0
     return seen, {"device": device.type, "random": random, "finite": finite}
 
 
-def evaluate_class(loaded, tensors, mode, half):
+def evaluate_class(loaded, tensors, mode):
     arguments, keywords = loaded.arguments(tensors)
-    return observe(copied(loaded.model), arguments, keywords, numerics.pinned(mode, loaded.device, half), tensors, state(loaded.model))
+    return observe(copied(loaded.model), arguments, keywords, numerics.pinned(mode, loaded.device), tensors, state(loaded.model))
 
 
 def evaluate_float64(loaded, tensors, device, seed, elsewhere, moved):
@@ -121,16 +121,7 @@ class EvaluateRequests(Requests):
 
     @request
     def evaluate(
-        self,
-        inputs: str,
-        mode: MODES,
-        out: str,
-        half: numerics.HALVES = "fp16",
-        device: DEVICES = None,
-        seed: int = 42,
-        updates: list = None,
-        moved: float = 0.0,
-        moved_by: int = 0,
+        self, inputs: str, mode: MODES, out: str, device: DEVICES = None, seed: int = 42, updates: list = None, moved: float = 0.0, moved_by: int = 0
     ):
         start = time.monotonic()
         loaded = self.model.need()
@@ -138,7 +129,7 @@ class EvaluateRequests(Requests):
         if device != loaded.device and (mode != "float64" or device.type != "cpu"):
             raise TaskError("request", f"{mode} runs on {loaded.device.type}, where the task was loaded")
         tensors = loaded.check(read_inputs(loaded, inputs), "the inputs have other shapes or dtypes than the task's")
-        seen, facts = evaluate(loaded, tensors, mode, half, device, seed, moved=(moved, moved_by))
+        seen, facts = evaluate(loaded, tensors, mode, device, seed, moved=(moved, moved_by))
         unknown = [name for name in updates or [] if name not in loaded.tensors()]
         if unknown:
             raise TaskError("request", f"the model has no state named {unknown[0]!r}")

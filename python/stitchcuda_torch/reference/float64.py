@@ -31,9 +31,9 @@ NARROW = frozenset(LOW + LOW_COMPLEX)
 LEAVES = (torch.Tensor, torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Generator, int, float, complex, str, type(None))
 
 
-def run_float64(module, inputs, keywords=None):
+def run_float64(module, inputs):
     """(outputs, updates): the flat list of tensors that forward returns, and {name: tensor} of the state it changed."""
-    seen = observe_float64(module, inputs, keywords)
+    seen = observe_float64(module, inputs)
     return seen.outputs, seen.updates
 
 

@@ -12,18 +12,16 @@ from ..export.below_autograd import attention_written_out
 from ..export.replaced import without_fast_path
 
 CLASSES = ("strict", "default", "tf32", "half")
-HALF = {"fp16": torch.float16, "bf16": torch.bfloat16}
-HALVES = tuple(HALF)
 TF32 = 2e-5  # relative error: FP32's sums stay under 1e-6, TF32 has 3e-4
 LARGE = 4 << 30  # bytes: too large to allocate for this test
 
 
 @contextlib.contextmanager
-def pinned(numerics, device, half="fp16"):
+def pinned(numerics, device):
     """Inside, PyTorch computes in this class; afterwards its defaults are back."""
     set_flags(numerics, device)
     try:
-        with reduced(numerics, device, half):
+        with reduced(numerics, device):
             yield
     finally:
         set_flags("default", device)
@@ -40,11 +38,11 @@ def set_flags(numerics, device):
 
 
 @contextlib.contextmanager
-def reduced(numerics, device, half):
+def reduced(numerics, device):
     with contextlib.ExitStack() as stack:
         if numerics == "half":
             # No cache: a captured graph would go on reading weights that end with it.
-            stack.enter_context(torch.autocast(device.type, dtype=HALF[half], cache_enabled=False))
+            stack.enter_context(torch.autocast(device.type, dtype=torch.float16, cache_enabled=False))
         if device.type == "cpu":
             rounds = numerics in ("default", "tf32")
             stack.enter_context(emulated(products=numerics == "tf32") if rounds else rnn.StepByStep())

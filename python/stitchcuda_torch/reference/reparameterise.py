@@ -14,11 +14,12 @@ from torch import nn
 NORMS = (nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.GroupNorm, nn.RMSNorm)
 PRODUCTS = (nn.Linear, nn.Bilinear, nn.modules.conv._ConvNd)
 RECURRENT = (nn.RNNBase, nn.modules.rnn.RNNCellBase)
+GAIN = 6**0.5  # over PyTorch's own weights: He's
 RECURRENT_GAIN = 1.5  # PyTorch's recurrences contract by 0.58 a step; beyond 1 rounding errors would grow with time
 FAINT = 2.0**-5  # a deviation of that size is near enough to an epsilon of 1e-5, and no honest product of halves underflows
 
 
-def reparameterise(model, seed, gain=6**0.5, faint=False, shrink=1.0):
+def reparameterise(model, seed, faint=False, shrink=1.0):
     """shrink: of every matrix and filter, whatever it belongs to."""
     generators, done = {}, set()  # weights are drawn where they lie: a CPU takes a minute for gigabytes
     with torch.no_grad():
@@ -29,7 +30,7 @@ def reparameterise(model, seed, gain=6**0.5, faint=False, shrink=1.0):
                 done.add(id(tensor))
                 if tensor.device not in generators:
                     generators[tensor.device] = torch.Generator(tensor.device).manual_seed(seed)
-                drawn = redraw(module, name, tensor.detach(), generators[tensor.device], gain)
+                drawn = redraw(module, name, tensor.detach(), generators[tensor.device])
                 if faint and drawn is not None and drawn.is_floating_point():
                     drawn = fade(drawn, name, generators[tensor.device])
                 if shrink != 1 and drawn is not None and drawn.dim() > 1:
@@ -67,14 +68,14 @@ def is_one_number(tensor):
     return tensor.is_floating_point() and tensor.numel() > 0 and bool((tensor == tensor.reshape(-1)[0]).all())
 
 
-def redraw(module, name, old, generator, gain):
+def redraw(module, name, old, generator):
     """The new value; None: it stays, as every buffer does that isn't a norm's."""
     if isinstance(module, NORMS):
         return norm_tensor(name, old, generator)
     if name in module._buffers or not old.is_floating_point():
         return None
     if isinstance(module, PRODUCTS):
-        return bias(old, generator) if name == "bias" else matrix(old, generator, gain)
+        return bias(old, generator) if name == "bias" else matrix(old, generator, GAIN)
     if isinstance(module, RECURRENT):
         return bias(old, generator) if old.dim() == 1 else matrix(old, generator, RECURRENT_GAIN)
     if isinstance(module, (nn.Embedding, nn.EmbeddingBag)):

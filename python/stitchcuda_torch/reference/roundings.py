@@ -183,7 +183,7 @@ def probe(tensor, unit, errors, floor, name, names, generator):
     return vector if len(names) == 1 else vector / (max(errors[name], floor) * math.sqrt(len(names)))
 
 
-def measure_directly(document, state, inputs, places, native=torch.float32, device=None):
+def measure_directly(document, state, inputs, places):
     """Each output's relative error where these places, {("value", name) or ("operand", (node, slot)): precision}, are rounded."""
 
     def touch(kind, name, tensor):
@@ -191,9 +191,9 @@ def measure_directly(document, state, inputs, places, native=torch.float32, devi
         return rounded(tensor, precision) if precision else tensor
 
     with torch.no_grad():
-        exact = Program(document, state, inputs, lambda kind, name, tensor: tensor, native, device)
+        exact = Program(document, state, inputs, lambda kind, name, tensor: tensor)
         truth = exact.run()
-        got = Program(document, state, inputs, touch, native, device).run()
+        got = Program(document, state, inputs, touch).run()
     return {name: float((got[name] - truth[name]).norm()) / max(float(truth[name].norm()), exact.units.get(name, 0.0), 1e-300) for name in truth}
 
 
@@ -245,11 +245,11 @@ class Overhearing:
         return getattr(self.channel, name)
 
 
-def shares(loaded, exported, inputs, mode, half, floor, probes, seed, lock=HELD):
+def shares(loaded, exported, inputs, mode, floor, probes, seed, lock=HELD):
     """The answer, or {"unavailable": why}. lock: of the GPU; pending exclusive users go first between passes."""
     try:
         document = exported.need(loaded)
-        own = named(evaluate(loaded, inputs, mode, half, loaded.device, 42)[0])
+        own = named(evaluate(loaded, inputs, mode, loaded.device, 42)[0])
         lock.make_way()
         state = {**exported.constants, **loaded.tensors()}
         state = {name: tensor.to(loaded.device) for name, tensor in state.items()}
@@ -279,20 +279,12 @@ class RoundingRequests(Requests):
 
     @request
     def roundings(
-        self,
-        mode: MODES,
-        half: numerics.HALVES = "fp16",
-        distribution: distributions.NAMES = "task",
-        *,
-        seed: int,
-        floor: float = 1e-5,
-        probes: int = 2,
-        turns: str = None,
+        self, mode: MODES, distribution: distributions.NAMES = "task", *, seed: int, floor: float = 1e-5, probes: int = 2, turns: str = None
     ):
         """What the rounding of each value and operand does to the outputs; or `unavailable`: why that isn't known."""
         start, lock = time.monotonic(), GpuLock(turns)
         loaded = self.model.need()
         with lock.shared():
-            answer = shares(loaded, self.exported, self.inputs.drawn(distribution, seed)[0], mode, half, floor, probes, seed, lock)
+            answer = shares(loaded, self.exported, self.inputs.drawn(distribution, seed)[0], mode, floor, probes, seed, lock)
             self.model.collect()
         return {**answer, "seconds": round(seconds_since(start) - lock.waited, 4), "waited": lock.waited}

@@ -11,7 +11,6 @@ import torch
 
 from ..base.errors import TaskError
 from ..device.arena import raw
-from . import numerics
 from .evaluate import MODES, evaluate
 from .inputs import KINDS
 from .model import seconds_since
@@ -166,18 +165,7 @@ class SeriesRequests(Requests):
         return {"intact": series.intact(count) if count else True}
 
     @request
-    def compare_series(
-        self,
-        count: int,
-        mode: MODES,
-        half: numerics.HALVES = "fp16",
-        *,
-        outputs: list,
-        updates: list = None,
-        seconds: float,
-        most: int = None,
-        seed: int,
-    ):
+    def compare_series(self, count: int, mode: MODES, *, outputs: list, updates: list = None, seconds: float, most: int = None, seed: int):
         """The relative distances of the calls that were read last from what PyTorch itself gives, [[call, distance], …], the largest first:
         of as many as there is time for, and at most so many.
 
@@ -188,7 +176,7 @@ class SeriesRequests(Requests):
             for slot in torch.randperm(count, generator=torch.Generator().manual_seed(seed)).tolist()[:most]:
                 if time.monotonic() - start > seconds:
                     break
-                expected = self.own_outputs(series.inputs(slot), mode, half, updates, wanted)
+                expected = self.own_outputs(series.inputs(slot), mode, updates, wanted)
                 compared += 1
                 distances.append(
                     [
@@ -206,9 +194,7 @@ class SeriesRequests(Requests):
         return {"strange": distances, "looked_at": compared, "seconds": seconds_since(start)}
 
     @request
-    def compare_call(
-        self, distribution: KINDS = "task", *, seed: int, mode: MODES, half: numerics.HALVES = "fp16", outputs: list, updates: list = None, file: str
-    ):
+    def compare_call(self, distribution: KINDS = "task", *, seed: int, mode: MODES, outputs: list, updates: list = None, file: str):
         """The same of one call, whose outputs are in a file: of each every step-th element, one output after the other.
 
         outputs: [[name, dtype, start, step], …]"""
@@ -216,7 +202,7 @@ class SeriesRequests(Requests):
         with open(file, "rb") as stream:
             data = bytearray(stream.read())
         try:
-            expected = self.own_outputs(self.inputs.drawn(distribution, seed)[0], mode, half, updates, wanted)
+            expected = self.own_outputs(self.inputs.drawn(distribution, seed)[0], mode, updates, wanted)
             for (_, dtype), value, (_, _, start, step) in zip(wanted, expected, outputs):
                 value = value.reshape(-1)[start::step]
                 size = value.numel() * dtype.itemsize
@@ -241,10 +227,10 @@ class SeriesRequests(Requests):
         self.memory.at("host").write(self.kept(number).span(offset, bytes), to)
         return {}
 
-    def own_outputs(self, inputs, mode, half, updates, wanted):
+    def own_outputs(self, inputs, mode, updates, wanted):
         """PyTorch's own."""
         loaded = self.model.need()
-        seen, _ = evaluate(loaded, inputs, mode, half, loaded.device, 42)
+        seen, _ = evaluate(loaded, inputs, mode, loaded.device, 42)
         return choose(seen, updates, loaded, wanted)
 
     def kept(self, number):

@@ -52,7 +52,7 @@ class ReferenceServerGpuTest(unittest.TestCase):
                 self.assertEqual(set(exact), set(slow))
                 errors = {"cpu": distance(slow, exact)}
                 for mode in ("strict", "default", "tf32", "half"):
-                    tensors, _ = self.evaluate(mode, half="bf16")
+                    tensors, _ = self.evaluate(mode)
                     errors[mode] = distance(tensors, exact)
                 print(name, {mode: f"{error:.1e}" for mode, error in errors.items()})
                 self.assertLess(errors["cpu"], 1e-9)
@@ -79,7 +79,6 @@ class ReferenceServerGpuTest(unittest.TestCase):
                 print(name, len(activities), "activities, the first", activities[0])
                 memory = self.ask("memory")
                 self.assertGreater(memory["forward_bytes"], 0)
-                self.ask("release")
 
     def test_what_cannot_be_captured(self):
         path = self.server.path("task.py")

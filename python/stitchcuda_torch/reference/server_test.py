@@ -158,7 +158,7 @@ class ReferenceServerTest(unittest.TestCase):
         self.assertEqual(tensors["update:state"].tolist(), [2.0] * 4)
         self.assertEqual((tensors["output_0"].dtype, tensors["output_1"].dtype), (torch.float64, torch.int64))
         for mode in ("strict", "default", "tf32", "half"):
-            again, _ = self.evaluate("inputs", mode, half="bf16")
+            again, _ = self.evaluate("inputs", mode)
             self.assertLess((again["output_0"].double() - tensors["output_0"]).abs().max().item(), 1e-4 if mode == "strict" else 0.1)
             self.assertEqual(again["update:state"].tolist(), [2.0] * 4)
         norm = ["norm.running_mean", "norm.running_var", "norm.num_batches_tracked"]
@@ -236,7 +236,7 @@ class ReferenceServerTest(unittest.TestCase):
         for kind in ("eager-graph", "compile", "compile-graph"):
             self.assertIn("GPU", self.ask("baseline", kind=kind)["unavailable"])
         self.assertIn("unavailable", self.ask("memory"))
-        self.ask("release")
+        self.ask("load", task=os.path.join(EXAMPLES, "mlp.py"))
         self.assertEqual(self.error("time", kind="eager", count=3)["kind"], "request")
 
     def test_errors_leave_the_process_alive(self):

@@ -7,7 +7,7 @@ import torch
 from ..base import dtypes
 from ..base.errors import TaskError
 from ..device.arena import TYPES
-from . import distances, numerics
+from . import distances
 from .distances import distance
 from .evaluate import MODES, check_carried, evaluate, named
 from .inputs import KINDS
@@ -44,14 +44,14 @@ class Trial:
         return distances.outside(read, self.own[number], tolerance)
 
 
-def hold(loaded, draw, mode, half, seed, wanted, updates, elsewhere, keep_own=False):
+def hold(loaded, draw, mode, seed, wanted, updates, elsewhere, keep_own=False):
     """(Trial, facts). wanted: [(name, dtype)] in the order in which outputs will be asked about."""
     inputs = draw()
-    seen, facts = evaluate(loaded, inputs, "float64", half, loaded.device, seed, elsewhere)
+    seen, facts = evaluate(loaded, inputs, "float64", loaded.device, seed, elsewhere)
     check_carried(seen, updates or [], loaded)
     truth = [settled(tensor, dtype) for tensor, (_, dtype) in zip(choose(seen, updates, loaded, wanted), wanted)]
     del seen
-    seen, _ = evaluate(loaded, inputs, mode, half, loaded.device, seed)
+    seen, _ = evaluate(loaded, inputs, mode, loaded.device, seed)
     own = choose(seen, updates, loaded, wanted)
     del seen, inputs
     described, kept_own = [], []
@@ -120,7 +120,6 @@ class TrialRequests(Requests):
         mode: MODES,
         outputs: list,
         updates: list = None,
-        half: numerics.HALVES = "fp16",
         patient: bool = False,
         own: bool = False,
     ):
@@ -133,7 +132,7 @@ class TrialRequests(Requests):
 
         for elsewhere in (False, True) if patient else (True,):
             try:
-                self.trials[trial], facts = hold(loaded, draw, mode, half, 42, wanted, updates, elsewhere, own)
+                self.trials[trial], facts = hold(loaded, draw, mode, 42, wanted, updates, elsewhere, own)
                 break
             except (TaskError, torch.OutOfMemoryError) as error:
                 if elsewhere or getattr(error, "kind", "memory") != "memory":

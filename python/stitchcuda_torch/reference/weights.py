@@ -37,24 +37,24 @@ class Scaling:
     room: bool = False
 
 
-def find_room(loaded, original, inputs, mode, half, seed, gain, faint):
+def find_room(loaded, original, inputs, mode, seed, faint):
     """The first draw that has room in the class and on these inputs, or the last one. original: {name: the task's own weights}."""
     for shrink in SHRINKING:
         scaling = Scaling(shrink, {})
-        draw_scaled(loaded, original, scaling, seed, gain, faint)
-        scaling.scales = find_scales(loaded, inputs, mode, half, seed)
-        draw_scaled(loaded, original, scaling, seed, gain, faint)
-        scaling.room = fits(loaded, inputs, mode, half, seed)
+        draw_scaled(loaded, original, scaling, seed, faint)
+        scaling.scales = find_scales(loaded, inputs, mode, seed)
+        draw_scaled(loaded, original, scaling, seed, faint)
+        scaling.room = fits(loaded, inputs, mode, seed)
         if scaling.room:
             break
     return scaling
 
 
-def draw_scaled(loaded, original, scaling, seed, gain, faint):
+def draw_scaled(loaded, original, scaling, seed, faint):
     with torch.no_grad():
         for name, tensor, _ in loaded.state():
             tensor.copy_(original[name])
-        reparameterise(loaded.model, seed, gain, faint, scaling.shrink)
+        reparameterise(loaded.model, seed, faint, scaling.shrink)
         for name, scale in scaling.scales.items():
             scale_parameters(loaded.model.get_submodule(name), scale)
 
@@ -65,7 +65,7 @@ def scale_parameters(module, scale):
             tensor.mul_(scale)
 
 
-def find_scales(loaded, inputs, mode, half, seed):
+def find_scales(loaded, inputs, mode, seed):
     scales = {}
 
     def hold(module, arguments, keywords, output):
@@ -78,18 +78,18 @@ def find_scales(loaded, inputs, mode, half, seed):
             size = size_of(output)
         return output
 
-    model, _ = hooked(loaded, PRODUCTS, hold, inputs, mode, half, seed)
+    model, _ = hooked(loaded, PRODUCTS, hold, inputs, mode, seed)
     return {name: scales[module] for name, module in model.named_modules() if module in scales}
 
 
-def fits(loaded, inputs, mode, half, seed):
+def fits(loaded, inputs, mode, seed):
     full = []
 
     def look(module, arguments, keywords, output):
         if not full and any(is_full(value) for value in (*arguments, *keywords.values(), output)):
             full.append(module)
 
-    _, outputs = hooked(loaded, NORMS + PRODUCTS, look, inputs, mode, half, seed)
+    _, outputs = hooked(loaded, NORMS + PRODUCTS, look, inputs, mode, seed)
     return not full and all(all_finite(output) for output in outputs)
 
 
@@ -106,7 +106,7 @@ def size_of(tensor):
     return float(torch.linalg.vector_norm(tensor, dtype=torch.float64)) / max(1, tensor.numel()) ** 0.5
 
 
-def hooked(loaded, kinds, hook, inputs, mode, half, seed):
+def hooked(loaded, kinds, hook, inputs, mode, seed):
     """(the copy of the model that ran, its outputs): one pass in the class, with the hook behind each module of these kinds."""
     model = copy.deepcopy(loaded.model)
     for module in model.modules():
@@ -115,7 +115,7 @@ def hooked(loaded, kinds, hook, inputs, mode, half, seed):
     arguments, keywords = loaded.arguments(inputs)
     torch.manual_seed(seed)
     with loaded.task.stage("forward", "forward failed"), torch.no_grad(), torch.compiler.set_stance("force_eager"):
-        with numerics.pinned(mode, loaded.device, half):
+        with numerics.pinned(mode, loaded.device):
             result = model(*arguments, **keywords)
     return model, [leaf for leaf in structure.leaves(result) if isinstance(leaf, torch.Tensor)]
 
@@ -143,11 +143,9 @@ class WeightRequests(Requests):
         self,
         variant: VARIANTS = "task",
         seed: int = 0,
-        gain: float = 6**0.5,
         out: str = None,
         changes: list = None,
         mode: numerics.CLASSES = "default",
-        half: numerics.HALVES = "fp16",
         calls: int = 0,
         turns: str = None,
     ):
@@ -165,10 +163,10 @@ class WeightRequests(Requests):
         elif variant != "task":
             with lock.shared():
                 faint = variant == "faint"
-                key = (faint, seed, gain, mode, half)  # once: on a GPU, another pass may round otherwise
+                key = (faint, seed, mode)  # once: on a GPU, another pass may round otherwise
                 if key not in self.scaled:
-                    self.scaled[key] = find_room(loaded, self.original, self.inputs.drawn("task", seed)[0], mode, half, seed, gain, faint)
-                draw_scaled(loaded, self.original, self.scaled[key], seed, gain, faint)
+                    self.scaled[key] = find_room(loaded, self.original, self.inputs.drawn("task", seed)[0], mode, seed, faint)
+                draw_scaled(loaded, self.original, self.scaled[key], seed, faint)
                 room = self.scaled[key].room
                 point(state, changes or [])
                 for call in range(calls):

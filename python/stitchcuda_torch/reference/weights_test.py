@@ -27,7 +27,7 @@ class Loaded:
         return contextlib.nullcontext()
 
     def find_room(self, x, faint=False):
-        return weights.find_room(self, self.original, [x], "default", "fp16", 3, math.sqrt(6), faint)
+        return weights.find_room(self, self.original, [x], "default", 3, faint)
 
 
 class Block(nn.Module):
@@ -63,14 +63,14 @@ class RoomTest(unittest.TestCase):
         for faint in (False, True):
             torch.manual_seed(1)
             loaded, x = Loaded(network()), torch.randn(2, 3, 8, 8, dtype=torch.float16)
-            weights.draw_scaled(loaded, loaded.original, weights.Scaling(1.0, {}), 3, math.sqrt(6), faint)
+            weights.draw_scaled(loaded, loaded.original, weights.Scaling(1.0, {}), 3, faint)
             if not faint:
                 self.assertFalse(bool(loaded.model(x).isfinite().all()))
             held = loaded.find_room(x, faint)
             self.assertEqual((held.room, held.shrink), (True, 1.0))
             self.assertLess(loaded.model(x).abs().max().item(), 65504 / weights.ROOM)
             before = {name: tensor.clone() for name, tensor, _ in loaded.state()}
-            weights.draw_scaled(loaded, loaded.original, held, 3, math.sqrt(6), faint)
+            weights.draw_scaled(loaded, loaded.original, held, 3, faint)
             self.assertTrue(all(torch.equal(before[name], tensor) for name, tensor, _ in loaded.state()), "the same again")
 
     def test_shifts_count_however_deep(self):
