@@ -59,7 +59,7 @@ def export(model, arguments, keywords, name=None):
             model, trace.as_fake(given), source, "of args and kwargs", lambda i: torch.utils._pytree.tree_map(live.draw_like, given) if i else given
         )
         document, weights = record.record(program, source)
-        call = trees.describe(program)
+        call = structure.describe(program, trees.LiveDescriber())
     except TaskError as error:
         raise as_stitch_error(error) from error
     finally:

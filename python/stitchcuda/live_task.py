@@ -129,7 +129,7 @@ def can_travel(exported, model, arguments, keywords, folder, facts):
     if not all(is_found_elsewhere(type(leaf).__module__) for leaf in pytree.tree_leaves((arguments, keywords))):
         return False
     try:
-        facts["call"] = structure.describe(exported.program, types.SimpleNamespace(__name__=""))
+        facts["call"] = structure.describe(exported.program, structure.Describer())
     except Exception:  # a class of the user's that can't be pickled says so in its own words
         return False
     if not all(map(is_found_elsewhere, re.findall(r'"class": "([^":]*):', json.dumps(facts["call"])))):
@@ -160,7 +160,7 @@ def write_program(exported, arguments, keywords, folder, facts):
     signature.out_spec = pytree.tree_flatten(tuple(outputs))[1]
     signature.forward_arg_names = program._example_inputs = None  # those are fake
     try:
-        facts["call"] = structure.describe(program, types.SimpleNamespace(__name__=""))
+        facts["call"] = structure.describe(program, structure.Describer())
         torch.export.save(program, os.path.join(folder, "model.pt2"))
     except Exception as error:
         raise StitchError(

@@ -99,7 +99,7 @@ class Fast(nn.Module):
                     tensors[names.index(self._binding.written[entry["name"]])].copy_(tensor)
                 else:
                     results.append(tensor)
-        return build(self._tree["outputs"], results)
+        return trees.build(self._tree["outputs"], results)
 
     def _device(self, tensors):
         """That of the program for these tensors."""
@@ -318,19 +318,6 @@ def is_traced(tensor):
     from torch._subclasses.fake_tensor import FakeTensor
 
     return isinstance(tensor, FakeTensor) or torch._C._functorch.is_functorch_wrapped_tensor(tensor)
-
-
-def build(tree, results):
-    (kind, content), *more = tree.items()
-    if kind == "output":
-        return results[content]
-    if kind == "constant":
-        return content
-    if kind == "class":
-        return content(**{name: build(part, results) for name, part in tree["fields"]})
-    if kind == "dict":
-        return {key: build(part, results) for key, part in content}
-    return (list if kind == "list" else tuple)(build(part, results) for part in content)
 
 
 def form_of(call):

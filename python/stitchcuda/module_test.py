@@ -141,7 +141,7 @@ class CallTest(Case):
         self.assertIs(type(seen["cache"]), Cache)
         self.same(seen["cache"].layers[0], x + model.shift)
         self.assertEqual((seen["cache"].layers[1], seen["cache"].device, seen["size"], seen["name"]), (None, x.device, (3, 4), "scaled"))
-        again = trees.from_json(json.loads(json.dumps(trees.to_json(fast._tree["outputs"]))))
+        again = trees.call_from_json(json.loads(json.dumps(trees.call_to_json(fast._tree))))["outputs"]
         self.assertEqual(dict(again["dict"])["size"], {"tuple": [{"constant": 3}, {"constant": 4}]})
         with self.assertRaisesRegex(stitchcuda.StitchError, "argument 0 is a Cache, which changes from call to call"):
             self.made(args=(Cache(x),))

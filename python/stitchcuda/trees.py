@@ -17,9 +17,6 @@ from .errors import StitchError
 class LiveDescriber(structure.Describer):
     """Classes themselves instead of their names, values of every kind."""
 
-    def __init__(self):
-        super().__init__(None)
-
     def tree(self, value, what):
         if id(value) in self.places or isinstance(value, (dict, list, tuple)) or structure.dataclasses.is_dataclass(value):
             return super().tree(value, what)
@@ -31,18 +28,6 @@ class LiveDescriber(structure.Describer):
 
     def record(self, kind, fields, what):
         return {"class": kind, "fields": [[name, self.tree(item, what)] for name, item in fields.items()]}
-
-
-def describe(program):
-    """{"positional", "keyword", "outputs"} of an ExportedProgram."""
-    describer = LiveDescriber()
-    arguments, keywords = program.call_spec.in_spec.unflatten(structure.input_leaves(program, describer))
-    result = program.call_spec.out_spec.unflatten(structure.output_leaves(program, describer))
-    return {
-        "positional": [describer.tree(value, f"argument {i} of forward") for i, value in enumerate(arguments)],
-        "keyword": [[name, describer.tree(value, f"forward's argument '{name}'")] for name, value in keywords.items()],
-        "outputs": describer.tree(result, "what forward returns"),
-    }
 
 
 def for_extension(tree):
@@ -59,56 +44,68 @@ def for_extension(tree):
     return (kind, tuple(for_extension(part) for part in content))
 
 
-def to_json(tree):
-    """For a file: classes by name, which must be importable when it is loaded."""
-    if isinstance(tree, list):
-        return [to_json(part) for part in tree]
-    if not isinstance(tree, dict):
-        return tree
+def build(tree, tensors):
+    """The value itself: an argument, or what forward returns."""
+    (kind, content), *more = tree.items()
+    if kind in ("input", "output"):
+        return tensors[content]
+    if kind == "constant":
+        return content
+    if kind == "class":
+        return content(**{name: build(part, tensors) for name, part in tree["fields"]})
+    if kind == "dict":
+        return {key: build(part, tensors) for key, part in content}
+    return (list if kind == "list" else tuple)(build(part, tensors) for part in content)
+
+
+def translated(tree, of_class, of_constant):
+    """The same tree with other words for its classes and constants."""
+
+    def again(part):
+        return translated(part, of_class, of_constant)
+
     (kind, content), *more = tree.items()
     if kind == "class":
-        if "<locals>" in content.__qualname__ or content.__module__ == "__main__":
-            raise StitchError(
-                f"forward takes or returns a {content.__qualname__}, a class that only this process knows",
-                "move the class into a module that can be imported, then optimize and save again",
-            )
-        return {"class": f"{content.__module__}:{content.__qualname__}", "fields": [[n, to_json(t)] for n, t in tree["fields"]]}
+        return {"class": of_class(content), "fields": [[name, again(part)] for name, part in tree["fields"]]}
     if kind == "constant":
-        encoded = encode.argument(content)
-        if isinstance(encoded, dict) and "other" in encoded:
-            raise StitchError(f"an argument of forward is a {type(content).__name__}, which cannot be saved")
-        return {"constant": encoded}
+        return {"constant": of_constant(content)}
     if kind == "dict":
-        return {"dict": [[key, to_json(part)] for key, part in content]}
-    return {kind: [to_json(part) for part in content] if isinstance(content, list) else content}
+        return {"dict": [[key, again(part)] for key, part in content]}
+    return {kind: [again(part) for part in content] if isinstance(content, list) else content}
+
+
+def translated_call(call, *words):
+    return {
+        "positional": [translated(tree, *words) for tree in call["positional"]],
+        "keyword": [[name, translated(tree, *words)] for name, tree in call["keyword"]],
+        "outputs": translated(call["outputs"], *words),
+    }
 
 
 def call_to_json(call):
-    return {
-        "positional": to_json(call["positional"]),
-        "keyword": [[name, to_json(tree)] for name, tree in call["keyword"]],
-        "outputs": to_json(call["outputs"]),
-    }
+    """For a file: classes by name, which must be importable when it is loaded."""
+    return translated_call(call, name_of_class, encoded)
 
 
 def call_from_json(call, home=None):
     """home: the module of classes that are named without one, those of a task's own file."""
-    return {
-        "positional": [from_json(tree, home) for tree in call["positional"]],
-        "keyword": [[name, from_json(tree, home)] for name, tree in call["keyword"]],
-        "outputs": from_json(call["outputs"], home),
-    }
+    return translated_call(call, lambda name: find_class(name, home), encode.plain)
 
 
-def from_json(tree, home=None):
-    (kind, content), *more = tree.items()
-    if kind == "class":
-        return {"class": find_class(content, home), "fields": [[n, from_json(t, home)] for n, t in tree["fields"]]}
-    if kind == "constant":
-        return {"constant": encode.plain(content)}
-    if kind == "dict":
-        return {"dict": [[key, from_json(part, home)] for key, part in content]}
-    return {kind: [from_json(part, home) for part in content] if isinstance(content, list) else content}
+def name_of_class(kind):
+    if "<locals>" in kind.__qualname__ or kind.__module__ == "__main__":
+        raise StitchError(
+            f"forward takes or returns a {kind.__qualname__}, a class that only this process knows",
+            "move the class into a module that can be imported, then optimize and save again",
+        )
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def encoded(constant):
+    out = encode.argument(constant)
+    if isinstance(out, dict) and "other" in out:
+        raise StitchError(f"an argument of forward is a {type(constant).__name__}, which cannot be saved")
+    return out
 
 
 def find_class(name, home):

@@ -11,7 +11,7 @@ import tempfile
 import warnings
 
 import torch
-from stitchcuda import binding, exporting, folder, search, tool
+from stitchcuda import binding, exporting, folder, search, tool, trees
 from stitchcuda_torch.task import structure
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -117,13 +117,7 @@ class FakeSearch:
 
 
 def arguments_of(call, tensors):
-    from stitchcuda.module import build
-    as_output = lambda tree: {"output": tree["input"]} if "input" in tree else (  # noqa: E731
-        {"constant": tree["constant"]} if "constant" in tree else
-        {"class": tree["class"], "fields": [[n, as_output(t)] for n, t in tree["fields"]]} if "class" in tree else
-        {"dict": [[k, as_output(t)] for k, t in tree["dict"]]} if "dict" in tree else
-        {kind: [as_output(t) for t in parts] for kind, parts in tree.items()})
-    return [build(as_output(tree), tensors) for tree in call["positional"]], {n: build(as_output(t), tensors) for n, t in call["keyword"]}
+    return [trees.build(tree, tensors) for tree in call["positional"]], {name: trees.build(tree, tensors) for name, tree in call["keyword"]}
 
 
 class Installed:

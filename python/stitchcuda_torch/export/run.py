@@ -31,9 +31,8 @@ def run(options, channel):
 
 
 def export_task(options, progress):
-    from ..task import local_modules, sizes, structure
+    from ..task import local_modules, sizes
     from ..task.task import Task
-    from . import trace
 
     start = time.monotonic()
     progress("loading the task")
@@ -45,27 +44,16 @@ def export_task(options, progress):
     progress("constructing the model")
     model = task.construct()
     progress("tracing the forward pass")
-    inputs = trace.fake_inputs(task)
-    program = trace.export(model, inputs, task.file, draw=lambda i: task.make_inputs(task.seed + i))
+    program, facts = traced(task, model, options)
     local_modules.check(task.file)
-    facts = {
-        "source": options.task,
-        "class": options.class_name or "Model",
-        "mode": "train" if model.training else "eval",
-        "seed": options.seed,
-        "call": structure.describe(program, task.module),
-        "modules": local_modules.files(task.file),
-        "elsewhere": local_modules.elsewhere(task.file),
-        "sizes": sizes.described(task),
-    }
+    facts |= {"modules": local_modules.files(task.file), "elsewhere": local_modules.elsewhere(task.file), "sizes": sizes.described(task)}
     summary = write(program, task.file, facts, options.out, not options.no_weights, progress)
     return {**summary, "seconds": round(time.monotonic() - start, 3)}
 
 
 def export_at(task, options, progress):
     """The graph at each of several sizes, of one model."""
-    from ..task import sizes, structure
-    from . import trace
+    from ..task import sizes
 
     sizes.resize(task, {}, options.places)
     model = task.construct()
@@ -74,14 +62,27 @@ def export_at(task, options, progress):
         progress("tracing " + at)
         sizes.resize(task, each["sizes"], options.places)
         try:
-            program = trace.export(model, trace.fake_inputs(task), task.file, draw=lambda i: task.make_inputs(task.seed + i))
+            program, facts = traced(task, model, options)
         except TaskError as error:
             error.message = f"{at}: {error.message}"
             raise
-        facts = {"source": options.task, "class": options.class_name or "Model", "mode": "train" if model.training else "eval"}
-        facts |= {"seed": options.seed, "call": structure.describe(program, task.module), "modules": [], "elsewhere": []}
-        write(program, task.file, facts, each["out"], False)
+        write(program, task.file, {**facts, "modules": [], "elsewhere": []}, each["out"], False)
     return {"name": task.stem, "nodes": 0, "weights_bytes": 0}
+
+
+def traced(task, model, options):
+    """(the exported program, what the document says beside the graph)"""
+    from ..task import structure
+    from . import trace
+
+    program = trace.export(model, trace.fake_inputs(task), task.file, draw=lambda i: task.make_inputs(task.seed + i))
+    return program, {
+        "source": options.task,
+        "class": options.class_name or "Model",
+        "mode": "train" if model.training else "eval",
+        "seed": options.seed,
+        "call": structure.describe(program, structure.Describer(task.module.__name__)),
+    }
 
 
 def write(program, source_file, facts, out, with_weights, progress=lambda text: None):

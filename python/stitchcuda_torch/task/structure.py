@@ -14,9 +14,8 @@ UNSUPPORTED_FIX = "Use tensors, numbers, lists, tuples, dicts, namedtuples and d
 CACHE_FIX = "Call the model with use_cache=False, or return the tensors that are wanted (…).logits."
 
 
-def describe(program, task_module):
+def describe(program, describer):
     """program: an ExportedProgram, whose specs hold the structure and whose signature holds the leaves."""
-    describer = Describer(task_module)
     arguments, keywords = program.call_spec.in_spec.unflatten(input_leaves(program, describer))
     positional = [describer.tree(value, f"argument {i} of forward") for i, value in enumerate(arguments)]
     keyword = [[name, describer.tree(value, f"forward's argument '{name}'")] for name, value in keywords.items()]
@@ -58,10 +57,12 @@ def output_leaves(program, describer):
 
 
 class Describer:
-    """Puts an empty tensor in the place of each tensor: constructors of dataclasses may inspect their arguments."""
+    """Puts an empty tensor in the place of each tensor: constructors of dataclasses may inspect their arguments.
 
-    def __init__(self, task_module):
-        self.task_module = task_module
+    own: the name of the task's module, whose classes are written without it."""
+
+    def __init__(self, own=""):
+        self.own = own
         self.places = {}  # id of a mark -> (mark, JSON); the mark is kept, so that its id stays its own
 
     def mark(self, leaves, kind):
@@ -113,7 +114,7 @@ class Describer:
             raise TaskError(
                 "structure", f"{what} holds a {kind.__name__}, a class made inside a function", "", "Define the class at the top level of its file."
             )
-        module = "" if kind.__module__ == self.task_module.__name__ else kind.__module__
+        module = "" if kind.__module__ == self.own else kind.__module__
         return {"class": f"{module}:{kind.__qualname__}", "fields": [[name, self.tree(item, what)] for name, item in fields.items()]}
 
 
