@@ -137,7 +137,7 @@ def measure(name, with_compile):
     return row
 
 
-def measure_stub(name, library):
+def measure_stub(name):
     """The Python side alone: CPU tensors, and a library whose stitch_run returns at once."""
     import stitchcuda
     import torch
@@ -190,7 +190,7 @@ def main():
         return 0
     rows, failed = [], {}
     if chosen.stub:
-        rows = [measure_stub(name, None) for name in chosen.models]
+        rows = [measure_stub(name) for name in chosen.models]
     else:
         import torch
         if not torch.cuda.is_available():

@@ -1,8 +1,9 @@
 """KernelBench's own evaluator on a packaged program: python -m stitchcuda_torch.kernelbench CHECKOUT TASK PACKAGE…
 
 CHECKOUT is an unpacked KernelBench repository. Its verdict is printed beside nothing else: one JSON line a package. In place
-of a package may stand pytorch:WAY, the task's own model computed in another way (WAYS):
-whatever is rejected of these shows that the check asks for one rounding among many that are as good. With --serve, tasks
+of a package may stand pytorch:WAY, the task's own model computed in another way (WAYS): cuDNN's other algorithms, another layout,
+another order of the batch, or more accuracy than the reference has. Whatever is rejected of these shows that the check asks for one
+rounding among many that are as good. With --serve, tasks
 and packages are read from stdin instead: one JSON object a line, {"task": …, "package": …}. With --draw-on-gpu the inputs come from
 the GPU's generator: other numbers of the same distributions, in milliseconds where the CPU draws gigabytes for a minute.
 """
@@ -15,12 +16,6 @@ import json
 import os
 import sys
 import types
-
-"""PyTorch against itself before KernelBench's evaluator: the task's own model as a candidate, computed in another way.
-
-Whatever is rejected of these shows that the check asks for one rounding among many that are as good: cuDNN's other algorithms,
-another layout, another order of the batch, or more accuracy than the reference has.
-"""
 
 WAYS = {
     "search": "cuDNN times its algorithms and takes the fastest",

@@ -134,8 +134,7 @@ async def main(server, device):
         logged.append(str(params.data))
 
     try:
-        for name in ("mlp.py",):
-            shutil.copy(EXAMPLES / name, folder / name)
+        shutil.copy(EXAMPLES / "mlp.py", folder)
         parameters = StdioServerParameters(command=str(server), args=["mcp"], cwd=str(folder), env=dict(os.environ))
         async with stdio_client(parameters) as (incoming, outgoing):
             async with ClientSession(incoming, outgoing, logging_callback=on_log) as session:

@@ -50,7 +50,8 @@ def build(files, options):
     broken = {name.split(".")[0] for name, _ in failed}
     for file in files:
         if stem(file) not in broken and "worker" not in broken:
-            write_json(stamp(file, options.out), names.get(stem(file), []))
+            with open(stamp(file, options.out), "w") as stream:
+                json.dump(names.get(stem(file), []), stream)
     return made, kept, failed
 
 
@@ -177,11 +178,6 @@ def imports_of(path):
                 place = os.path.dirname(place)
             place = os.path.join(place, *(node.module or "").split("."))
             yield from filter(os.path.exists, [f"{place}.py", *(os.path.join(place, f"{alias.name}.py") for alias in node.names)])
-
-
-def write_json(path, value):
-    with open(path, "w") as file:
-        json.dump(value, file)
 
 
 if __name__ == "__main__":

@@ -65,17 +65,28 @@ def raw(tensor):
     return tensor.reshape(-1).view(torch.uint8)
 
 
-class DeviceArena:
-    """Bytes by offset, like arena.Arena; `descriptor` is passed to the other process."""
+class MappedArena(Arena):
+    """Of the device: memory that two processes map."""
 
-    def __init__(self, count, device):
-        self.memory = GpuMemory(count, device) if device.type == "cuda" else HostMemory(count)
-        self.size, self.bytes = self.memory.size, self.memory.tensor()
+    def __init__(self, memory):
+        self.memory, self.bytes, self.size = memory, memory.tensor(), memory.size
 
     def span(self, offset, count):
         if offset < 0 or count < 0 or offset + count > self.size:
             raise ValueError(f"{count} bytes at {offset} are outside of the device arena")
         return self.bytes[offset : offset + count]
+
+    def close(self):
+        """Freed once all other mappings are gone. No tensor may refer to it any more."""
+        self.bytes = None
+        self.memory.free()
+
+
+class DeviceArena(MappedArena):
+    """The side that makes it; its descriptor is passed to the other process."""
+
+    def __init__(self, count, device):
+        super().__init__(GpuMemory(count, device) if device.type == "cuda" else HostMemory(count))
 
     def leave_at(self, path):
         """Sends the descriptor as a datagram to the path, where it waits for its receiver; the memory needs it no longer."""
@@ -84,27 +95,12 @@ class DeviceArena:
             socket.send_fds(sender, [b"x"], [self.memory.descriptor])
         self.memory.close_descriptor()
 
-    def close(self):
-        """Freed once all other mappings are gone. No tensor may refer to it any more."""
-        self.bytes = None
-        self.memory.free()
 
-
-class SharedArena(Arena):
+class SharedArena(MappedArena):
     """The other side: maps another process's memory by its descriptor."""
 
     def __init__(self, descriptor, size, device):
-        self.memory = ImportedGpuMemory(descriptor, size, device) if device.type == "cuda" else ImportedHostMemory(descriptor, size)
-        self.bytes = self.memory.tensor()
-
-    def span(self, offset, count):
-        if offset < 0 or count < 0 or offset + count > self.bytes.numel():
-            raise ValueError(f"{count} bytes at {offset} are outside of the device arena")
-        return self.bytes[offset : offset + count]
-
-    def close(self):
-        self.bytes = None
-        self.memory.free()
+        super().__init__(ImportedGpuMemory(descriptor, size, device) if device.type == "cuda" else ImportedHostMemory(descriptor, size))
 
 
 class Memory:

@@ -3,6 +3,8 @@
 Nothing is written in place, so that autograd sees every value: a write makes a new tensor under the old name.
 """
 
+import contextlib
+
 import torch
 
 from ..base import dtypes
@@ -99,7 +101,7 @@ class Program:
                 keyword[slot.name] = value
             else:
                 positional.append(value)
-        with torch.backends.cudnn.flags(enabled=False) if node["op"].split(".")[1] in RECURRENCES else NO_CHANGE:
+        with torch.backends.cudnn.flags(enabled=False) if node["op"].split(".")[1] in RECURRENCES else contextlib.nullcontext():
             return operator(*positional, **keyword)
 
     def view(self, node, operator, output):
@@ -171,15 +173,6 @@ class Program:
         self.units["update:" + arguments["running_mean"]["value"]] = variance.numel() ** 0.25 * float(variance.norm()) ** 0.5
 
 
-class _NoChange:
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        return False
-
-
-NO_CHANGE = _NoChange()
 RECURRENCES = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 CONVOLUTIONS = ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution", "_convolution")
 # What is multiplied, and may be rounded right before that.

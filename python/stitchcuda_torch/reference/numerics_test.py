@@ -77,9 +77,6 @@ class RoundingTest(unittest.TestCase):
         self.assertTrue(torch.backends.cudnn.allow_tf32)
 
 
-CPU = torch.device("cpu")
-
-
 def convolution(x, weight, **more):
     rank = len(x) - 2
     return {"x": x, "weight": weight, "stride": [1] * rank, "padding": [0] * rank, "dilation": [1] * rank, "groups": 1, "transposed": False, **more}
