@@ -6,7 +6,7 @@ import unittest
 import torch
 
 from ..base import safetensors
-from .server_test import EXAMPLES, Server
+from .server_test import EXAMPLES, Case
 
 
 def setUpModule():
@@ -14,38 +14,23 @@ def setUpModule():
         raise unittest.SkipTest("needs a GPU")
 
 
-class ReferenceServerGpuTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.server = Server()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.process.stdin.close()
-        cls.server.process.wait()
-        cls.server.process.stdout.close()
-        cls.server.process.stderr.close()
-        cls.server.folder.cleanup()
-
-    def ask(self, do, **fields):
-        answer = self.server.ask(do, **fields)
-        self.assertIs(answer.get("ok"), True, answer)
-        return answer
+class ReferenceServerGpuTest(Case):
+    quiet = False  # compilers say what they like
 
     def load(self, name, **fields):
         return self.ask("load", task=os.path.join(EXAMPLES, name + ".py"), device="cuda", **fields)
 
     def evaluate(self, mode, **fields):
-        answer = self.ask("evaluate", inputs=self.server.path("inputs"), mode=mode, out=self.server.path("result"), **fields)
-        return safetensors.read(self.server.path("result")), answer
+        answer = self.ask("evaluate", inputs=self.path("inputs"), mode=mode, out=self.path("result"), **fields)
+        return safetensors.read(self.path("result")), answer
 
     def test_classes(self):
         for name in ("resnet18", "lstm", "gpt_block", "swin_v2", "conv3d_net", "rnn_with_state", "mamba2"):
             with self.subTest(name):
                 answer = self.load(name)
                 self.assertIn("NVIDIA", answer["gpu"])
-                self.ask("weights", variant="reparameterised", seed=3, out=self.server.path("weights"))
-                self.ask("draw", distribution="normal", seed=5, out=self.server.path("inputs"))
+                self.ask("weights", variant="reparameterised", seed=3, out=self.path("weights"))
+                self.ask("draw", distribution="normal", seed=5, out=self.path("inputs"))
                 exact, answer = self.evaluate("float64")
                 slow, other = self.evaluate("float64", device="cpu")
                 self.assertEqual((answer["device"], other["device"]), ("cuda", "cpu"))
@@ -81,7 +66,7 @@ class ReferenceServerGpuTest(unittest.TestCase):
                 self.assertGreater(memory["forward_bytes"], 0)
 
     def test_what_cannot_be_captured(self):
-        path = self.server.path("task.py")
+        path = self.path("task.py")
         with open(path, "w") as file:
             file.write(
                 "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x * x.sum().item()\n"

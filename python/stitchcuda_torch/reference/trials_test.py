@@ -8,7 +8,7 @@ import unittest
 import torch
 
 from ..base import safetensors
-from .server_test import EXAMPLES, Server
+from .server_test import EXAMPLES, Case
 
 TASK = """
 import torch
@@ -48,33 +48,28 @@ UPDATES = ["norm.running_mean", "norm.running_var", "norm.num_batches_tracked"]
 OUTPUTS = [["output_0", "f32"], ["output_1", "i64"], ["update:norm.running_mean", "f32"], ["update:input_1", "f32"]]
 
 
-class HeldTest(unittest.TestCase):
+class HeldTest(Case):
     device = "cpu"
 
     @classmethod
     def setUpClass(cls):
-        cls.server = Server()
+        super().setUpClass()
         cls.arena = os.memfd_create("arena")
         os.ftruncate(cls.arena, 1 << 20)
-        with open(cls.server.path("task.py"), "w") as file:
+        with open(cls.path("task.py"), "w") as file:
             file.write(TASK)
 
     @classmethod
     def tearDownClass(cls):
-        cls.server.close()
+        super().tearDownClass()
         os.close(cls.arena)
 
     def setUp(self):
-        self.ask("load", task=self.server.path("task.py"), device=self.device)
+        self.ask("load", task=self.path("task.py"), device=self.device)
         self.ask("share", path=f"/proc/{os.getpid()}/fd/{self.arena}")
 
-    def ask(self, do, **fields):
-        answer = self.server.ask(do, **fields)
-        self.assertIs(answer.get("ok"), True, answer)
-        return answer
-
     def error(self, do, **fields):
-        return self.server.ask(do, **fields)["error"]["message"]
+        return super().error(do, **fields)["message"]
 
     def hold(self, trial, **fields):
         return self.ask("hold", trial=trial, mode="strict", outputs=OUTPUTS, updates=UPDATES, **{"seed": 5, **fields})
@@ -88,9 +83,9 @@ class HeldTest(unittest.TestCase):
 
     def results(self, mode):
         """What evaluate writes down for the same inputs."""
-        self.ask("draw", seed=5, out=self.server.path("inputs"))
-        self.ask("evaluate", inputs=self.server.path("inputs"), mode=mode, out=self.server.path("result"))
-        return safetensors.read(self.server.path("inputs")), safetensors.read(self.server.path("result"))
+        self.ask("draw", seed=5, out=self.path("inputs"))
+        self.ask("evaluate", inputs=self.path("inputs"), mode=mode, out=self.path("result"))
+        return safetensors.read(self.path("inputs")), safetensors.read(self.path("result"))
 
     def test_what_is_held_is_what_evaluate_gives(self):
         answer = self.hold(1)
@@ -132,7 +127,7 @@ class HeldTest(unittest.TestCase):
 
     def share_device(self, count):
         """The descriptor and its size, as C++ gets them."""
-        path = self.server.path("socket")
+        path = self.path("socket")
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as box:
             box.bind(path)
             size = self.ask("share_device", bytes=count, socket=path)["bytes"]
@@ -167,9 +162,9 @@ class HeldTest(unittest.TestCase):
         self.assertIn("outside of the device arena", self.error("fingerprint", offset=size - 4, bytes=12))
         self.ask("unshare_device")
         self.assertIn("no memory of the device", self.error("fingerprint", offset=0, bytes=4))
-        self.assertIn("nobody takes", self.error("share_device", bytes=100, socket=self.server.path("nowhere")))
+        self.assertIn("nobody takes", self.error("share_device", bytes=100, socket=self.path("nowhere")))
         self.addCleanup(os.close, self.share_device(100)[0])
-        self.ask("load", task=self.server.path("task.py"), device=self.device)
+        self.ask("load", task=self.path("task.py"), device=self.device)
         self.assertIn("no memory of the device", self.error("fingerprint", offset=0, bytes=4))
 
     def test_imitations(self):
@@ -190,9 +185,9 @@ class HeldTest(unittest.TestCase):
         self.assertEqual(self.ask("imitate", trial=1, output=0, by="zeros")["distances"][0]["truth"], first)
 
     def test_what_overflows_in_pytorch_too_does_not_count(self):
-        with open(self.server.path("overflows.py"), "w") as file:
+        with open(self.path("overflows.py"), "w") as file:
             file.write(OVERFLOWS)
-        self.ask("load", task=self.server.path("overflows.py"), device=self.device)
+        self.ask("load", task=self.path("overflows.py"), device=self.device)
         self.ask("share", path=f"/proc/{os.getpid()}/fd/{self.arena}")
         pytorch = self.ask("hold", trial=1, seed=5, mode="strict", outputs=[["output_0", "f16"]])["outputs"][0]["pytorch"]
         self.assertEqual((pytorch["not_finite"], pytorch["first_bad"]), (2, 1))
@@ -238,5 +233,5 @@ class HeldOnGpuTest(HeldTest):
         self.assertLess(free(), before - large + little, "whoever holds the descriptor keeps it")
         os.close(descriptor)
         self.assertGreater(free(), before - little)
-        self.error("share_device", bytes=1 << 40, socket=self.server.path("socket"))
+        self.error("share_device", bytes=1 << 40, socket=self.path("socket"))
         self.hold(2)
