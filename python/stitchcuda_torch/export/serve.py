@@ -11,29 +11,20 @@ import os
 import signal
 import sys
 
-from ..base import memory, protocol, start
+from ..base import memory, protocol, requests, start
 from ..base.errors import TaskError
 from ..task.preload import preload
 from .run import run
 
-REQUEST = {
-    "task": (str, None),
-    "out": (str, None),
-    "class": ((str, type(None)), None),
-    "mode": ((str, type(None)), None),
-    "seed": (int, 42),
-    "no_weights": (bool, False),
-    "at": (list, []),  # other sizes: {"sizes": {name: size}, "out": folder}
-    "places": (dict, {}),  # name: [[input, dimension], …]
-}
+MODES = ("train", "eval")
 
 
-def serve(requests, channel):
+def serve(lines, channel):
     warm_up()
     gc.collect()
     gc.freeze()  # or the child's first collection would copy every page of PyTorch's objects
     try:
-        for line in requests:
+        for line in lines:
             if line.strip():
                 answer(line, channel)
     except KeyboardInterrupt:
@@ -112,16 +103,11 @@ def parse(line):
     request = json.loads(line)
     if not isinstance(request, dict):
         raise ValueError("not a JSON object")
-    unknown = set(request) - set(REQUEST)
-    if unknown:
-        raise ValueError(f"unknown field '{sorted(unknown)[0]}'")
-    values = {}
-    for name, (kind, default) in REQUEST.items():
-        value = request.get(name, default)
-        if not isinstance(value, kind):
-            raise ValueError(f"'{name}' is missing or of the wrong type")
-        values[name] = value
-    if values["mode"] not in (None, "train", "eval"):
-        raise ValueError("'mode' is train, eval or null")
-    values["class_name"] = values.pop("class")
-    return argparse.Namespace(**values)
+    return options(**requests.checked(request, options))
+
+
+def options(
+    task: str, out: str, class_: str = None, mode: MODES = None, seed: int = 42, no_weights: bool = False, at: list = None, places: dict = None
+):
+    """at: other sizes, [{"sizes": {name: size}, "out": folder}, …]; places: {name: [[input, dimension], …]}."""
+    return argparse.Namespace(task=task, out=out, class_name=class_, mode=mode, seed=seed, no_weights=no_weights, at=at or [], places=places or {})

@@ -8,11 +8,10 @@ answers the exporter's requests, so that PyTorch is imported once for both.
 import gc
 import os
 
-from ..base import protocol, start
+from ..base import protocol, requests, start
 from ..base.errors import TaskError, environment_error, first_line
 from ..export import serve as export_server
 from ..task.syntax import check_waiting
-from . import requests
 
 
 def main(arguments=()):
@@ -41,7 +40,7 @@ def serve(lines, channel, answers):
             if not line.strip():
                 continue
             # Tasks are exported before they are loaded: a process that has a GPU can't be forked.
-            if requests.is_for(line, export_server.REQUEST) and answers.model.loaded is None:
+            if requests.is_for(line, export_server.options) and answers.model.loaded is None:
                 export_server.answer(line, answers.roundings.exported.overhearing(line, channel))
             else:
                 channel.send(clean_up(answers, answer(line, answers)))

@@ -1,10 +1,10 @@
 """The requests of the reference server, subject by subject."""
 
+from ..base.requests import parse
 from .baselines import BaselineRequests
 from .evaluate import EvaluateRequests
 from .inputs import InputRequests
 from .model import ModelRequests
-from .requests import parse
 from .roundings import RoundingRequests
 from .series import SeriesRequests
 from .shared import MemoryRequests

@@ -12,6 +12,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ..base.errors import TaskError, environment_error, first_line
+from ..base.requests import Requests, request
 from ..device import activities
 from ..device.gpu_lock import HELD, GpuLock
 from ..device.stopwatch import Stopwatch
@@ -19,7 +20,6 @@ from ..task import structure
 from . import numerics
 from .distances import relative_l2
 from .model import seconds_since
-from .requests import Requests, request
 
 KINDS = ("eager", "eager-graph", "compile", "compile-graph")
 SETS = 3  # draws that live on the device at once

@@ -7,13 +7,13 @@ import torch
 
 from ..base import dtypes, safetensors
 from ..base.errors import TaskError
+from ..base.requests import Requests, request
 from ..export.carried import state
 from . import numerics
 from .copies import copied
 from .distances import all_finite
 from .float64 import native_dtype, observe, observe_float64
 from .model import DEVICES, seconds_since
-from .requests import Requests, request
 
 MODES = ("float64", *numerics.CLASSES)
 

@@ -5,9 +5,9 @@ import time
 import torch
 
 from ..base import safetensors
+from ..base.requests import Requests, request
 from . import distributions
 from .model import seconds_since
-from .requests import Requests, request
 
 IN_RANGE = " in range"
 OTHERS = (*distributions.NAMES[1:], *distributions.PLANTED)

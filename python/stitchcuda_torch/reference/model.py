@@ -9,11 +9,11 @@ from torch.utils import _pytree as pytree
 
 from ..base import dtypes
 from ..base.errors import TaskError
+from ..base.requests import Requests, request
 from ..device.gpu_lock import HELD, GpuLock
 from ..export import trace
 from ..task.task import Task, write_arguments
 from . import numerics
-from .requests import Requests, request
 
 
 @dataclasses.dataclass

@@ -3,7 +3,7 @@ import re
 import unittest
 
 from .. import FOLDER
-from . import requests
+from ..base import requests
 from .answers import Answers
 
 

@@ -16,6 +16,7 @@ import torch
 
 from ..base import safetensors
 from ..base.errors import TaskError, first_line
+from ..base.requests import Requests, request
 from ..device.gpu_lock import HELD, GpuLock
 from ..export import record, trace
 from . import distributions, numerics
@@ -24,7 +25,6 @@ from .float64 import native_dtype
 from .interpret import Program, Unmeasured
 from .model import seconds_since
 from .numerics import round_to_tf32
-from .requests import Requests, request
 
 OWN_GROUPS = 4  # outputs measured one by one; others together
 TF32, FP16, BF16, SCALE = range(4)

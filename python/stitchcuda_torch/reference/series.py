@@ -10,11 +10,11 @@ import time
 import torch
 
 from ..base.errors import TaskError
+from ..base.requests import Requests, request
 from ..device.arena import raw
 from .evaluate import MODES, evaluate
 from .inputs import KINDS
 from .model import seconds_since
-from .requests import Requests, request
 from .shared import Shared, bytes_of_candidate
 from .trials import DTYPES, choose, parse_outputs
 

@@ -8,8 +8,8 @@ import secrets
 import torch
 
 from ..base.errors import TaskError
+from ..base.requests import Requests, request
 from ..device.arena import TYPES, Arena, DeviceArena, raw
-from .requests import Requests, request
 
 PIECE = 1 << 26  # bytes
 

@@ -6,13 +6,13 @@ import torch
 
 from ..base import dtypes
 from ..base.errors import TaskError
+from ..base.requests import Requests, request
 from ..device.arena import TYPES
 from . import distances
 from .distances import distance
 from .evaluate import MODES, check_carried, evaluate, named
 from .inputs import KINDS
 from .model import seconds_since
-from .requests import Requests, request
 from .shared import WHERE, bytes_of_candidate
 
 

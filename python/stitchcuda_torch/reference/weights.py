@@ -14,13 +14,13 @@ import time
 import torch
 
 from ..base import safetensors
+from ..base.requests import Requests, request
 from ..device.gpu_lock import GpuLock
 from ..task import structure
 from . import numerics
 from .distances import all_finite
 from .model import seconds_since
 from .reparameterise import NORMS, PRODUCTS, mix, point, reparameterise
-from .requests import Requests, request
 
 SIZE = 4.0  # root mean square: shifts of 0.5 still matter, and so do inputs after fifty layers
 ROOM = 16  # times what the model makes of these inputs fits its dtypes: of others it may make more

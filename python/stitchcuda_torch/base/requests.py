@@ -29,11 +29,16 @@ def parse(line, table):
     name = fields.pop("do")
     if name not in table:
         raise ValueError(f"unknown request '{name}'; there are: {', '.join(table)}")
-    parameters = parameters_of(table[name])
+    return table[name], checked(fields, table[name], f" of '{name}'")
+
+
+def checked(fields, method, of=""):
+    """{parameter: value} for the method."""
+    parameters = parameters_of(method)
     unknown = fields.keys() - parameters.keys()
     if unknown:
-        raise ValueError(f"unknown field '{min(unknown)}' of '{name}'")
-    return table[name], {parameter.name: value(fields, field, parameter.annotation, parameter.default) for field, parameter in parameters.items()}
+        raise ValueError(f"unknown field '{min(unknown)}'{of}")
+    return {parameter.name: value(fields, field, parameter.annotation, parameter.default) for field, parameter in parameters.items()}
 
 
 @functools.cache
@@ -55,10 +60,10 @@ def value(fields, field, kind, default):
     return given
 
 
-def is_for(line, fields):
-    """Whether a line is a request without a name that has only these fields."""
+def is_for(line, method):
+    """Whether a line is a request without a name that has only this method's fields."""
     try:
         request = json.loads(line)
     except ValueError:
         return False
-    return isinstance(request, dict) and bool(request) and set(request) <= set(fields)
+    return isinstance(request, dict) and bool(request) and request.keys() <= parameters_of(method).keys()
