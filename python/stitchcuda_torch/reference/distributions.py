@@ -84,20 +84,26 @@ def normal(task, facts, generator):
     return torch.randn(task.shape, generator=generator, device=task.device)
 
 
+def one_sided(task, facts, generator):
+    """Normal numbers, none below zero where the task has none there."""
+    drawn = normal(task, facts, generator)
+    return drawn.abs() if facts.nonnegative else drawn
+
+
 def shifted(task, facts, generator):
-    return torch.rand(task.shape, generator=generator, device=task.device) * 4 - 2
+    return uniform(task, task.shape, generator) * 4 - 2
 
 
 def scaled(task, facts, generator):
     """A scale and an offset for each sample: averages no longer hide which sample they come from."""
     scale = 2 ** (per_sample(task, generator) * 6 - 3)
-    return (torch.randn(task.shape, generator=generator, device=task.device) + per_sample(task, generator) * 2 - 1) * scale
+    return (normal(task, facts, generator) + per_sample(task, generator) * 2 - 1) * scale
 
 
 def sparse(task, facts, generator):
-    chance = torch.rand(task.shape, generator=generator, device=task.device)
+    chance = uniform(task, task.shape, generator)
     kept = chance <= chance.min().clamp(min=0.1)  # one at least
-    return torch.randn(task.shape, generator=generator, device=task.device) * kept
+    return normal(task, facts, generator) * kept
 
 
 def waves(task, facts, generator):
@@ -110,7 +116,7 @@ def waves(task, facts, generator):
 
 def positive(task, facts, generator):
     """Heavy-tailed: exp of a normal number."""
-    return torch.randn(task.shape, generator=generator, device=task.device).exp()
+    return normal(task, facts, generator).exp()
 
 
 def outliers(task, facts, generator):
@@ -126,14 +132,13 @@ def outliers(task, facts, generator):
 
 def large(task, facts, generator):
     """In the hundreds: exp of them overflows unless the largest is taken off first."""
-    drawn = torch.randn(task.shape, generator=generator, device=task.device) * 100
-    return drawn.abs() if facts.nonnegative else drawn
+    return one_sided(task, facts, generator) * 100
 
 
 def offset(task, facts, generator):
     """A mean a thousand times the deviation: a variance as the mean of squares less the squared mean is nothing but rounding. By the
     seed, everywhere, or in some samples or channels, so that no part tells of the others."""
-    drawn = torch.randn(task.shape, generator=generator, device=task.device)
+    drawn = normal(task, facts, generator)
     axis = generator.initial_seed() % PARTS - 1
     if not 0 <= axis < task.dim() or task.shape[axis] < 2:
         return drawn * 1e-3 + 1
@@ -152,8 +157,7 @@ def ties(task, facts, generator):
 def zero_rows(task, facts, generator):
     """One index along each dimension is all zeros, and the next one small: whole rows, columns, channels and samples without
     anything in them, which is where an epsilon counts. What has just one row is zeros altogether."""
-    drawn = torch.randn(task.shape, generator=generator, device=task.device)
-    drawn = drawn.abs() if facts.nonnegative else drawn
+    drawn = one_sided(task, facts, generator)
     wide = [axis for axis, size in enumerate(task.shape) if size > 1]
     if len(wide) < 2:
         return torch.zeros_like(drawn)
@@ -170,8 +174,7 @@ def ends(task, facts, generator):
     """The row maximum, by far, is the last element, one of the tail after whole vectors and warps, or the first: a reduction that skips
     it finds another maximum, and the exponential overflows. With more than two dimensions, every second sample has it along the
     second one instead."""
-    drawn = torch.randn(task.shape, generator=generator, device=task.device)
-    drawn = drawn.abs() if facts.nonnegative else drawn
+    drawn = one_sided(task, facts, generator)
     if task.dim() == 0:
         return drawn
     if task.dim() <= 2:
@@ -208,8 +211,7 @@ def patches(task, facts, generator):
 def prefix(task, facts, generator, axis=0):
     """Zeros from a secret index on along the first dimension: a recurrence forgets, and its first steps are less than rounding beside
     the last ones."""
-    drawn = torch.randn(task.shape, generator=generator, device=task.device)
-    drawn = drawn.abs() if facts.nonnegative else drawn
+    drawn = one_sided(task, facts, generator)
     if task.dim() > axis and task.shape[axis] > 1:
         size = task.shape[axis]
         part = generator.initial_seed() % PARTS + float(uniform(task, (), generator))
@@ -234,8 +236,7 @@ def low(task, facts, generator):
 
 def small(task, facts, generator):
     """Of a ten thousandth: one more or less than these is nothing but rounding."""
-    drawn = torch.randn(task.shape, generator=generator, device=task.device) * 1e-4
-    return drawn.abs() if facts.nonnegative else drawn
+    return one_sided(task, facts, generator) * 1e-4
 
 
 def uniform(task, shape, generator):
@@ -412,21 +413,7 @@ DRAWS = {
     "not finite": not_finite,
 }
 NAMES = ("task", *DRAWS, *WHOLE)
-KEEPS_SIGN = (
-    "positive",
-    "outliers",
-    "large",
-    "offset",
-    "ties",
-    "zero rows",
-    "ends",
-    "patches",
-    "prefix",
-    "inner prefix",
-    "small",
-    "not finite",
-    *WHOLE,
-)
+KEEPS_SIGN = tuple(name for name in (*DRAWS, *WHOLE) if name not in ("normal", "shifted", "scaled", "sparse", "waves", "low"))
 
 
 PLANTED = tuple(f"{kind}{sign}" for kind in ("bounds", "whole numbers", "far angles", "sizes", "not numbers") for sign in ("", " below zero"))

@@ -107,33 +107,33 @@ def norm_tensor(name, old, generator):
     if name == "num_batches_tracked":
         return torch.randint(1, 1000, old.shape, generator=generator, device=old.device)
     if name in ("bias", "running_mean"):
-        return torch.randn(old.shape, generator=generator, device=old.device) * 0.5
+        return normal(old, generator) * 0.5
     return None
 
 
 def matrix(old, generator, gain):
     """As large as before, times the gain; a weight of zeros, or with NaN, becomes as large as PyTorch's default."""
     spread = spread_of(old) or 1 / math.sqrt(3 * max(1, old[0].numel()))
-    return torch.randn(old.shape, generator=generator, device=old.device) * (spread * gain)
+    return normal(old, generator) * (spread * gain)
 
 
 def table(module, old, generator):
     """Other rows than the known seed makes; the one for padding stays as it is."""
-    drawn = torch.randn(old.shape, generator=generator, device=old.device) * (spread_of(old) or 1.0)
+    drawn = normal(old, generator) * (spread_of(old) or 1.0)
     if module.padding_idx is not None:
         drawn[module.padding_idx] = old[module.padding_idx]
     return drawn
 
 
 def bias(old, generator):
-    return torch.randn(old.shape, generator=generator, device=old.device) * (spread_of(old) or 0.1)
+    return normal(old, generator) * (spread_of(old) or 0.1)
 
 
 def unknown(old, generator):
     """A parameter of unknown meaning: signs stay, and zeros become small. NaN becomes a zero."""
     old = torch.where(old.isnan(), 0, old)
     if not bool((old != 0).any()):
-        return torch.randn(old.shape, generator=generator, device=old.device) * 0.1
+        return normal(old, generator) * 0.1
     size = old.abs()
     same = bool((size == size.reshape(-1)[0]).all())
     # A gain that hides what it scales (a layer scale of 1e-6), or does nothing at all.
@@ -141,13 +141,17 @@ def unknown(old, generator):
         return away_from_zero(old, generator)
     drawn = old * (uniform(old, generator) + 0.5)
     if old.dim() > 1 and bool((old == 0).double().mean() > 0.5):  # an identity: its zeros are weights, too
-        drawn = torch.where(old == 0, torch.randn(old.shape, generator=generator, device=old.device) * 0.1, drawn)
+        drawn = torch.where(old == 0, normal(old, generator) * 0.1, drawn)
     return drawn
 
 
 def away_from_zero(old, generator):
     sign = torch.randint(0, 2, old.shape, generator=generator, device=old.device) * 2 - 1
     return (uniform(old, generator) + 0.5) * sign
+
+
+def normal(old, generator):
+    return torch.randn(old.shape, generator=generator, device=old.device)
 
 
 def uniform(old, generator):
