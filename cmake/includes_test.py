@@ -11,13 +11,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # What a compiler of its own sees: CUDA, shipped sources and candidates.
-ELSEWHERE = (
-    "program/include/",
-    "program/templates/",
-    "emulator/include/",
-    "emulator/runtime/",
-    "verify/testdata/candidates/",
-)
+ELSEWHERE = ("program/include/", "program/templates/", "emulator/include/", "emulator/runtime/", "verify/testdata/candidates/")
 TEXT = re.compile(r'R"(\w*)\((?:.|\n)*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'|(//[^\n]*|/\*(?:.|\n)*?\*/)')
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.M)
 TYPE = re.compile(r"\b(?:enum class|struct|class|enum|union|concept|using) (\w+)")

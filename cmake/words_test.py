@@ -1,4 +1,5 @@
 """Comments (and Python's docstrings) don't speak of anonymous people: a process, caller, thread or program has a name in this field."""
+
 import ast
 import io
 import pathlib
@@ -25,10 +26,16 @@ def comments(path, text):
 
 class Words(unittest.TestCase):
     def test_comments_name_what_they_speak_of(self):
-        files = {str(path.relative_to(ROOT)): path for folder in ("cmake", "examples", "python", "src", "tools") for path in (ROOT / folder).rglob("*.*")}
-        found = [f"{name}: {said[:160]}" for name, path in {**files, "CMakeLists.txt": ROOT / "CMakeLists.txt"}.items()
-                 if name.endswith((*C_STYLE, ".cmake", ".sh", ".txt", ".py")) and "testdata/" not in name
-                 for comment in comments(name, path.read_text(encoding="utf-8", errors="replace")) if WORDS.search(said := " ".join(comment.split()))]
+        files = {
+            str(path.relative_to(ROOT)): path for folder in ("cmake", "examples", "python", "src", "tools") for path in (ROOT / folder).rglob("*.*")
+        }
+        found = [
+            f"{name}: {said[:160]}"
+            for name, path in {**files, "CMakeLists.txt": ROOT / "CMakeLists.txt"}.items()
+            if name.endswith((*C_STYLE, ".cmake", ".sh", ".txt", ".py")) and "testdata/" not in name
+            for comment in comments(name, path.read_text(encoding="utf-8", errors="replace"))
+            if WORDS.search(said := " ".join(comment.split()))
+        ]
         self.assertFalse(found, "\n" + "\n".join(found))
 
     def test_strings_and_identifiers_are_no_comments(self):

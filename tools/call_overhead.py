@@ -28,16 +28,20 @@ MODELS = ["mlp", "lenet5", "gru", "convnext_block", "gpt_block", "vit", "squeeze
 def load(name, device):
     """(model, arguments, keywords), in evaluation mode."""
     import torch
+
     torch.manual_seed(0)
     if name.startswith("torchvision:"):
         import torchvision
+
         model, arguments, keywords = getattr(torchvision.models, name.split(":")[1])(), (torch.rand(1, 3, 224, 224),), {}
     elif name == "transformers:bert":
         from transformers import BertConfig, BertModel
+
         model = BertModel(BertConfig(hidden_size=256, num_hidden_layers=4, num_attention_heads=4, intermediate_size=1024))
         arguments, keywords = (), {"input_ids": torch.randint(0, 1000, (1, 64)), "attention_mask": torch.ones(1, 64, dtype=torch.int64)}
     else:
         from stitchcuda_torch.task.task import Task
+
         task = Task(os.path.join(ROOT, "examples", name + ".py"), mode="eval")
         model = task.construct()
         arguments, keywords = task.make_inputs()
@@ -52,7 +56,9 @@ def options():
 def compiled_form(model):
     """torch.compile's form of it. Its graph has names of its own, and so a program of its own."""
     import torch
+
     from stitchcuda.compile import backend
+
     torch._dynamo.reset()
     torch._dynamo.config.allow_rnn = True  # else it looks into no model with a recurrence
     return torch.compile(model, backend=backend, options=options())
@@ -60,8 +66,10 @@ def compiled_form(model):
 
 def prepare(name, device):
     """Makes the program, which the cache then has."""
-    import stitchcuda
     import torch
+
+    import stitchcuda
+
     name, _, form = name.partition("+")
     model, arguments, keywords = load(name, device)
     if not form:
@@ -113,8 +121,10 @@ def wall(call, wait, count=200):
 
 
 def measure(name, with_compile):
-    import stitchcuda
     import torch
+
+    import stitchcuda
+
     model, arguments, keywords = load(name, "cuda")
     fast = stitchcuda.optimize(model, arguments, keywords, **options())
     with torch.inference_mode():
@@ -129,8 +139,16 @@ def measure(name, with_compile):
         replay, replay_host = wall(graph.replay, wait)
         called, called_host = wall(lambda: fast(*arguments, **keywords), wait)
         eager, _ = wall(lambda: model(*arguments, **keywords), wait, 50)
-        row = {"model": name, "weights": len(fast._binding.parameters), "eager": eager, "replay": replay, "call": called,
-               "over": called - replay, "replay_host": replay_host, "call_host": called_host}
+        row = {
+            "model": name,
+            "weights": len(fast._binding.parameters),
+            "eager": eager,
+            "replay": replay,
+            "call": called,
+            "over": called - replay,
+            "replay_host": replay_host,
+            "call_host": called_host,
+        }
         if with_compile:
             compiled = compiled_form(model)
             row["compiled"], _ = wall(lambda: compiled(*arguments, **keywords), wait)
@@ -139,9 +157,11 @@ def measure(name, with_compile):
 
 def measure_stub(name):
     """The Python side alone: CPU tensors, and a library whose stitch_run returns at once."""
-    import stitchcuda
     import torch
+
+    import stitchcuda
     from stitchcuda.testdata import fake_search
+
     model, arguments, keywords = load(name, "cpu")
     with fake_search.Installed() as fake:
         fake.connect = lambda *_: None
@@ -193,6 +213,7 @@ def main():
         rows = [measure_stub(name) for name in chosen.models]
     else:
         import torch
+
         if not torch.cuda.is_available():
             sys.exit("call_overhead: no GPU on this machine; --stub measures the Python side alone")
         wanted = chosen.models + ([name + "+compile" for name in chosen.models] if chosen.compile else [])

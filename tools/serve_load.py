@@ -23,7 +23,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import make_candidates  # noqa: E402
+import make_candidates
 
 KINDS = {"passed": ("correct", "correct, not timed"), "wrong": ("wrong",), "build failed": ("not built",), "crashed": ("crashed",),
          "hack": ("hack",)}

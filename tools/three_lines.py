@@ -12,8 +12,9 @@ import sys
 import tempfile
 import time
 
-import stitchcuda
 import torch
+
+import stitchcuda
 
 MOST = 5e-3  # of relative error: TF32 is allowed on a GPU
 
@@ -24,11 +25,13 @@ def own():
 
 def from_torchvision():
     import torchvision
+
     return torchvision.models.squeezenet1_1(num_classes=10), (torch.rand(1, 3, 64, 64),), {}
 
 
 def from_transformers():
     from transformers import BertConfig, BertModel
+
     model = BertModel(BertConfig(hidden_size=64, num_hidden_layers=2, num_attention_heads=2, intermediate_size=128, vocab_size=1000))
     return model, (), {"input_ids": torch.randint(0, 1000, (1, 16)), "attention_mask": torch.ones(1, 16, dtype=torch.int64)}
 

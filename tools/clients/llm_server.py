@@ -6,6 +6,7 @@ random weights, so its answers are garbage.
 
 Not part of ./dev test: it needs packages from elsewhere. Exits 77 without them.
 """
+
 import json
 import os
 import pathlib
@@ -37,15 +38,20 @@ def make_model(folder):
     bytes_alone = tokenizers.Tokenizer(tokenizers.models.BPE(vocab=vocabulary, merges=[]))
     bytes_alone.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     bytes_alone.decoder = tokenizers.decoders.ByteLevel()
-    tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=bytes_alone, eos_token="<end>", pad_token="<end>", chat_template=TEMPLATE
-    )
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=bytes_alone, eos_token="<end>", pad_token="<end>", chat_template=TEMPLATE)
     torch.manual_seed(0)
     model = transformers.LlamaForCausalLM(
         transformers.LlamaConfig(
-            vocab_size=len(vocabulary), hidden_size=32, intermediate_size=64, num_hidden_layers=1,
-            num_attention_heads=2, num_key_value_heads=2, max_position_embeddings=4096,
-            eos_token_id=0, pad_token_id=0, bos_token_id=0,
+            vocab_size=len(vocabulary),
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            num_key_value_heads=2,
+            max_position_embeddings=4096,
+            eos_token_id=0,
+            pad_token_id=0,
+            bos_token_id=0,
         )
     )
     model.generation_config.do_sample = True
@@ -94,7 +100,8 @@ class Checks:
         usage = reply.get("usage", {})
         self.expect(
             f"streamed: {usage}, {reply.get('finish')}, {len(reply.get('text', ''))} characters",
-            ran.returncode == 0 and usage.get("output", 0) > 0 and not usage.get("estimated"), ran,
+            ran.returncode == 0 and usage.get("output", 0) > 0 and not usage.get("estimated"),
+            ran,
         )
         ran = self.ask(f"whole/{model}", "hello", "--json", "--max-tokens", "40")
         reply = json.loads(ran.stdout) if ran.returncode == 0 else {}
@@ -112,16 +119,14 @@ class Checks:
         start = time.time()
         asking = subprocess.Popen(
             [self.stitchcuda, "llm", "ask", f"tiny/{model}", "hello", "--config", self.config, "--max-tokens", "3500"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
         time.sleep(1.0)
         asking.send_signal(signal.SIGINT)
         output = asking.communicate(timeout=20)
         ran = subprocess.CompletedProcess([], asking.returncode, *output)
-        self.expect(
-            f"Ctrl-C in the middle: over after {time.time() - start - 1:.2f} s",
-            time.time() - start < 3 and b"stopped" in ran.stderr, ran,
-        )
+        self.expect(f"Ctrl-C in the middle: over after {time.time() - start - 1:.2f} s", time.time() - start < 3 and b"stopped" in ran.stderr, ran)
 
 
 def main():
@@ -132,17 +137,17 @@ def main():
         make_model(model)
         port = free_port()
         server = subprocess.Popen(
-            [sys.executable, "-m", "transformers.cli.transformers", "serve", model, "--host", "127.0.0.1",
-             "--port", str(port), "--device", "cpu"],
+            [sys.executable, "-m", "transformers.cli.transformers", "serve", model, "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"],
             env={**os.environ, "HF_HUB_OFFLINE": "1"},
-            stdout=subprocess.DEVNULL, stderr=open(os.path.join(folder, "log"), "w"),
+            stdout=subprocess.DEVNULL,
+            stderr=open(os.path.join(folder, "log"), "w"),
         )
         try:
             wait_for(f"http://127.0.0.1:{port}/health", server)
             config = os.path.join(folder, "stitchcuda.toml")
             url = f'url = "http://127.0.0.1:{port}/v1"\n'
             pathlib.Path(config).write_text(
-                f"[llm.tiny]\n{url}[llm.whole]\n{url}stream = false\n[llm.wrong_api]\n{url}api = \"anthropic\"\n"
+                f'[llm.tiny]\n{url}[llm.whole]\n{url}stream = false\n[llm.wrong_api]\n{url}api = "anthropic"\n'
                 f'[llm.elsewhere]\nurl = "http://127.0.0.1:{free_port()}/v1"\n'
             )
             checks = Checks(sys.argv[1], config, model)

@@ -6,6 +6,7 @@
 Requests are validated against the type definitions of the SDKs' parameters, with unknown keys forbidden; replies and
 events against their response types. Not part of ./dev test: it needs packages from elsewhere. Exits 77 without them.
 """
+
 import json
 import os
 import pathlib

@@ -6,6 +6,7 @@
 STITCHCUDA_PYTHON is the Python that has PyTorch, for the tasks; the SDK's Python needs none. On the emulated GPU
 unless --device cuda. Prints a line a check, and ends with 1 if one failed.
 """
+
 import argparse
 import asyncio
 import os
@@ -68,8 +69,11 @@ async def try_tools(s, folder):
     check("code", not coded.is_error)
     verified = await s.call("verify", program="program", model=task, device=s.device, baselines=[])
     check("verify", verified.structured_content.get("passed") is True)
-    check("progress of verify", len(s.progress) > 5 and s.progress == sorted(s.progress, key=lambda p: p[0]),
-          f"{len(s.progress)} messages, the last: {s.progress[-1][1]}")
+    check(
+        "progress of verify",
+        len(s.progress) > 5 and s.progress == sorted(s.progress, key=lambda p: p[0]),
+        f"{len(s.progress)} messages, the last: {s.progress[-1][1]}",
+    )
     read = await s.session.read_resource(verified.structured_content["verdict"])
     check("the verdict as a resource", '"gates"' in read.contents[0].text, f"{len(read.contents[0].text)} bytes")
 
@@ -86,16 +90,18 @@ async def try_tools(s, folder):
     check("region", "StitchStatus" in needs.structured_content["signature"])
     empty = f"{needs.structured_content['signature']} {{ return STITCH_OK; }}"
     lazy = await s.call("write_region", model="graph", region=name, gpu="H200", device=s.device, source=empty)
-    check("write_region in a plan, writes nothing", lazy.structured_content.get("passed") is False,
-          lazy.structured_content["failure"]["summary"])
+    check("write_region in a plan, writes nothing", lazy.structured_content.get("passed") is False, lazy.structured_content["failure"]["summary"])
 
     optimized = await s.call("optimize", model=task, out="best", device=s.device, budget_seconds=1, quick=True)
     check("optimize", not optimized.is_error and (folder / "best" / "program.cu").exists())
     profiled = await s.call("profile", program="best", model=task, device=s.device)
     check("profile", not profiled.is_error and profiled.structured_content["sides"][-1].get("diagnosis") is not None)
     runs = await s.call("runs")
-    check("runs", runs.is_error or any("mlp" in str(run) for run in runs.structured_content["runs"]),
-          runs.content[0].text[:60] if runs.is_error else f"{runs.structured_content['count']} runs")
+    check(
+        "runs",
+        runs.is_error or any("mlp" in str(run) for run in runs.structured_content["runs"]),
+        runs.content[0].text[:60] if runs.is_error else f"{runs.structured_content['count']} runs",
+    )
     notes = await s.call("notes", question="bank conflicts", gpu="H200")
     check("notes", notes.structured_content["notes"][0]["name"] == "shared-memory-banks")
     prompts = await s.call("prompts", name="coder_answer")
@@ -122,8 +128,7 @@ async def try_cancel(s, folder, logged):
     await s.call("plan", model="graph")
     waited = time.monotonic() - began
     stopped = [line for line in logged if "stopped" in line]
-    check("a cancel is obeyed", bool(stopped) and waited < 10,
-          f"ping after {pinged:.2f} s, the next call done after {waited:.1f} s; {stopped}")
+    check("a cancel is obeyed", bool(stopped) and waited < 10, f"ping after {pinged:.2f} s, the next call done after {waited:.1f} s; {stopped}")
 
 
 async def main(server, device):
