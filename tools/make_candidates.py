@@ -28,7 +28,7 @@ TASKS = {
     "10_RowNorm": ("x / (x.pow(2).sum(1, keepdim=True) + 1).sqrt()", "sqrtf(sum_of_squares(row) + 1.0f)", "x / s"),
 }
 
-TASK = '''import torch
+TASK = """import torch
 
 
 class Model(torch.nn.Module):
@@ -42,7 +42,7 @@ def get_init_inputs():
 
 def get_inputs():
     return [torch.randn({rows}, {columns})]
-'''
+"""
 
 PYTHON = '''"""{purpose}"""
 
@@ -54,7 +54,7 @@ class ModelNew(torch.nn.Module):
 {body}
 '''
 
-PROGRAM = '''// {purpose}
+PROGRAM = """// {purpose}
 #include <cuda_runtime.h>
 
 #include "stitch/program.h"
@@ -123,15 +123,15 @@ extern "C" STITCH_EXPORT const char* stitch_manifest(void) {{
     "outputs": [{{"name": "y", "role": "output", "dtype": "f32", "shape": [{rows}, {columns}]}}],
     "regions": [], "libraries": []}})manifest";
 }}
-'''
+"""
 
-KERNEL = '''__global__ void forward(const float* in, float* out) {{
+KERNEL = """__global__ void forward(const float* in, float* out) {{
   const float* row = in + blockIdx.x * COLUMNS;
   const float s = {statistic}, x = row[threadIdx.x];
   (void)s;
   out[blockIdx.x * COLUMNS + threadIdx.x] = {element};
-}}'''
-SLOW_KERNEL = '''__global__ void forward(const float* in, float* out) {{
+}}"""
+SLOW_KERNEL = """__global__ void forward(const float* in, float* out) {{
   for (int r = 0; r < ROWS; ++r) {{
     const float* row = in + r * COLUMNS;
     for (int c = 0; c < COLUMNS; ++c) {{
@@ -140,7 +140,7 @@ SLOW_KERNEL = '''__global__ void forward(const float* in, float* out) {{
       out[r * COLUMNS + c] = {element};
     }}
   }}
-}}'''
+}}"""
 LAUNCH = "  forward<<<ROWS, COLUMNS, 0, stream>>>(x, y);"
 SLOW_LAUNCH = "  forward<<<1, 1, 0, stream>>>(x, y);"
 COPY = "cudaMemcpyAsync({to}, {source}, ROWS * COLUMNS * sizeof(float), cudaMemcpyDeviceToDevice, stream);"
@@ -171,8 +171,10 @@ def crashes(task):
 
 
 def computes_once(task):
-    launch = f"  if (!program->ran) {{\n  {LAUNCH}\n    {COPY.format(to='program->kept', source='y')}\n    program->ran = true;\n  }} else {{\n" \
-             f"    {COPY.format(to='y', source='program->kept')}\n  }}"
+    launch = (
+        f"  if (!program->ran) {{\n  {LAUNCH}\n    {COPY.format(to='program->kept', source='y')}\n    program->ran = true;\n  }} else {{\n"
+        f"    {COPY.format(to='y', source='program->kept')}\n  }}"
+    )
     return program(task, "cheats: the first result for ever", ["wrong", "hack"], launch=launch)
 
 
@@ -181,8 +183,9 @@ def starts_a_process(task):
 
 
 def changes_inputs(task):
-    return program(task, "cheats: leaves its result in the input", "hack",
-                   launch=LAUNCH + "\n  " + COPY.format(to="const_cast<float*>(x)", source="y"))
+    return program(
+        task, "cheats: leaves its result in the input", "hack", launch=LAUNCH + "\n  " + COPY.format(to="const_cast<float*>(x)", source="y")
+    )
 
 
 def leaves_early(task):
@@ -203,19 +206,34 @@ def python_raises(task):
 
 def program(task, purpose, expected, kernel=KERNEL, launch=LAUNCH, element=None, head=""):
     _, statistic, right_element = TASKS[task]
-    text = PROGRAM.format(purpose=purpose, rows=ROWS, columns=COLUMNS, name=task, launch=launch,
-                          kernel=kernel.format(statistic=statistic, element=element or right_element))
+    text = PROGRAM.format(
+        purpose=purpose,
+        rows=ROWS,
+        columns=COLUMNS,
+        name=task,
+        launch=launch,
+        kernel=kernel.format(statistic=statistic, element=element or right_element),
+    )
     return ".cu", text.replace("#include <cuda_runtime.h>\n", "#include <cuda_runtime.h>\n" + head, 1), expected
 
 
 # Of each task in turn.
 AUTHORS = {
     "careful": [[right] * 10, [slow, right, slow, wrong, right, slow, slow, right, no_program, slow]],
-    "hasty": [[right, wrong, right, no_program, right, wrong_at_the_end, right, wrong, crashes, right],
-              [python_right, wrong, right, python_wrong, no_program, right, right, python_raises, wrong_at_the_end, right]],
-    "sly": [[computes_once, starts_a_process, changes_inputs, leaves_early, computes_once, starts_a_process, changes_inputs, wrong,
-             computes_once, right]],
+    "hasty": [
+        [right, wrong, right, no_program, right, wrong_at_the_end, right, wrong, crashes, right],
+        [python_right, wrong, right, python_wrong, no_program, right, right, python_raises, wrong_at_the_end, right],
+    ],
+    "sly": [
+        [computes_once, starts_a_process, changes_inputs, leaves_early, computes_once, starts_a_process, changes_inputs, wrong, computes_once, right]
+    ],
 }
+
+
+def answers(task):
+    """Four of different worth, as a model gives them."""
+    kinds = {"right": right, "slow": slow, "wrong": wrong, "broken": no_program}
+    return {name: f"```cuda\n{kind(task)[1]}\n```\n" for name, kind in kinds.items()}
 
 
 def write(path, text):
@@ -238,8 +256,10 @@ def make(folder):
                 path = os.path.join(folder, "candidates", author, task, f"{sample}{extension}")
                 write(path, text)
                 out.append((author, task, path, expected))
-    write(os.path.join(folder, "expected.json"),
-          json.dumps([{"author": a, "task": t, "path": os.path.relpath(p, folder), "expected": e} for a, t, p, e in out], indent=1))
+    write(
+        os.path.join(folder, "expected.json"),
+        json.dumps([{"author": a, "task": t, "path": os.path.relpath(p, folder), "expected": e} for a, t, p, e in out], indent=1),
+    )
     return out
 
 

@@ -6,10 +6,12 @@ worker is killed with SIGKILL in the middle. The records have to equal those of 
 """
 
 import argparse
+import collections
 import contextlib
 import getpass
 import json
 import os
+import pathlib
 import shutil
 import signal
 import socket
@@ -20,8 +22,14 @@ import time
 
 from make_candidates import TASK
 
-FORWARDS = ["torch.relu(x) * {n}.5", "torch.sigmoid(x + {n})", "x * x - {n}", "(x - x.mean(1, keepdim=True)) * {n}.25",
-            "torch.softmax(x * {n}, 1)", "torch.tanh(x) + {n}", "x.abs().sum(1) + {n}", "torch.nn.functional.gelu(x) * {n}"]
+FORWARDS = """torch.relu(x) * {n}.5
+torch.sigmoid(x + {n})
+x * x - {n}
+(x - x.mean(1, keepdim=True)) * {n}.25
+torch.softmax(x * {n}, 1)
+torch.tanh(x) + {n}
+x.abs().sum(1) + {n}
+torch.nn.functional.gelu(x) * {n}""".splitlines()
 # What a machine's speed and name don't change.
 COMPARED = ("task", "passed", "numerics", "device", "steps", "predicted_seconds", "seconds_a_call", "floor_seconds")
 
@@ -63,9 +71,9 @@ def ray_cluster(folder):
     port, dashboard = free_port(), free_port()
     start = [ray, "start", "--num-cpus=1", "--disable-usage-stats"]
     try:
-        subprocess.run([*start, "--head", f"--port={port}", f"--dashboard-port={dashboard}", "--temp-dir", folder], check=True, env=env,
-                       stdout=subprocess.DEVNULL)
-        subprocess.run([*start, f"--address=127.0.0.1:{port}"], check=True, env=env, stdout=subprocess.DEVNULL)
+        head = ["--head", f"--port={port}", f"--dashboard-port={dashboard}", "--temp-dir", folder]
+        for node in (head, [f"--address=127.0.0.1:{port}"]):
+            subprocess.run([*start, *node], check=True, env=env, stdout=subprocess.DEVNULL)
         yield ["--on", "ray", "--ray", f"http://127.0.0.1:{dashboard}", "--at", "127.0.0.1"]
     finally:
         # `ray stop` would end other clusters of this machine, too: ours have this folder in their command lines.
@@ -134,15 +142,14 @@ def slurm_cluster(folder):
     key, conf = os.path.join(folder, "munge.key"), os.path.join(folder, "slurm.conf")
     with open(os.open(key, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
         file.write(os.urandom(1024))
+    ports = {name: free_port() for name in ("controller", "first", "second")}
     with open(conf, "w", encoding="utf-8") as file:
-        file.write(SLURM.format(host=socket.gethostname(), user=getpass.getuser(), folder=folder, controller=free_port(),
-                                first=free_port(), second=free_port()))
+        file.write(SLURM.format(host=socket.gethostname(), user=getpass.getuser(), folder=folder, **ports))
     os.environ["SLURM_CONF"] = conf
     log = open(os.path.join(folder, "daemons.log"), "w", encoding="utf-8")
-    daemons = [["munged", "--foreground", "--force", "--key-file", key, "--socket", os.path.join(folder, "munge.socket"),
-                "--log-file", os.path.join(folder, "munge.log"), "--pid-file", os.path.join(folder, "munge.pid"),
-                "--seed-file", os.path.join(folder, "munge.seed")],
-               ["slurmctld", "-D", "-f", conf], ["slurmd", "-D", "-N", "n1", "-f", conf], ["slurmd", "-D", "-N", "n2", "-f", conf]]
+    munge = " ".join(f"--{name} {folder}/munge.{name.partition('-')[0]}" for name in ("socket", "log-file", "pid-file", "seed-file"))
+    nodes = [f"slurmd -D -N {node} -f {conf}" for node in ("n1", "n2")]
+    daemons = [words.split() for words in (f"munged --foreground --force --key-file {key} {munge}", f"slurmctld -D -f {conf}", *nodes)]
     running = []
     try:
         for daemon in daemons:
@@ -177,31 +184,42 @@ def run(options):
         begin = time.monotonic()
         with cluster(os.path.join(folder, "c") if options.engine == "ray" else tempfile.mkdtemp(dir=folder)) as flags:
             print(f"{options.engine}: up after {time.monotonic() - begin:.0f} s", flush=True)
-            begin, killed = time.monotonic(), None
-            process = subprocess.Popen(bench(tool, tasks, together, *flags, "--workers", "2", *options.more), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-            while process.poll() is None:
-                time.sleep(1)
-                done = os.path.join(together, "tasks.jsonl")
-                if killed is None and os.path.exists(done) and sum(1 for _ in open(done, encoding="utf-8")) >= options.tasks // 4:
-                    killed = workers_of(tool)[0]
-                    os.kill(killed, signal.SIGKILL)
-                    print(f"killed worker {killed} after {time.monotonic() - begin:.0f} s", flush=True)
-            if process.returncode not in (0, 1) or killed is None:
-                for name in os.listdir(os.path.join(together, "workers")) if os.path.isdir(os.path.join(together, "workers")) else []:
-                    print(open(os.path.join(together, "workers", name), encoding="utf-8").read()[-1500:])
-                raise SystemExit(f"bench ended with {process.returncode}")
-            wall = time.monotonic() - begin
+            begin = time.monotonic()
+            with_one_killed(bench(tool, tasks, together, *flags, "--workers", "2", *options.more), together, tool, options.tasks // 4)
+            print(f"done after {time.monotonic() - begin:.0f} s")
         subprocess.run(bench(tool, tasks, alone, "--jobs", "2"), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        ours, lines = records(together)
-        theirs, _ = records(alone)
-        machines = {}
-        for record in ours.values():
-            machines[record.get("machine")] = machines.get(record.get("machine"), 0) + 1
-        wrong = [name for name in theirs if {key: ours.get(name, {}).get(key) for key in COMPARED} != {key: theirs[name].get(key) for key in COMPARED}]
-        programs = [name for name in theirs if sources(together, name) != sources(alone, name)]
-        print(f"{len(ours)} records in {lines} lines in {wall:.0f} s; by machine: {machines}; passed {sum(r['passed'] for r in ours.values())}")
-        print(f"differ from one machine's: {wrong or 'none'}; programs that differ: {programs or 'none'}")
-        return 0 if len(ours) == lines == options.tasks and not wrong and not programs else 1
+        return compare(together, alone, options.tasks)
+
+
+def with_one_killed(command, out, tool, after):
+    """Runs bench, and kills one of its workers after so many tasks."""
+    begin, killed, done = time.monotonic(), None, os.path.join(out, "tasks.jsonl")
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    while process.poll() is None:
+        time.sleep(1)
+        if killed is None and os.path.exists(done) and sum(1 for _ in open(done, encoding="utf-8")) >= after:
+            killed = workers_of(tool)[0]
+            os.kill(killed, signal.SIGKILL)
+            print(f"killed worker {killed} after {time.monotonic() - begin:.0f} s", flush=True)
+    if process.returncode not in (0, 1) or killed is None:
+        for log in pathlib.Path(out, "workers").glob("*"):
+            print(log.read_text(encoding="utf-8")[-1500:])
+        raise SystemExit(f"bench ended with {process.returncode}")
+
+
+def compare(together, alone, count):
+    ours, lines = records(together)
+    theirs, _ = records(alone)
+
+    def facts(record):
+        return {key: record.get(key) for key in COMPARED}
+
+    wrong = [name for name in theirs if facts(ours.get(name, {})) != facts(theirs[name])]
+    programs = [name for name in theirs if sources(together, name) != sources(alone, name)]
+    machines = dict(collections.Counter(record.get("machine") for record in ours.values()))
+    print(f"{len(ours)} records in {lines} lines; by machine: {machines}; passed {sum(r['passed'] for r in ours.values())}")
+    print(f"differ from one machine's: {wrong or 'none'}; programs that differ: {programs or 'none'}")
+    return 0 if len(ours) == lines == count and not wrong and not programs else 1
 
 
 def main():

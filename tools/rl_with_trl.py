@@ -3,7 +3,8 @@
 On the CPU, with a random model of a few thousand parameters and a tokenizer made here: what is shown is the road, not
 learning. The service judges on the emulated device. So that some candidates are right, the vocabulary has whole programs
 as single tokens: the policy chooses between them. Checked: the rewards that the trainer logs are the service's, and
-the policy's groups have spread; then stitchcuda.environments.train on rows of both skills, in pieces. Then the forms of verl, slime and OpenRLHF are sent, and what they get is compared.
+the policy's groups have spread; then stitchcuda.environments.train on rows of both skills, in pieces. Then the forms of verl, slime and
+OpenRLHF are sent, and what they get is compared.
 Needs trl (and with it transformers, datasets, accelerate) in this Python; prometheus_client, verl and skyrl-gym are used
 where they are installed.
 """
@@ -22,52 +23,47 @@ PACKAGES = os.path.join(os.path.dirname(HERE), "python")
 sys.path[:0] = [HERE, os.path.join(HERE, "environments"), PACKAGES, os.path.join(PACKAGES, "stitchcuda")]
 import make_candidates  # noqa: E402
 import rl  # noqa: E402
+from check import TASK  # noqa: E402
 from check import rows as environment_rows  # noqa: E402
 from serve_load import Served  # noqa: E402
 
-TASK = "2_Scale"
-
-
-def programs():
-    """Four answers of different worth."""
-    code = {name: kind(TASK)[1] for name, kind in (("right", make_candidates.right), ("slow", make_candidates.slow),
-                                                   ("wrong", make_candidates.wrong), ("broken", make_candidates.no_program))}
-    return {name: f"```cuda\n{text}\n```" for name, text in code.items()}
+ANSWERS = make_candidates.answers(TASK)
+SIZES = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2}
+TOKENS = {"max_position_embeddings": 64, "pad_token_id": 0, "eos_token_id": 1, "bos_token_id": None, "tie_word_embeddings": False}
 
 
 def tokenizer(words):
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
+
     vocabulary = {word: i for i, word in enumerate(["<pad>", "<eos>", "<unk>", "write", *words])}
     made = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     return PreTrainedTokenizerFast(tokenizer_object=made, pad_token="<pad>", eos_token="<eos>", unk_token="<unk>")
 
 
-def train(served, steps, out):
+def train(steps, out):
     import torch
     from datasets import Dataset
     from transformers import Qwen2Config, Qwen2ForCausalLM
     from trl import GRPOConfig, GRPOTrainer
-    answers = programs()
-    tokens = tokenizer(answers)
+
+    tokens = tokenizer(ANSWERS)
     torch.manual_seed(1)
-    model = Qwen2ForCausalLM(Qwen2Config(vocab_size=len(tokens), hidden_size=32, intermediate_size=64, num_hidden_layers=2,
-                                         num_attention_heads=2, num_key_value_heads=2, max_position_embeddings=64,
-                                         pad_token_id=0, eos_token_id=1, bos_token_id=None, tie_word_embeddings=False))
+    model = Qwen2ForCausalLM(Qwen2Config(vocab_size=len(tokens), **SIZES, **TOKENS))
     seen = []
 
     def reward(prompts, completions, **columns):
         # The policy's word stands for a program.
-        said = [answers.get((text.split() or [""])[0], text) for text in completions]
+        said = [ANSWERS.get((text.split() or [""])[0], text) for text in completions]
         rewards = rl.stitchcuda_reward(prompts=prompts, completions=said, **columns)
         seen.append(rewards)
         return rewards
 
-    config = GRPOConfig(output_dir=out, use_cpu=True, bf16=False, fp16=False, report_to="none", max_steps=steps, logging_steps=1,
-                        per_device_train_batch_size=8, num_generations=8, max_completion_length=1, learning_rate=0.02, beta=0.0,
-                        temperature=1.0, save_strategy="no", disable_tqdm=True, gradient_checkpointing=False, seed=1,
-                        use_vllm=False, dataloader_num_workers=0)
+    machine = {"use_cpu": True, "bf16": False, "fp16": False, "use_vllm": False, "gradient_checkpointing": False, "dataloader_num_workers": 0}
+    silent = {"report_to": "none", "logging_steps": 1, "save_strategy": "no", "disable_tqdm": True}
+    policy = {"per_device_train_batch_size": 8, "num_generations": 8, "max_completion_length": 1, "learning_rate": 0.02, "beta": 0.0}
+    config = GRPOConfig(output_dir=out, max_steps=steps, temperature=1.0, seed=1, **machine, **silent, **policy)
     data = Dataset.from_list([{"prompt": "write", "task": TASK}] * 8)
     trainer = GRPOTrainer(model=model, reward_funcs=reward, args=config, train_dataset=data, processing_class=tokens)
     trainer.train()
@@ -80,19 +76,17 @@ def train(served, steps, out):
     assert any(len(set(each)) > 1 for each in seen), "no group had any spread"
 
 
-def pieces(served, folder):
+def pieces(folder):
     """stitchcuda.environments.train on rows of both skills: three steps of SFT and of GRPO, ended and gone on with."""
     from transformers import MistralConfig, MistralForCausalLM  # of Qwen2 AutoTokenizer would make another tokenizer
 
     from stitchcuda.environments import train as trainer
-    said = programs()
-    tokens = tokenizer([*said, "improve"])
+
+    tokens = tokenizer([*ANSWERS, "improve"])
     tokens.chat_template = "{% for message in messages %}{{ message['content'] }} {% endfor %}"
     model = os.path.join(folder, "model")
     tokens.save_pretrained(model)
-    MistralForCausalLM(MistralConfig(vocab_size=len(tokens), hidden_size=32, intermediate_size=64, num_hidden_layers=2,
-                                     num_attention_heads=2, num_key_value_heads=2, max_position_embeddings=64, pad_token_id=0,
-                                     eos_token_id=1, bos_token_id=None, tie_word_embeddings=False)).save_pretrained(model)
+    MistralForCausalLM(MistralConfig(vocab_size=len(tokens), **SIZES, **TOKENS)).save_pretrained(model)
     rows = environment_rows()
     rows[0]["prompt"][0]["content"], rows[1]["prompt"][0]["content"] = "write", "improve"
     for row in rows:
@@ -104,47 +98,46 @@ def pieces(served, folder):
 
     def reward(prompts=None, completions=(), **columns):
         words = [(trainer.rl._text(each).split() or [""])[0] for each in completions]
-        rewards = rl.stitchcuda_reward(completions=[said.get(word, word) for word in words], **columns)
+        rewards = rl.stitchcuda_reward(completions=[ANSWERS.get(word, word) for word in words], **columns)
         seen.extend(zip((each["skill"] for each in columns["extra_info"]), words, rewards))
         return rewards
 
     trainer.rl.stitchcuda_reward = reward
     for method, length in (("sft", "16"), ("grpo", "8")):
         out = os.path.join(folder, method)
-        command = [method, file, "--model", model, "--out", out, "--steps", "3", "--cpu", "--lr", "0.01", "--batch", "4", "--group", "4",
-                   "--length", length, "--save-steps", "1"]
+        flags = f"--steps 3 --cpu --lr 0.01 --batch 4 --group 4 --length {length} --save-steps 1".split()
+        command = [method, file, "--model", model, "--out", out, *flags]
         assert trainer.main([*command, "--minutes", "0.000001"]) == 0
         assert list(trainer.checkpoints(out)) == [1], "it ends after a step, with a checkpoint"
         assert trainer.main(command) == 0 and max(trainer.checkpoints(out)) == 3
         with open(os.path.join(out, "curve.jsonl"), encoding="utf-8") as lines:
             assert sorted({json.loads(line)["step"] for line in lines}) == [1, 2, 3], "one curve over both pieces"
-    own = {name: {"from scratch": rl.service().score(TASK, text)["reward"],
-                  "from feedback": rl.service().score_many([rl._item(text, rows[1]["label"])])[0]["reward"]} for name, text in said.items()}
+    labels = {"from scratch": TASK, "from feedback": rows[1]["label"]}
     for skill, word, value in seen:
-        assert word not in own or own[word][skill] == value, (skill, word, value, own)
+        own = rl.service().score_many([rl._item(ANSWERS[word], labels[skill])])[0]["reward"] if word in ANSWERS else value
+        assert own == value, (skill, word, value, own)
     assert {skill for skill, _, _ in seen} == {"from scratch", "from feedback"}, seen
     print(f"TRL in pieces: 3 steps of SFT and of GRPO over both skills, {len(seen)} answers with the service's rewards")
 
 
 def other_forms(served):
-    answers = programs()
-    own = {name: rl.service().score(TASK, text) for name, text in answers.items()}
-    for name, text in answers.items():
+    own = {name: rl.service().score(TASK, text) for name, text in ANSWERS.items()}
+    for name, text in ANSWERS.items():
         status, body, _ = served.ask("POST", "/slime", json.dumps({"prompt": "p", "response": text, "label": TASK}))
         assert status == 200 and json.loads(body) == own[name]["reward"], (name, body)
-    status, body, _ = served.ask("POST", "/openrlhf", json.dumps(
-        {"query": ["write" + text for text in answers.values()], "prompts": ["write"] * 4, "labels": [TASK] * 4}))
+    asked = {"query": ["write" + text for text in ANSWERS.values()], "prompts": ["write"] * 4, "labels": [TASK] * 4}
+    status, body, _ = served.ask("POST", "/openrlhf", json.dumps(asked))
     assert json.loads(body)["rewards"] == [each["reward"] for each in own.values()], body
-    scores = [asyncio.run(rl.compute_score("stitchcuda", text, TASK, {"index": 0})) for text in answers.values()]
+    scores = [asyncio.run(rl.compute_score("stitchcuda", text, TASK, {"index": 0})) for text in ANSWERS.values()]
     assert [each["score"] for each in scores] == [each["reward"] for each in own.values()]
-    sample = types.SimpleNamespace(response=answers["right"], label=TASK)
+    sample = types.SimpleNamespace(response=ANSWERS["right"], label=TASK)
     assert asyncio.run(rl.slime_reward(None, sample)) == own["right"]["reward"]
     environment = rl.KernelEnvironment()
-    environment.reset(task=TASK, before=answers["slow"], feedback="use more threads")
-    said = environment.submit(answers["right"])
+    environment.reset(task=TASK, before=ANSWERS["slow"], feedback="use more threads")
+    said = environment.submit(ANSWERS["right"])
     print(f"environment: {said.splitlines()[0]}; reward {environment.get_reward():.3f}")
-    print("slime, OpenRLHF, verl's compute_score: the same rewards "
-          + str({name: round(each["reward"], 3) for name, each in own.items()}))
+    rewards = {name: round(each["reward"], 3) for name, each in own.items()}
+    print(f"slime, OpenRLHF, verl's compute_score: the same rewards {rewards}")
 
 
 def with_what_is_here(served):
@@ -165,7 +158,7 @@ def with_what_is_here(served):
         skyrl_gym.register(id="stitchcuda", entry_point="rl:KernelTextEnv")
         env = skyrl_gym.make("stitchcuda", env_config={}, extras={"reward_spec": {"ground_truth": TASK}, "max_turns": 2})
         env.init([{"role": "user", "content": "write"}])
-        first, second = env.step(programs()["wrong"]), env.step(programs()["right"])
+        first, second = env.step(ANSWERS["wrong"]), env.step(ANSWERS["right"])
         assert not first["done"] and second["done"] and second["reward"] > first["reward"], (first, second)
         print(f"SkyRL: rewards {first['reward']:.3f}, {second['reward']:.3f}")
     try:
@@ -183,20 +176,21 @@ def verl_manager(DataProto, NaiveRewardManager, get_custom_reward_fn):
     import numpy
     import torch
     from omegaconf import OmegaConf
-    answers = list(programs().values())
+
+    answers = list(ANSWERS.values())
     config = OmegaConf.create({"reward": {"custom_reward_function": {"path": rl.__file__, "name": "compute_score", "reward_kwargs": {}}}})
     words = types.SimpleNamespace(decode=lambda ids, **_: "".join(answers[i] for i in ids.tolist()))
     count = len(answers)
-    batch = DataProto.from_dict(
-        tensors={"prompts": torch.zeros(count, 1, dtype=torch.long), "responses": torch.arange(count).reshape(count, 1),
-                 "attention_mask": torch.ones(count, 2, dtype=torch.long)},
-        non_tensors={"data_source": numpy.array(["stitchcuda"] * count, dtype=object),
-                     "reward_model": numpy.array([{"style": "rule", "ground_truth": TASK}] * count, dtype=object),
-                     "extra_info": numpy.array([{"index": i} for i in range(count)], dtype=object)})
+    column = torch.arange(count).reshape(count, 1)
+    tensors = {"prompts": torch.zeros_like(column), "responses": column, "attention_mask": torch.ones(count, 2, dtype=torch.long)}
+    rows = [{"data_source": "stitchcuda", "reward_model": {"style": "rule", "ground_truth": TASK}, "extra_info": {"index": i}} for i in range(count)]
+    others = {name: numpy.array([row[name] for row in rows], dtype=object) for name in rows[0]}
+    batch = DataProto.from_dict(tensors=tensors, non_tensors=others)
 
     async def all_of_them():
         manager = NaiveRewardManager(config, words, get_custom_reward_fn(config))
-        return await asyncio.gather(*(manager.run_single(batch[i:i + 1]) for i in range(count)))
+        return await asyncio.gather(*(manager.run_single(batch[i : i + 1]) for i in range(count)))
+
     scores = [each["reward_score"] for each in asyncio.run(all_of_them())]
     assert scores == [rl.service().score(TASK, text)["reward"] for text in answers], scores
     print(f"verl's reward manager: {[round(each, 3) for each in scores]}")
@@ -212,8 +206,8 @@ def main():
         served = Served(options.tool, folder, "emulated")
         os.environ["STITCHCUDA_SERVICE"] = f"http://127.0.0.1:{served.port}"
         try:
-            train(served, options.steps, os.path.join(folder, "trl"))
-            pieces(served, folder)
+            train(options.steps, os.path.join(folder, "trl"))
+            pieces(folder)
             other_forms(served)
             with_what_is_here(served)
         finally:

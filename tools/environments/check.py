@@ -40,22 +40,8 @@ def installed(folder, name):
     return python
 
 
-def answers():
-    code = {
-        name: kind(TASK)[1]
-        for name, kind in (
-            ("right", make_candidates.right),
-            ("slow", make_candidates.slow),
-            ("wrong", make_candidates.wrong),
-            ("broken", make_candidates.no_program),
-        )
-    }
-    return {name: f"```cuda\n{text}\n```\n" for name, text in code.items()}
-
-
 def rows():
     """A row of each skill, as `stitchcuda skills build` writes them."""
-    said = answers()
     before, feedback = make_candidates.wrong(TASK)[1], "correctness: wrong"
 
     def row(skill, label, before, feedback, prompt):
@@ -68,7 +54,7 @@ def rows():
             "env_class": "stitchcuda",
             "label": label,
             "answer": TASK,
-            "completion": said["right"],
+            "completion": make_candidates.answers(TASK)["right"],
             "extra_info": {"task_id": TASK, "index": 0, "split": "train", "skill": skill, "before": before, "feedback": feedback},
         }
 
@@ -78,6 +64,7 @@ def rows():
 
 def main():
     tool, folder, *names = sys.argv[1:]
+    answers = make_candidates.answers(TASK)
     os.makedirs(folder, exist_ok=True)
     failed = 0
     with tempfile.TemporaryDirectory(prefix="stitchcuda-environments-") as scratch:
@@ -85,12 +72,12 @@ def main():
         served = Served(tool, scratch, "emulated", ["--quick"])
         try:
             os.environ.update(STITCHCUDA_SERVICE=f"http://127.0.0.1:{served.port}", STITCHCUDA_TOKEN="")
-            expected = {"rows": os.path.join(scratch, "skills.jsonl"), "scratch": scratch, "answers": answers(), "rewards": []}
+            expected = {"rows": os.path.join(scratch, "skills.jsonl"), "scratch": scratch, "answers": answers, "rewards": []}
             with open(expected["rows"], "w", encoding="utf-8") as out:
                 for row in rows():
                     out.write(json.dumps(row) + "\n")
                     # Of both skills, by what the engines that only have a label send.
-                    judged = {name: rl.service().score_many([rl._item(text, row["label"])])[0] for name, text in answers().items()}
+                    judged = {name: rl.service().score_many([rl._item(text, row["label"])])[0] for name, text in answers.items()}
                     assert {each["components"]["skill"] for name, each in judged.items()} == {row["extra_info"]["skill"]}, judged
                     expected["rewards"].append({name: each["reward"] for name, each in judged.items()})
             # A wrong program handed back is worth something from scratch, and nothing as a change.
