@@ -19,14 +19,12 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import make_candidates
 
-KINDS = {"passed": ("correct", "correct, not timed"), "wrong": ("wrong",), "build failed": ("not built",), "crashed": ("crashed",),
-         "hack": ("hack",)}
+KINDS = {"passed": ("correct", "correct, not timed"), "wrong": ("wrong",), "build failed": ("not built",), "crashed": ("crashed",), "hack": ("hack",)}
 
 
 class Served:
@@ -37,8 +35,20 @@ class Served:
         self.start()
 
     def start(self):
-        command = [self.tool, "serve", "--tasks", os.path.join(self.folder, "tasks"), "--device", self.device, "--port", str(self.port),
-                   "--state", os.path.join(self.folder, "state"), "--json", *self.more]
+        command = [
+            self.tool,
+            "serve",
+            "--tasks",
+            os.path.join(self.folder, "tasks"),
+            "--device",
+            self.device,
+            "--port",
+            str(self.port),
+            "--state",
+            os.path.join(self.folder, "state"),
+            "--json",
+            *self.more,
+        ]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=open(os.path.join(self.folder, "log"), "a"), text=True)
         line = self.process.stdout.readline()
         if not line.startswith('{"url"'):
@@ -54,9 +64,10 @@ class Served:
         self.process.wait(timeout=300)
 
     def megabytes(self):
+        """The most that it has held."""
         try:
             with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
-                return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmRSS"))
+                return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
         except (OSError, StopIteration):
             return 0.0
 
@@ -90,7 +101,7 @@ def hang_up(served, item):
     body = json.dumps(item).encode()
     with socket.create_connection(("127.0.0.1", served.port), timeout=10) as connection:
         head = f"POST /score HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n".encode()
-        connection.sendall(head + body[:random.choice((0, len(body) // 2, len(body)))])
+        connection.sendall(head + body[: random.choice((0, len(body) // 2, len(body)))])
         time.sleep(random.uniform(0, 0.3))
 
 
@@ -113,88 +124,91 @@ def checked(answer, expected):
     assert answer["counted"] is True
 
 
-def run(options):
-    with tempfile.TemporaryDirectory(prefix="stitchcuda-load-") as folder:
-        made = [each for each in make_candidates.make(folder)][:options.candidates]
-        items = []
-        for _, task, path, expected in made:
+class Load:
+    def __init__(self, options, folder):
+        self.items, self.until = [], time.monotonic() + options.minutes * 60
+        for _, task, path, expected in make_candidates.make(folder)[: options.candidates]:
             with open(path, encoding="utf-8") as file:
-                items.append(({"task": task, "code": file.read(), "language": "python" if path.endswith(".py") else "cuda"}, expected))
-        served = Served(options.tool, folder, options.device, options.more)
-        until = time.monotonic() + options.minutes * 60
-        peak, watching = [0.0], threading.Event()
+                self.items.append(({"task": task, "code": file.read(), "language": "python" if path.endswith(".py") else "cuda"}, expected))
+        self.served = Served(options.tool, folder, options.device, options.more)
+        self.seen, self.wrong = collections.defaultdict(set), []  # rewards by a candidate's key; what is off
 
-        def watch():
-            while not watching.wait(0.2):
-                peak[0] = max(peak[0], served.megabytes())
-        threading.Thread(target=watch, daemon=True).start()
-        seen, lock, wrong = collections.defaultdict(set), threading.Lock(), []
+    def client(self, number):
+        kind = number % 10
+        try:
+            if kind == 0:
+                hang_up(self.served, random.choice(self.items)[0])
+            elif kind == 1 and number % 20 == 1:
+                large(self.served)
+            elif kind == 2:
+                nonsense(self.served)
+            else:
+                item, expected = self.items[0 if kind in (3, 4, 5) else number % len(self.items)]  # many send the same one
+                answer = self.served.score(item, self.until)
+                checked(answer, expected)
+                self.seen[answer["key"]].add(answer["reward"])
+        except (AssertionError, OSError, http.client.HTTPException) as trouble:
+            # A service that is killed cuts off clients that don't ask again.
+            if isinstance(trouble, AssertionError) or kind not in (0, 1, 2):
+                self.wrong.append(f"client {number}: {trouble!r}")
 
-        def client(number):
-            kind = number % 10
-            try:
-                if kind == 0:
-                    hang_up(served, random.choice(items)[0])
-                elif kind == 1 and number % 20 == 1:
-                    large(served)
-                elif kind == 2:
-                    nonsense(served)
-                elif kind in (3, 4, 5):  # all the same
-                    answer = served.score(items[0][0], until)
-                    checked(answer, items[0][1])
-                else:
-                    item, expected = items[number % len(items)]
-                    answer = served.score(item, until)
-                    checked(answer, expected)
-                    with lock:
-                        seen[answer["key"]].add(answer["reward"])
-            except (AssertionError, OSError, http.client.HTTPException) as trouble:
-                # A service that is killed cuts off clients that don't ask again.
-                if isinstance(trouble, AssertionError) or kind not in (0, 1, 2):
-                    wrong.append(f"client {number}: {trouble!r}")
-
-        begin = time.monotonic()
-        with concurrent.futures.ThreadPoolExecutor(options.clients) as pool:
-            futures = [pool.submit(client, number) for number in range(options.clients)]
-            if options.kill:
-                while json.loads(served.ask("GET", "/status")[1])["judged"] < max(1, len(items) // 4) and time.monotonic() < until:
+    def clients(self, count, kill):
+        """The largest memory of the service, in MB."""
+        peak = 0.0
+        with concurrent.futures.ThreadPoolExecutor(count) as pool:
+            futures = [pool.submit(self.client, number) for number in range(count)]
+            if kill:
+                while self.status()["judged"] < max(1, len(self.items) // 4) and time.monotonic() < self.until:
                     time.sleep(0.2)
-                served.kill()
-                served.start()
-            # Candidates that no client sent are sent now: all of them have to be there at the end.
+                peak = self.served.megabytes()
+                self.served.kill()
+                self.served.start()
             for future in futures:
                 future.result()
-        answers = [served.score(item, until) for item, _ in items]
-        for answer, (_, expected) in zip(answers, items):
+        return max(peak, self.served.megabytes())
+
+    def check_all(self):
+        """Every candidate once more, those that no client sent among them: their keys."""
+        answers = [self.served.score(item, self.until) for item, _ in self.items]
+        for answer, (_, expected) in zip(answers, self.items):
             try:
                 checked(answer, expected)
             except AssertionError as trouble:
-                wrong.append(f"at the end: {trouble!r}")
-            if len(seen[answer["key"]] | {answer["reward"]}) != 1:
-                wrong.append(f"two rewards for one candidate: {seen[answer['key']]}")
-        wall = time.monotonic() - begin
-        watching.set()
-        status = json.loads(served.ask("GET", "/status")[1])
-        served.stop()
-        lines = [json.loads(line)["key"] for line in open(os.path.join(folder, "state", "answers.jsonl"), encoding="utf-8")]
-        twice = len(lines) - len(set(lines))
-        if twice:
-            wrong.append(f"{twice} candidates have two answers on disk")
-        if set(answer["key"] for answer in answers) - set(lines):
-            wrong.append("answers are missing on disk")
-        if peak[0] > options.most_megabytes:
-            wrong.append(f"{peak[0]:.0f} MB of memory")
-        spent = status["seconds"]
-        total = sum(spent.values()) or 1
-        print(f"{options.clients} clients, {len(items)} candidates, killed {'once' if options.kill else 'never'}: "
-              f"{wall:.1f} s, {60 * len(items) / wall:.1f} verdicts per minute, peak {peak[0]:.0f} MB, "
-              f"{status['from_store']} answered from the store")
-        print("seconds of judging: " + ", ".join(f"{name} {value:.2f}" for name, value in spent.items())
-              + f"; neither build nor run: {100 * (spent.get('other', 0) + spent.get('open', 0)) / total:.1f} % "
-              + f"({100 * spent.get('other', 0) / total:.1f} % without opening tasks)")
-        for each in wrong[:20]:
-            print("WRONG", each)
-        return 1 if wrong else 0
+                self.wrong.append(f"at the end: {trouble!r}")
+            if len(self.seen[answer["key"]] | {answer["reward"]}) != 1:
+                self.wrong.append(f"two rewards for one candidate: {self.seen[answer['key']]}")
+        return {answer["key"] for answer in answers}
+
+    def status(self):
+        return json.loads(self.served.ask("GET", "/status")[1])
+
+
+def run(options):
+    with tempfile.TemporaryDirectory(prefix="stitchcuda-load-") as folder:
+        load, begin = Load(options, folder), time.monotonic()
+        peak = load.clients(options.clients, options.kill)
+        keys = load.check_all()
+        wall, status = time.monotonic() - begin, load.status()
+        peak, wrong = max(peak, load.served.megabytes()), load.wrong
+        load.served.stop()
+        with open(os.path.join(folder, "state", "answers.jsonl"), encoding="utf-8") as file:
+            stored = [json.loads(line)["key"] for line in file]
+    if twice := len(stored) - len(set(stored)):
+        wrong.append(f"{twice} candidates have two answers on disk")
+    if keys - set(stored):
+        wrong.append("answers are missing on disk")
+    if peak > options.most_megabytes:
+        wrong.append(f"{peak:.0f} MB of memory")
+    count, killed = len(load.items), "once" if options.kill else "never"
+    print(f"{options.clients} clients, {count} candidates, killed {killed}: {wall:.1f} s, {60 * count / wall:.1f} verdicts per minute")
+    print(f"peak {peak:.0f} MB, {status['from_store']} answered from the store")
+    spent, opening = status["seconds"], status["seconds"].get("open", 0)
+    other, total = spent.get("other", 0), sum(spent.values()) or 1
+    print("seconds of judging: " + ", ".join(f"{name} {value:.2f}" for name, value in spent.items()))
+    print(f"neither build nor run: {100 * (other + opening) / total:.1f} % ({100 * other / total:.1f} % without opening tasks)")
+    for each in wrong[:20]:
+        print("WRONG", each)
+    return 1 if wrong else 0
 
 
 def main():
