@@ -6,6 +6,7 @@
 
 A marker names what stands below it: <!-- figures: NAME --> … <!-- /figures -->
 """
+
 import argparse
 import difflib
 import json
@@ -20,10 +21,18 @@ FILES = ["README.md", "docs/results.md", "docs/results-tables.md", "docs/when-to
 LEVELS = (1, 2, 3)
 
 
-def table(header, rows):
-    lines = [header, ["---"] * len(header)] + rows
-    return "".join("| " + " | ".join(map(str, line)) + " |\n" for line in lines).replace("| --- ", "|---").replace(
-        "--- |", "---|")
+def table(header, rows, space=" "):
+    head, *body = (f"|{space}" + f"{space}|{space}".join(map(str, line)) + f"{space}|\n" for line in [header, *rows])
+    return head + "|" + "---|" * len(header) + "\n" + "".join(body)
+
+
+def columns(rows, space=" "):
+    """Of rows {heading: cell}. Where there are hundreds: without space."""
+    return table(list(rows[0]), [row.values() for row in rows], space)
+
+
+def rows_of(root, name):
+    return [json.loads(line) for line in (root / f"docs/results/{name}.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def speedup(row):
@@ -69,13 +78,15 @@ def is_newer(row):
 
 def quick_text(levels):
     newer = total(levels, is_newer)
-    return (f" {newer} programs are newer than the last run of all gates: they passed those of `--quick` (one seed, fewer gates) and have not "
-            "been through all of them yet." if newer else "")
+    text = f"{newer} programs are newer than the last run of all gates: they passed those of `--quick` (one seed, fewer gates) and have not "
+    return f"\n{text}been through all of them yet.\n" if newer else ""
 
 
 # As their authors report them; others' GPUs, tolerances and baselines.
-PUBLISHED = [("[KernelPro](https://arxiv.org/abs/2606.26453), 2026: baseline and GPU not named", (2.42, 4.69, 5.30)),
-             ("[CUDA Agent](https://arxiv.org/abs/2602.24286), 2026, over torch.compile, H20", (1.87, 2.80, 1.52))]
+PUBLISHED = [
+    ("[KernelPro](https://arxiv.org/abs/2606.26453), 2026: baseline and GPU not named", (2.42, 4.69, 5.30)),
+    ("[CUDA Agent](https://arxiv.org/abs/2602.24286), 2026, over torch.compile, H20", (1.87, 2.80, 1.52)),
+]
 
 
 def summary(levels):
@@ -85,57 +96,72 @@ def summary(levels):
     beaten = sum(one > 1 for level in each for one in level.over_compile)
     faster, ties = sum(level.faster for level in each), sum(level.ties for level in each)
     newer, changed = total(levels, is_newer), total(levels, lambda row: row["changed_since"])
-    ours = [("over eager", [level.over_eager for level in each]), ("over torch.compile", [level.over_compile for level in each]),
-            ("over the fastest of eager, torch.compile, and both in CUDA graphs", [level.speedups for level in each])]
+    ours = [
+        ("over eager", [level.over_eager for level in each]),
+        ("over torch.compile", [level.over_compile for level in each]),
+        ("over the fastest of eager, torch.compile, and both in CUDA graphs", [level.speedups for level in each]),
+    ]
     rows = [[f"**StitchCUDA**, {name}", *(f"**{geometric_mean(one):.2f}x**" for one in of_levels)] for name, of_levels in ours]
     rows += [[name, *(f"{one:.2f}x" for one in of_levels)] for name, of_levels in PUBLISHED]
     made = table(["speedup, geometric mean", *(f"Level {number} ({len(level.rows)} tasks)" for number, level in levels.items())], rows)
     slower = f"{tasks - beaten} are not faster than torch.compile" if beaten < tasks else "Every task is faster than torch.compile"
-    return made + (f"\n{slower}; {faster} of {tasks} are faster than the fastest of the four modes, {ties} within 1 % of it.\n\n"
-                   f"**How sure.** All times are of the first plan, untuned, in the numerics class `default`, by CUDA events. Of the programs that were timed, {tasks - newer} passed "
-                   f"every gate of the Verifier and {newer} those of `--quick` (one seed, fewer gates). For {changed} tasks the program has changed since it was timed.\n")
+    return made + (
+        f"\n{slower}; {faster} of {tasks} are faster than the fastest of the four modes, {ties} within 1 % of it.\n\n"
+        f"**How sure.** All times are of the first plan, untuned, in the numerics class `default`, by CUDA events. Of the programs that were timed, {tasks - newer} passed "
+        f"every gate of the Verifier and {newer} those of `--quick` (one seed, fewer gates). For {changed} tasks the program has changed since it was timed.\n"
+    )
 
 
 def evaluator_line(rows, levels):
     """KernelBench's own evaluator, of programs that were made for it."""
-    by_default = ", ".join(f"{level.accepted} of the {len(level.evaluated)} Level {number} programs of class `default`"
-                           for number, level in levels.items() if level.evaluated)
-    return (f"KernelBench's own evaluator compares with PyTorch's TF32 results instead of float64: it accepts {sum(row['correct'] for row in rows)} of {len(rows)} "
-            f"programs made for it with `--compat kernelbench`, and {by_default}; the other default programs were not given to it "
-            "([why they differ](docs/results.md#kernelbenchs-own-evaluator)).\n")
+    by_default = ", ".join(
+        f"{level.accepted} of the {len(level.evaluated)} Level {number} programs of class `default`"
+        for number, level in levels.items()
+        if level.evaluated
+    )
+    return (
+        f"KernelBench's own evaluator compares with PyTorch's TF32 results instead of float64: it accepts {sum(row['correct'] for row in rows)} of {len(rows)} "
+        f"programs made for it with `--compat kernelbench`, and {by_default}; the other default programs were not given to it "
+        "([why they differ](docs/results.md#kernelbenchs-own-evaluator)).\n"
+    )
 
 
 def faster_text(level):
     slower = len(level.speedups) - level.faster - level.ties
-    return (f"{level.faster}" + (f", and {level.ties} within 1 %" if level.ties else "") +
-            (f", {slower} slower" if slower else ""))
+    return f"{level.faster}" + (f", and {level.ties} within 1 %" if level.ties else "") + (f", {slower} slower" if slower else "")
 
 
 def levels_table(levels):
     rows = []
     for number, level in levels.items():
         seconds = [row["seconds"] for row in level.rows]
-        slowest = speedup(level.slowest)
-        rows.append([number, f"{level.passed} of {len(level.rows)}", f"{geometric_mean(level.over_eager):.2f}x", f"{geometric_mean(level.over_compile):.2f}x",
-                     faster_text(level), f"{level.geomean:.2f}x",
-                     f"{level.slowest['task'].split('_')[0]} ({slowest:#.3g}x)",
-                     f"{math.ceil(statistics.median(seconds))}, {max(seconds)}"])
-    made = table(["level", "passed", "geomean over eager", "over torch.compile", "faster than the best PyTorch", "geomean over it", "slowest",
-                  "seconds per task, median and most"], rows)
-    made += f"\n{quick_text(levels).strip()}\n" if quick_text(levels) else ""
-    changed = sum(row["changed_since"] for level in levels.values() for row in level.rows)
-    if changed:
-        made += (f"\n{changed} tasks have programs that changed after their time was taken, marked § in the "
-                 "[table of all tasks](results-tables.md).\n")
-    by_wall = ", ".join(f"{geometric_mean([row['best_pytorch_ms'] / row['wall_ms'] for row in level.rows]):.2f}x"
-                        for level in levels.values())
-    made += ("\nSpeedups compare CUDA event times on both sides. Our wall time over PyTorch's event time, which counts a call's "
-             f"host overhead on our side only: {by_wall}.\n")
+        rows.append(
+            {
+                "level": number,
+                "passed": f"{level.passed} of {len(level.rows)}",
+                "geomean over eager": f"{geometric_mean(level.over_eager):.2f}x",
+                "over torch.compile": f"{geometric_mean(level.over_compile):.2f}x",
+                "faster than the best PyTorch": faster_text(level),
+                "geomean over it": f"{level.geomean:.2f}x",
+                "slowest": f"{level.slowest['task'].split('_')[0]} ({speedup(level.slowest):#.3g}x)",
+                "seconds per task, median and most": f"{math.ceil(statistics.median(seconds))}, {max(seconds)}",
+            }
+        )
+    made = columns(rows) + quick_text(levels)
+    if changed := total(levels, lambda row: row["changed_since"]):
+        made += f"\n{changed} tasks have programs that changed after their time was taken, marked § in the [table of all tasks](results-tables.md).\n"
+    by_wall = ", ".join(f"{geometric_mean([row['best_pytorch_ms'] / row['wall_ms'] for row in level.rows]):.2f}x" for level in levels.values())
+    made += (
+        "\nSpeedups compare CUDA event times on both sides. Our wall time over PyTorch's event time, which counts a call's "
+        f"host overhead on our side only: {by_wall}.\n"
+    )
     for number, level in levels.items():
         if level.evaluated:
-            made += (f"\nKernelBench's own evaluator accepts {level.accepted} of {len(level.evaluated)} programs of Level {number} "
-                     "made in class `default`, and was not run on the other levels' programs of that class. Programs made for it "
-                     "(`--compat kernelbench`) are [a separate measurement](#kernelbenchs-own-evaluator).\n")
+            made += (
+                f"\nKernelBench's own evaluator accepts {level.accepted} of {len(level.evaluated)} programs of Level {number} "
+                "made in class `default`, and was not run on the other levels' programs of that class. Programs made for it "
+                "(`--compat kernelbench`) are [a separate measurement](#kernelbenchs-own-evaluator).\n"
+            )
     return made
 
 
@@ -144,10 +170,17 @@ def memory_table(levels):
     rows = []
     for number, level in levels.items():
         shares = [row["percent_of_memory"] for row in level.rows if row["percent_of_memory"] is not None]
-        more = sum(one > 110 for one in shares)
-        rows.append([number, f"{len(shares)} of {len(level.rows)}", sum(one <= 100 for one in shares),
-                     sum(100 < one <= 110 for one in shares), more, f"{statistics.median(shares):.0f} %"])
-    return table(["level", "measured", "at most PyTorch's peak", "up to 10 % more", "over 10 % more", "median"], rows)
+        rows.append(
+            {
+                "level": number,
+                "measured": f"{len(shares)} of {len(level.rows)}",
+                "at most PyTorch's peak": sum(one <= 100 for one in shares),
+                "up to 10 % more": sum(100 < one <= 110 for one in shares),
+                "over 10 % more": sum(one > 110 for one in shares),
+                "median": f"{statistics.median(shares):.0f} %",
+            }
+        )
+    return columns(rows)
 
 
 def steps_text(levels):
@@ -170,20 +203,27 @@ def percent(value):
     return "–" if value is None else f"{value} %"
 
 
-def dense(header, rows):
-    """Hundreds of rows: without spaces around what is in them."""
-    return "".join("|" + "|".join(map(str, line)) + "|\n" for line in [header, ["---"] * len(header)] + rows)
-
-
 def tasks_table(level):
     """The results have more: wall times, errors, seconds, class tf32."""
     mark = {"last run": "", "earlier run": " †", "quick run": " ‡"}
-    rows = [[row["task"] + mark[row["times_from"]] + (" §" if row["changed_since"] else ""), f"{row['ms']:.4g}", f"{row['best_pytorch_ms']:.4g}",
-             f"{speedup(row):.2f}x", percent(row["percent_of_limit"]), percent(row["percent_of_memory"])] for row in level.rows]
-    return dense(["task", "ms", "best PyTorch", "speedup", "of the limit", "of PyTorch's memory"], rows)
+    rows = [
+        {
+            "task": row["task"] + mark[row["times_from"]] + (" §" if row["changed_since"] else ""),
+            "ms": f"{row['ms']:.4g}",
+            "best PyTorch": f"{row['best_pytorch_ms']:.4g}",
+            "speedup": f"{speedup(row):.2f}x",
+            "of the limit": percent(row["percent_of_limit"]),
+            "of PyTorch's memory": percent(row["percent_of_memory"]),
+        }
+        for row in level.rows
+    ]
+    return columns(rows, space="")
 
 
-HALVES = ("_fp16", "_bf16")
+def by_precision(rows):
+    """(those in FP32, those in fp16 and bf16)"""
+    halves = [row["model"].endswith(("_fp16", "_bf16")) for row in rows]
+    return [row for row, half in zip(rows, halves) if not half], [row for row, half in zip(rows, halves) if half]
 
 
 def model_speedup(row):
@@ -192,42 +232,59 @@ def model_speedup(row):
 
 def models_summary(rows):
     made = []
-    for name, chosen in (("FP32", [r for r in rows if not r["model"].endswith(HALVES)]),
-                         ("fp16 and bf16", [r for r in rows if r["model"].endswith(HALVES)])):
+    for name, chosen in zip(("FP32", "fp16 and bf16"), by_precision(rows)):
         right = [row for row in chosen if row["passed"]]
         speedups = [model_speedup(row) for row in right]
         memory = [row for row in right if row["program_mb"] and row["pytorch_mb"]]
-        made.append([name, f"{len(right)} of {len(chosen)}", sum(one >= 1 for one in speedups), f"{geometric_mean(speedups):.2f}x",
-                     f"{min(speedups):.2f}x", f"{sum(r['program_mb'] <= r['pytorch_mb'] for r in memory)} of {len(memory)}",
-                     f"{statistics.median(r['seconds'] for r in chosen):.0f}, {max(r['seconds'] for r in chosen)}"])
-    return table(["models", "correct (quick gates)", "not slower", "geomean", "slowest", "no more memory than PyTorch",
-                  "seconds, median and most"], made)
+        made.append(
+            {
+                "models": name,
+                "correct (quick gates)": f"{len(right)} of {len(chosen)}",
+                "not slower": sum(one >= 1 for one in speedups),
+                "geomean": f"{geometric_mean(speedups):.2f}x",
+                "slowest": f"{min(speedups):.2f}x",
+                "no more memory than PyTorch": f"{sum(r['program_mb'] <= r['pytorch_mb'] for r in memory)} of {len(memory)}",
+                "seconds, median and most": f"{statistics.median(r['seconds'] for r in chosen):.0f}, {max(r['seconds'] for r in chosen)}",
+            }
+        )
+    return columns(made)
 
 
 def models_line(rows):
     """One line of the README."""
     right = [row for row in rows if row["passed"]]
-    half = [model_speedup(row) for row in right if row["model"].endswith(HALVES)]
-    single = [model_speedup(row) for row in right if not row["model"].endswith(HALVES)]
-    return (f"{len(right)} of {len(rows)} models of torchvision, timm, transformers, diffusers and our own pass the quick gates; over the faster of eager and torch.compile, "
-            f"both in a CUDA graph, {geometric_mean(single):.2f}x in FP32 and {geometric_mean(half):.2f}x in fp16 and bf16 ([every model](docs/results-tables.md#every-model)).\n")
+    single, half = (geometric_mean(map(model_speedup, chosen)) for chosen in by_precision(right))
+    return (
+        f"{len(right)} of {len(rows)} models of torchvision, timm, transformers, diffusers and our own pass the quick gates; over the faster of eager and torch.compile, "
+        f"both in a CUDA graph, {single:.2f}x in FP32 and {half:.2f}x in fp16 and bf16 ([every model](docs/results-tables.md#every-model)).\n"
+    )
 
 
 def models_table(rows):
     made = []
     for row in sorted(rows, key=lambda r: r["model"]):
-        best = min(row["baselines_us"], key=row["baselines_us"].get) if row["baselines_us"] else ""
-        made.append([row["model"], f"{row['us']:.0f}", f"{row['baselines_us'][best]:.0f}", f"{model_speedup(row):.2f}x",
-                     f"{row['program_mb'] / row['pytorch_mb']:.2f}" if row["pytorch_mb"] else "–"] if row["passed"] else
-                    [row["model"], "–", "", row["reason"][:80], ""])
-    return dense(["model", "us", "best PyTorch", "speedup", "of PyTorch's memory"], made)
+        if row["passed"]:
+            memory = f"{row['program_mb'] / row['pytorch_mb']:.2f}" if row["pytorch_mb"] else "–"
+            best = min(row["baselines_us"].values())
+            made.append([row["model"], f"{row['us']:.0f}", f"{best:.0f}", f"{model_speedup(row):.2f}x", memory])
+        else:
+            made.append([row["model"], "–", "", row["reason"][:80], ""])
+    return table(["model", "us", "best PyTorch", "speedup", "of PyTorch's memory"], made, space="")
 
 
 def gpus_table(root):
     gpus = json.loads((root / "src/gpu/gpus.json").read_text(encoding="utf-8"))["gpus"]
-    return table(["`--gpu`", "compute capability", "memory, GB", "bandwidth, GB/s", "rates"],
-                 [[gpu["name"], gpu["compute_capability"], gpu["memory_gb"], gpu["bandwidth_gbps"], "measured" if "measured" in gpu else "data sheet"]
-                  for gpu in sorted(gpus, key=lambda gpu: tuple(map(int, gpu["compute_capability"].split("."))))])
+    rows = [
+        {
+            "`--gpu`": gpu["name"],
+            "compute capability": gpu["compute_capability"],
+            "memory, GB": gpu["memory_gb"],
+            "bandwidth, GB/s": gpu["bandwidth_gbps"],
+            "rates": "measured" if "measured" in gpu else "data sheet",
+        }
+        for gpu in gpus
+    ]
+    return columns(sorted(rows, key=lambda row: tuple(map(int, row["compute capability"].split(".")))))
 
 
 def ops_table(root):
@@ -249,22 +306,24 @@ def refused_table(root):
 
 
 def figures(root):
-    lines = (root / "docs/results/kernelbench-h200.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines]
-    pytorch = [json.loads(line) for line in (root / "docs/results/kernelbench-h200-pytorch.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows, pytorch = rows_of(root, "kernelbench-h200"), rows_of(root, "kernelbench-h200-pytorch")
     levels = {number: Level(*([row for row in both if row["level"] == number] for both in (rows, pytorch))) for number in LEVELS}
-    evaluator = [json.loads(line) for line in (root / "docs/results/evaluator-h200.jsonl").read_text(encoding="utf-8").splitlines()]
-    made = {"evaluator-line": evaluator_line(evaluator, levels),
-            "kernelbench-summary": summary(levels), "kernelbench-levels": levels_table(levels),
-            "kernelbench-memory": memory_table(levels), "kernelbench-steps": steps_text(levels),
-            "beside-pytorch": beside_pytorch(levels)}
-    for number, level in levels.items():
-        made[f"kernelbench-level-{number}"] = tasks_table(level)
-    models = (root / "docs/results/models-h200.jsonl").read_text(encoding="utf-8").splitlines()
-    models = [json.loads(line) for line in models]
-    made.update({"models-summary": models_summary(models), "models-table": models_table(models), "models-line": models_line(models),
-                 "gpus": gpus_table(root), "ops": ops_table(root), "refused": refused_table(root)})
-    return made
+    models = rows_of(root, "models-h200")
+    return {
+        "evaluator-line": evaluator_line(rows_of(root, "evaluator-h200"), levels),
+        "kernelbench-summary": summary(levels),
+        "kernelbench-levels": levels_table(levels),
+        "kernelbench-memory": memory_table(levels),
+        "kernelbench-steps": steps_text(levels),
+        "beside-pytorch": beside_pytorch(levels),
+        **{f"kernelbench-level-{number}": tasks_table(level) for number, level in levels.items()},
+        "models-summary": models_summary(models),
+        "models-table": models_table(models),
+        "models-line": models_line(models),
+        "gpus": gpus_table(root),
+        "ops": ops_table(root),
+        "refused": refused_table(root),
+    }
 
 
 def main():

@@ -1,4 +1,5 @@
 """The README's and the docs' figures are those of docs/results, and the check that says so can fail."""
+
 import json
 import pathlib
 import re
@@ -12,8 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def check(root=ROOT):
-    return subprocess.run([sys.executable, ROOT / "docs/figures.py", "--check", "--root", root],
-                          capture_output=True, text=True, check=False)
+    return subprocess.run([sys.executable, ROOT / "docs/figures.py", "--check", "--root", root], capture_output=True, text=True, check=False)
 
 
 class Figures(unittest.TestCase):
@@ -23,17 +23,30 @@ class Figures(unittest.TestCase):
 
     def test_the_first_screen_has_what_matters(self):
         first = "\n".join((ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:40])
-        for expected in ["over eager | **", "over torch.compile | **", "KernelPro", "CUDA Agent", "every gate of the Verifier", "`--quick`", "changed since it was timed",
-                         "**Not for** training", "stitchcuda optimize model.py", "stitchcuda verify --all", "stitchcuda mcp"]:
+        for expected in [
+            "over eager | **",
+            "over torch.compile | **",
+            "KernelPro",
+            "CUDA Agent",
+            "every gate of the Verifier",
+            "`--quick`",
+            "changed since it was timed",
+            "**Not for** training",
+            "stitchcuda optimize model.py",
+            "stitchcuda verify --all",
+            "stitchcuda mcp",
+        ]:
             self.assertIn(expected, first)
 
     def test_counts_are_those_of_the_sources(self):
         readme = (ROOT / "README.md").read_text(encoding="utf-8")
         ops = re.search(r"enum class Op[^{]*\{(.*?)\};", (ROOT / "src/graph/op.h").read_text(encoding="utf-8"), re.S)[1]
         cheats = json.loads((ROOT / "src/verify/testdata/cheats.json").read_text(encoding="utf-8"))["cheats"]
-        for sentence, count in [(r"(\d+) ops that carry meaning", len(re.findall(r"\w+", re.sub("//.*", "", ops)))),
-                                (r"holds (\d+) of them", len(list((ROOT / "examples").glob("*.py")))),
-                                (r"(\d+) ways to cheat", len(cheats))]:
+        for sentence, count in [
+            (r"(\d+) ops that carry meaning", len(re.findall(r"\w+", re.sub("//.*", "", ops)))),
+            (r"holds (\d+) of them", len(list((ROOT / "examples").glob("*.py")))),
+            (r"(\d+) ways to cheat", len(cheats)),
+        ]:
             self.assertEqual(re.search(sentence, readme)[1], str(count), sentence)
         beside = (ROOT / "docs/when-to-use-which.md").read_text(encoding="utf-8")
         self.assertEqual(re.search(r"(\d+) ways to cheat", beside)[1], str(len(cheats)))
@@ -48,12 +61,14 @@ class Figures(unittest.TestCase):
             self.assertIn(f"`{name.removeprefix('aten.').rstrip('.')}`", page)
 
     def test_a_figure_changed_by_hand_is_found(self):
-        for name, before, after in [("README.md", r"over eager \| \*\*\d", "over eager | **9"),
-                                    ("docs/results/kernelbench-h200-pytorch.jsonl", r"\"eager_ms\": [\d.]+", "\"eager_ms\": 9999"),
-                                    ("docs/results/kernelbench-h200-pytorch.jsonl", r"\"compile_graph_ms\": [\d.]+", "\"compile_graph_ms\": 0.1"),
-                                    ("README.md", "<!-- figures: kernelbench-summary -->\n", ""),
-                                    ("docs/results-tables.md", r"\|\d\.\d+\|", "|7.777|"),
-                                    ("docs/results/kernelbench-h200.jsonl", '"verdict": "passed"', '"verdict": ""')]:
+        for name, before, after in [
+            ("README.md", r"over eager \| \*\*\d", "over eager | **9"),
+            ("docs/results/kernelbench-h200-pytorch.jsonl", r"\"eager_ms\": [\d.]+", '"eager_ms": 9999'),
+            ("docs/results/kernelbench-h200-pytorch.jsonl", r"\"compile_graph_ms\": [\d.]+", '"compile_graph_ms": 0.1'),
+            ("README.md", "<!-- figures: kernelbench-summary -->\n", ""),
+            ("docs/results-tables.md", r"\|\d\.\d+\|", "|7.777|"),
+            ("docs/results/kernelbench-h200.jsonl", '"verdict": "passed"', '"verdict": ""'),
+        ]:
             with self.subTest(name=name), tempfile.TemporaryDirectory() as folder:
                 root = pathlib.Path(folder)
                 shutil.copy(ROOT / "README.md", root)
