@@ -3,6 +3,7 @@
 
 Every relative link is followed: a file that isn't there, or a heading that its page doesn't have, is an error.
 """
+
 import argparse
 import html
 import json
@@ -13,26 +14,30 @@ import shutil
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# What the side bar shows, in order. Further pages are found by their places.
-SECTIONS = [
-    ("Start", ["README.md", "docs/quickstart.md", "docs/tutorials.md", "docs/commands.md", "docs/troubleshooting.md", "docs/when-to-use-which.md",
-               "docs/settings.md", "examples/README.md", "CHANGELOG.md"]),
-    ("Use", ["docs/python.md", "docs/slow.md", "docs/gpus-and-ops.md", "docs/language-models.md", "docs/verifier.md", "docs/judging-many.md", "docs/c-abi.md",
-             "docs/mcp.md", "docs/docker.md"]),
-    ("Learn and serve", ["docs/rubric.md", "docs/reward-service.md", "docs/many-machines.md", "docs/learning.md",
-                         "docs/train-with-trl.md", "docs/train-with-verl.md"]),
-    ("Measured", ["docs/results.md", "docs/results-tables.md", "docs/mutation.md", "docs/cheats.md"]),
-    ("Develop", ["CONTRIBUTING.md", "ARCHITECTURE.md", "cmake/README.md"]),
-]
-FOUND = [("Use", "docs/*.md"), ("Source folders", "src/**/README.md"), ("Source folders", "python/**/README.md"),
-         ("More", "examples/**/README.md"), ("More", "tools/**/README.md"), ("More", "prompts/README.md"),
-         ("Technique notes", "notes/*.md")]
+# What the side bar shows, in order: pages by name, then others by their places.
+SECTIONS = """
+Start: README.md docs/quickstart.md docs/tutorials.md docs/commands.md docs/troubleshooting.md docs/when-to-use-which.md docs/settings.md
+Start: examples/README.md CHANGELOG.md
+Use: docs/python.md docs/slow.md docs/gpus-and-ops.md docs/language-models.md docs/verifier.md docs/judging-many.md docs/c-abi.md
+Use: docs/mcp.md docs/docker.md
+Learn and serve: docs/rubric.md docs/reward-service.md docs/many-machines.md docs/learning.md docs/train-with-trl.md docs/train-with-verl.md
+Measured: docs/results.md docs/results-tables.md docs/mutation.md docs/cheats.md
+Develop: CONTRIBUTING.md ARCHITECTURE.md cmake/README.md
+Use: docs/*.md
+Source folders: src/**/README.md python/**/README.md
+More: examples/**/README.md tools/**/README.md prompts/README.md
+Technique notes: notes/*.md
+"""
 LEFT_OUT = ("/testdata/", "/templates/")
 
-INLINE = re.compile(r"(`+)(?P<code>.+?)\1(?!`)|!\[(?P<alt>[^\]]*)\]\((?P<image>[^)\s]+)\)"
-                    r"|\[(?P<text>(?:[^\[\]`]|`[^`]*`)+)\]\((?P<link>[^)\s]+)\)|\*\*(?P<bold>.+?)\*\*"
-                    r"|(?<![\w*])\*(?P<italic>[^*\s](?:[^*]*[^*\s])?)\*(?![\w*])"
-                    r"|(?P<address>https?://[^\s<>)]+[^\s<>).,;:])", re.DOTALL)
+INLINE = re.compile(
+    r"(`+)(?P<code>.+?)\1(?!`)|!\[(?P<alt>[^\]]*)\]\((?P<image>[^)\s]+)\)"
+    r"|\[(?P<text>(?:[^\[\]`]|`[^`]*`)+)\]\((?P<link>[^)\s]+)\)|\*\*(?P<bold>.+?)\*\*"
+    r"|(?<![\w*])\*(?P<italic>[^*\s](?:[^*]*[^*\s])?)\*(?![\w*])"
+    r"|(?P<address>https?://[^\s<>)]+[^\s<>).,;:])",
+    re.DOTALL,
+)
+NO_PARAGRAPH = re.compile(r"\s*([-*]\s|\d+[.)]\s|```|#{1,6}\s|\||> |<!--)")
 
 
 def plain(made):
@@ -55,6 +60,11 @@ def slug(text):
     return re.sub(r"[^\w\- ]", "", plain.strip().lower()).replace(" ", "-")
 
 
+def first(lines, at, fits):
+    """The number of the first line that fits, from there on; else how many lines there are."""
+    return next((i for i in range(at, len(lines)) if fits(lines[i])), len(lines))
+
+
 class Page:
     def __init__(self, path, site):
         self.path, self.site = path, site
@@ -63,7 +73,7 @@ class Page:
             end = self.lines.index("---", 1)
             facts = [line.partition(": ") for line in self.lines[1:end]]
             title = next((text for key, _, text in facts if key == "title"), path.stem)
-            self.lines = [f"# {title}"] + [f"- **{key}**: {text}" for key, _, text in facts if key != "title"] + [""] + self.lines[end + 1:]
+            self.lines = [f"# {title}"] + [f"- **{key}**: {text}" for key, _, text in facts if key != "title"] + [""] + self.lines[end + 1 :]
         self.anchors, self.title, in_code = {}, "", False
         for line in self.lines:
             in_code ^= line.lstrip().startswith("```")
@@ -100,7 +110,7 @@ class Page:
     def inline(self, text):
         out, at = [], 0
         for found in INLINE.finditer(text):
-            out.append(html.escape(text[at:found.start()], quote=False))
+            out.append(html.escape(text[at : found.start()], quote=False))
             at = found.end()
             if found["code"]:
                 out.append(f"<code>{html.escape(found['code'].strip(), quote=False)}</code>")
@@ -135,22 +145,24 @@ class Page:
             if not bare or re.fullmatch(r"<!--.*-->", bare):
                 at += 1
             elif bare.startswith("```"):
-                end = next((i for i in range(at + 1, len(lines)) if lines[i].lstrip().startswith("```")), len(lines))
+                end = first(lines, at + 1, lambda one: one.lstrip().startswith("```"))
                 indent = len(line) - len(bare)
-                code = "\n".join(one[indent:] if not one[:indent].strip() else one for one in lines[at + 1:end])
-                yield f'<pre><code>{html.escape(code, quote=False)}</code></pre>\n'
+                code = "\n".join(one[indent:] if not one[:indent].strip() else one for one in lines[at + 1 : end])
+                yield f"<pre><code>{html.escape(code, quote=False)}</code></pre>\n"
                 at = end + 1
             elif found := re.match(r"(#{1,6})\s+(.*)", line):
                 level, name = len(found[1]), next(heading, slug(found[2]))
-                yield (f'<h{level} id="{name}">{self.inline(found[2])}'
-                       f'<a class="anchor" href="#{name}" aria-label="link to this heading">#</a></h{level}>\n')
+                yield (
+                    f'<h{level} id="{name}">{self.inline(found[2])}'
+                    f'<a class="anchor" href="#{name}" aria-label="link to this heading">#</a></h{level}>\n'
+                )
                 at += 1
             elif bare.startswith("|") and at + 1 < len(lines) and re.fullmatch(r"\s*\|[\s:|-]+\|\s*", lines[at + 1]):
-                end = next((i for i in range(at, len(lines)) if not lines[i].lstrip().startswith("|")), len(lines))
+                end = first(lines, at, lambda one: not one.lstrip().startswith("|"))
                 yield self.table(lines[at:end])
                 at = end
             elif bare.startswith("> "):
-                end = next((i for i in range(at, len(lines)) if not lines[i].lstrip().startswith(">")), len(lines))
+                end = first(lines, at, lambda one: not one.lstrip().startswith(">"))
                 inner = [re.sub(r"^\s*> ?", "", one) for one in lines[at:end]]
                 yield "<blockquote>" + "".join(self.blocks(inner)) + "</blockquote>\n"
                 at = end
@@ -158,8 +170,7 @@ class Page:
                 made, at = self.list(lines, at)
                 yield made
             else:
-                end = next((i for i in range(at + 1, len(lines)) if not lines[i].strip() or
-                            re.match(r"\s*([-*]\s|\d+[.)]\s|```|#{1,6}\s|\||> |<!--)", lines[i])), len(lines))
+                end = first(lines, at + 1, lambda one: not one.strip() or NO_PARAGRAPH.match(one))
                 yield f"<p>{self.inline(' '.join(one.strip() for one in lines[at:end]))}</p>\n"
                 at = end
 
@@ -181,12 +192,11 @@ class Page:
                         break
                 elif depth <= indent:
                     break
-                item.append(lines[at][min(depth, inside):])
+                item.append(lines[at][min(depth, inside) :])
                 at += 1
             made = "".join(self.blocks(item))
             items.append("<li>" + re.sub(r"^<p>(.*?)</p>\n", r"\1", made, count=1, flags=re.DOTALL) + "</li>\n")
-            while at < len(lines) and not lines[at].strip() and at + 1 < len(lines) and \
-                    re.match(r"\s*([-*]|\d+[.)])\s", lines[at + 1]):
+            while at < len(lines) and not lines[at].strip() and at + 1 < len(lines) and re.match(r"\s*([-*]|\d+[.)])\s", lines[at + 1]):
                 at += 1
         return f"<{tag}>\n{''.join(items)}</{tag}>\n", at
 
@@ -194,24 +204,22 @@ class Page:
         def cells(line):
             kept = re.sub(r"`[^`]*`", lambda code: code[0].replace("|", "\0"), line.strip().strip("|"))
             return [self.inline(one.replace("\0", "|").strip()) for one in re.split(r"(?<!\\)\|", kept)]
+
         names = cells(lines[0])
         head = "".join(f"<th>{one}</th>" for one in names)
         # Where there is no room for columns, every cell says which it is of: site.css.
         names = [html.escape(re.sub("<[^>]*>", "", one)) for one in names] + [""] * 99
-        rows = "".join("<tr>" + "".join(f'<td data-column="{name}">{one}</td>' for name, one in zip(names, cells(line))) +
-                       "</tr>\n" for line in lines[2:])
+        rows = "".join(
+            "<tr>" + "".join(f'<td data-column="{name}">{one}</td>' for name, one in zip(names, cells(line))) + "</tr>\n" for line in lines[2:]
+        )
         return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>\n{rows}</tbody></table></div>\n'
 
 
 class Site:
     def __init__(self, root):
         self.root, self.pages, self.sections, self.broken, self.files = root, {}, {}, [], set()
-        for section, names in SECTIONS:
-            for name in names:
-                if (root / name).exists():
-                    self.add(section, pathlib.Path(name))
-        for section, pattern in FOUND:
-            for found in sorted(root.glob(pattern)):
+        for section, _, patterns in (line.partition(": ") for line in SECTIONS.strip().splitlines()):
+            for found in (found for pattern in patterns.split() for found in sorted(root.glob(pattern))):
                 if not any(part in found.as_posix() for part in LEFT_OUT):
                     self.add(section, found.relative_to(root))
 
@@ -225,7 +233,9 @@ class Site:
         for name, pages in self.sections.items():
             links = "".join(
                 f'<li><a href="{os.path.relpath(one.out, page.out.parent)}"'
-                f'{" aria-current=page" if one is page else ""}>{html.escape(one.title)}</a></li>\n' for one in pages)
+                f"{' aria-current=page' if one is page else ''}>{html.escape(one.title)}</a></li>\n"
+                for one in pages
+            )
             opened = " open" if page in pages or len(pages) < 13 else ""
             out.append(f"<details{opened}><summary>{name}</summary><ul>\n{links}</ul></details>\n")
         return "".join(out)
@@ -241,10 +251,16 @@ class Site:
 
     def write(self, out):
         bodies = {page: page.body() for page in self.pages.values()}
-        made = {page.out: TEMPLATE.format(
-            title=html.escape(page.title), root=os.path.relpath(".", page.out.parent) + "/", side=self.side_bar(page),
-            body=bodies[page], source=html.escape(page.path.as_posix()))
-            for page in self.pages.values()}
+        made = {
+            page.out: TEMPLATE.format(
+                title=html.escape(page.title),
+                root=os.path.relpath(".", page.out.parent) + "/",
+                side=self.side_bar(page),
+                body=bodies[page],
+                source=html.escape(page.path.as_posix()),
+            )
+            for page in self.pages.values()
+        }
         if self.broken:
             return
         if out.exists():

@@ -35,39 +35,40 @@ def made_of(text, **others):
 
 
 class Documentation(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        cls.site = cls.folder / "site"
+        cls.made = subprocess.run([sys.executable, ROOT / "docs/site.py", cls.site], capture_output=True, text=True, check=False)
+
     def test_every_link_of_ours_holds(self):
-        with tempfile.TemporaryDirectory() as folder:
-            ran = subprocess.run([sys.executable, ROOT / "docs/site.py", pathlib.Path(folder) / "site"], capture_output=True, text=True, check=False)
-            self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
-            # Once more by the files that were written, whoever made the links.
-            site = pathlib.Path(folder) / "site"
-            there = {str(one) for one in site.rglob("*")}
-            for page in site.rglob("*.html"):
-                for link in set(re.findall(r'(?:href|src)="([^"#:]+)(?:#[^"]*)?"', page.read_text(encoding="utf-8"))):
-                    self.assertIn(os.path.normpath(page.parent / link), there, page)
+        self.assertEqual(self.made.returncode, 0, self.made.stdout + self.made.stderr)
+        # Once more by the files that were written, whoever made the links.
+        there = {str(one) for one in self.site.rglob("*")}
+        for page in self.site.rglob("*.html"):
+            for link in set(re.findall(r'(?:href|src)="([^"#:]+)(?:#[^"]*)?"', page.read_text(encoding="utf-8"))):
+                self.assertIn(os.path.normpath(page.parent / link), there, page)
 
     def test_the_search_index_leads_to_sections_that_are_there(self):
-        with tempfile.TemporaryDirectory() as folder:
-            site = pathlib.Path(folder) / "site"
-            subprocess.run([sys.executable, ROOT / "docs/site.py", site], check=True, capture_output=True)
-            index = json.loads((site / "search.js").read_text(encoding="utf-8").removeprefix("window.stitchcudaSearch = ").removesuffix(";\n"))
-            self.assertGreater(len(index), 300)
-            pages = {}
-            for section in index:
-                path, name = section["at"].split("#")
-                page = pages.setdefault(path, (site / path).read_text(encoding="utf-8"))
-                self.assertIn(f'id="{name}"', page)
-            (found,) = [one for one in index if one["heading"] == "Operators that are refused"]
-            self.assertIn("`stitchcuda import model.py`".strip("`"), found["text"])
+        text = (self.site / "search.js").read_text(encoding="utf-8")
+        index = json.loads(text.removeprefix("window.stitchcudaSearch = ").removesuffix(";\n"))
+        self.assertGreater(len(index), 300)
+        pages = {}
+        for section in index:
+            path, name = section["at"].split("#")
+            page = pages.setdefault(path, (self.site / path).read_text(encoding="utf-8"))
+            self.assertIn(f'id="{name}"', page)
+        (found,) = [one for one in index if one["heading"] == "Operators that are refused"]
+        self.assertIn("stitchcuda import model.py", found["text"])
 
     @unittest.skipUnless(CHROMIUM, "SKIPPED: no Chromium")
     def test_the_search_box_finds_a_note(self):
-        with tempfile.TemporaryDirectory() as folder:
-            site = pathlib.Path(folder) / "site"
-            subprocess.run([sys.executable, ROOT / "docs/site.py", site], check=True, capture_output=True)
-            page = subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/profile", "--virtual-time-budget=5000", "--dump-dom",
-                                   f"{(site / 'docs/results.html').as_uri()}?search=bank+conflicts"], capture_output=True, text=True, check=True, timeout=120).stdout
-            self.assertRegex(page, r'<div id="found"><a href="\.\./notes/shared-memory-banks\.html#[\w-]+"><b>Shared memory bank conflicts</b>')
+        flags = f"--headless --no-sandbox --disable-gpu --user-data-dir={self.folder}/profile --virtual-time-budget=5000 --dump-dom".split()
+        address = f"{(self.site / 'docs/results.html').as_uri()}?search=bank+conflicts"
+        page = subprocess.run([CHROMIUM, *flags, address], capture_output=True, text=True, check=True, timeout=120).stdout
+        self.assertRegex(page, r'<div id="found"><a href="\.\./notes/shared-memory-banks\.html#[\w-]+"><b>Shared memory bank conflicts</b>')
 
     def test_a_link_that_leads_nowhere_is_found(self):
         broken, page = made_of("# A\n[b](docs/b.md) [c](docs/c.md#d) [e](#f) [g](../../etc/passwd)\n", c="# C\n")
