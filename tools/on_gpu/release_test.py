@@ -28,8 +28,13 @@ class Release(unittest.TestCase):
         self.flags = ["--tool", tool, "--list", self.folder / "list"]
 
     def release(self, *flags, **variables):
-        return subprocess.run([sys.executable, HERE / "release.py", self.out, *self.flags, *flags], capture_output=True, text=True, check=False,
-                              env={**os.environ, **variables})
+        return subprocess.run(
+            [sys.executable, HERE / "release.py", self.out, *self.flags, *flags],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, **variables},
+        )
 
     def steps(self):
         return [(record["step"], record["code"]) for record in map(json.loads, (self.out / "done.jsonl").read_text().splitlines())]
@@ -63,7 +68,14 @@ class Release(unittest.TestCase):
 
 class Results(unittest.TestCase):
     def test_of_a_run_stand_beside_those_of_docs(self):
-        record = {"task": "level3/5_AlexNet", "passed": True, "event_seconds_a_call": 5e-3, "seconds_a_call": 5.1e-3, "floor_seconds": 1e-3, "seconds": 9}
+        record = {
+            "task": "level3/5_AlexNet",
+            "passed": True,
+            "event_seconds_a_call": 5e-3,
+            "seconds_a_call": 5.1e-3,
+            "floor_seconds": 1e-3,
+            "seconds": 9,
+        }
         with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
             file.write(json.dumps(record) + "\n")
             file.flush()
