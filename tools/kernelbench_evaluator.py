@@ -36,7 +36,7 @@ def main():
     parser.add_argument("--levels", default="1,2,3", help="default: 1,2,3")
     parser.add_argument("--jobs", type=int, default=2, help="evaluators running at once (default: 2)")
     parser.add_argument("--time-limit", type=int, default=120, help="seconds for one evaluation (default: 120)")
-    parser.add_argument("--ways", default=",".join(WAYS), help="other ways of computing PyTorch's result to evaluate for rejected programs; 'none' for none")
+    parser.add_argument("--ways", default=",".join(WAYS), help="other ways of computing PyTorch's result, for what is rejected; or 'none'")
     parser.add_argument("--follow", type=int, metavar="PID", help="process id of a bench that still writes PROGRAMS: judge until it ends")
     parser.add_argument("--draw-on-gpu", action="store_true", help="inputs by the GPU's generator: other numbers, seconds instead of minutes")
     parser.add_argument("--table", action="store_true", help="only print the table of results.jsonl")
@@ -74,8 +74,8 @@ def tasks_of(checkout, programs, level):
         place = next((place for place in places if os.path.exists(os.path.join(place, "model_new.py"))), None)
         if ending == ".py":
             record = records.get(f"level{level}/{stem}", {"passed": True})
-            found.append({"name": f"level{level}/{stem}", "level": level, "task": os.path.join(folder, file),
-                          "program": place if record.get("passed") else None, "why": record.get("reason", record.get("code", ""))})
+            program, why = place if record.get("passed") else None, record.get("reason", record.get("code", ""))
+            found.append({"name": f"level{level}/{stem}", "level": level, "task": os.path.join(folder, file), "program": program, "why": why})
     return [task for task in found if task["program"] or task["why"]]
 
 
@@ -120,8 +120,9 @@ class Evaluator:
 
     def start(self):
         environment = {"OMP_NUM_THREADS": "2", **os.environ, "PYTHONPATH": os.path.join(ROOT, "python")}
-        self.process = subprocess.Popen([sys.executable, "-m", "stitchcuda_torch.kernelbench", self.checkout, *self.flags],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, text=True, bufsize=1)
+        command = [sys.executable, "-m", "stitchcuda_torch.kernelbench", self.checkout, *self.flags]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        self.process = subprocess.Popen(command, **pipes, env=environment, text=True, bufsize=1)
 
     def judge(self, task, package):
         if self.process is None:
@@ -155,8 +156,8 @@ def judge_all(options, ways, done):
         try:
             begin = time.monotonic()
             verdict = evaluator.judge(task["task"], task["program"]) if task["program"] else no_program(task)
-            record = {"name": task["name"], "level": task["level"], **{key: verdict.get(key) for key in ("correct", "largest", "metadata")},
-                      "seconds": round(time.monotonic() - begin, 1)}
+            record = {key: task[key] for key in ("name", "level")} | {key: verdict.get(key) for key in ("correct", "largest", "metadata")}
+            record["seconds"] = round(time.monotonic() - begin, 1)
             if not verdict["correct"] and not lacked_memory(record):
                 record["pytorch"] = {}
                 for way in ways:
@@ -172,7 +173,8 @@ def judge_all(options, ways, done):
         done[record["name"]] = record
         file.write(json.dumps(record) + "\n")
         file.flush()
-        print(f"{record['name']}: {'accepted' if record['correct'] else 'rejected'} in {record['seconds']} s, {len(done)} judged", file=sys.stderr, flush=True)
+        said = "accepted" if record["correct"] else "rejected"
+        print(f"{record['name']}: {said} in {record['seconds']} s, {len(done)} judged", file=sys.stderr, flush=True)
 
     tasks, judging, alone, more = {}, set(), [], coming(options, done)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool, open(options.out, "a") as file:
@@ -231,8 +233,10 @@ def difference(record):
 
 
 def ways_text(record):
-    return ", ".join(f"{way} " + ("accepted" if other["correct"] else f"{other['largest']:.2g}" if other["largest"] is not None else "failed")
-                     for way, other in record.get("pytorch", {}).items()) or "not tried"
+    def text(other):
+        return "accepted" if other["correct"] else "failed" if other["largest"] is None else f"{other['largest']:.2g}"
+
+    return ", ".join(f"{way} {text(other)}" for way, other in record.get("pytorch", {}).items()) or "not tried"
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """What runs of `bench` found, and docs/results:
 
-    results.py known [models]              PyTorch's times of docs/results, for `bench --known-baselines`
-    results.py tasks [ORDER|changed]       KernelBench's task files: those that ORDER lists ("LEVEL NUMBER" a line), those whose
-                                           programs have changed since they were timed, or all, Level 3 first
-    results.py models [LIST] --tasks DIR   task files of the models that LIST names (or their paths), or of all that are in docs/results
-    results.py show TASKS.jsonl            a table of a run beside docs/results, of KernelBench or of models
-    results.py record TASKS.jsonl… [--commit NAME]    puts its rows into docs/results; then docs/figures.py
+results.py known [models]              PyTorch's times of docs/results, for `bench --known-baselines`
+results.py tasks [ORDER|changed]       KernelBench's task files: those that ORDER lists ("LEVEL NUMBER" a line), those whose
+                                       programs have changed since they were timed, or all, Level 3 first
+results.py models [LIST] --tasks DIR   task files of the models that LIST names (or their paths), or of all that are in docs/results
+results.py show TASKS.jsonl            a table of a run beside docs/results, of KernelBench or of models
+results.py record TASKS.jsonl… [--commit NAME]    puts its rows into docs/results; then docs/figures.py
 """
 
 import argparse
@@ -76,6 +76,15 @@ def ratio(a, b):
     return a / b if a and b else 0
 
 
+def kept(found):
+    return [step["step"] for step in found.get("steps", []) if step.get("kept")]
+
+
+def megabytes(found):
+    """(the program's, PyTorch's)"""
+    return tuple(found.get("memory", {}).get(side, 0) / 1e6 for side in ("program_bytes", "pytorch_bytes"))
+
+
 def refused(found):
     return "" if found.get("passed") else f"  NOT RIGHT: {found.get('reason', found.get('code', ''))}"[:150].replace("\n", " ")
 
@@ -94,32 +103,38 @@ def show_kernelbench(records):
             best[name] = milliseconds
         seen.append((ratio(milliseconds, rows[name]["ms"]) if name else 0, found, rows.get(name, {}), milliseconds))
     for before, found, row, milliseconds in sorted(seen, key=lambda one: one[0]):
-        steps = [step["step"] for step in found.get("steps", []) if step.get("kept")]
-        print(f"{found['task'][:44]:44} {milliseconds:9.4f} ms {row.get('ms', 0):9.4f} was {before:6.3f}  "
-              f"{ratio(row.get('best_pytorch_ms'), milliseconds):6.2f}x  {found.get('seconds', 0):5.0f} s  {','.join(steps)[:24]}{refused(found)}")
+        print(
+            f"{found['task'][:44]:44} {milliseconds:9.4f} ms {row.get('ms', 0):9.4f} was {before:6.3f}  "
+            f"{ratio(row.get('best_pytorch_ms'), milliseconds):6.2f}x  {found.get('seconds', 0):5.0f} s  {','.join(kept(found))[:24]}{refused(found)}"
+        )
     levels = collections.defaultdict(list)
     for name, row in rows.items():
         levels[row["level"]].append(row["best_pytorch_ms"] / best[name])
-    print(f"{len(seen)} tasks, {sum(bool(found.get('passed')) for _, found, _, _ in seen)} right; of the time before: "
-          f"{geomean(one[0] for one in seen):.3f}; with them: " + ", ".join(f"{geomean(levels[level]):.3f}x" for level in sorted(levels)))
+    print(
+        f"{len(seen)} tasks, {sum(bool(found.get('passed')) for _, found, _, _ in seen)} right; of the time before: "
+        f"{geomean(one[0] for one in seen):.3f}; with them: " + ", ".join(f"{geomean(levels[level]):.3f}x" for level in sorted(levels))
+    )
 
 
 def show_models(records):
-    before = {row["model"]: row for row in rows_of("models")}
-    rows = []
+    before, rows = {row["model"]: row for row in rows_of("models")}, []
     for found in records:
-        was, memory, us = before.get(found["task"].split("/")[-1], {}), found.get("memory", {}), found.get("seconds_a_call", 0) * 1e6
+        was, us = before.get(found["task"].split("/")[-1], {}), found.get("seconds_a_call", 0) * 1e6
         best = min([*was.get("baselines_us", {}).values(), *(seconds * 1e6 for seconds in found.get("baselines", {}).values())], default=0)
-        rows.append((ratio(best, us), us, best, was.get("us", 0), memory.get("program_bytes", 0) / 1e6, memory.get("pytorch_bytes", 0) / 1e6, found))
+        rows.append((ratio(best, us), us, best, was.get("us", 0), *megabytes(found), found))
     print(f"{'model':40} {'us':>9} {'PyTorch':>9} {'':>6} {'was us':>9} {'':>6} {'MB':>8} {'PyTorch':>8} {'':>5}  {'s':>4}")
     for speedup, us, best, was, mb, pytorch_mb, found in sorted(rows, key=lambda row: row[0]):
         share = ratio(mb, pytorch_mb)
-        print(f"{found['task'].split('/')[-1][:40]:40} {us:9.1f} {best:9.1f} {speedup:5.2f}x {was:9.1f} {ratio(us, was):6.3f} {mb:8.1f} {pytorch_mb:8.1f} "
-              f"{share:5.2f}{' ABOVE' if share > 1 else ''}  {found.get('seconds', 0):4.0f}{refused(found)}")
+        print(
+            f"{found['task'].split('/')[-1][:40]:40} {us:9.1f} {best:9.1f} {speedup:5.2f}x {was:9.1f} {ratio(us, was):6.3f} {mb:8.1f} {pytorch_mb:8.1f} "
+            f"{share:5.2f}{' ABOVE' if share > 1 else ''}  {found.get('seconds', 0):4.0f}{refused(found)}"
+        )
     shares = [ratio(row[4], row[5]) for row in rows if row[4] and row[5]]
-    print(f"{len(rows)} models, {sum(bool(row[6].get('passed')) for row in rows)} right; {geomean(row[0] for row in rows):.3f}x of PyTorch's best; of the time "
-          f"before: {geomean(ratio(row[1], row[3]) for row in rows):.3f}; memory at most PyTorch's: {sum(share <= 1 for share in shares)} of {len(shares)}, "
-          f"{geomean(shares):.2f} of it")
+    print(
+        f"{len(rows)} models, {sum(bool(row[6].get('passed')) for row in rows)} right; {geomean(row[0] for row in rows):.3f}x of PyTorch's best; of the time "
+        f"before: {geomean(ratio(row[1], row[3]) for row in rows):.3f}; memory at most PyTorch's: {sum(share <= 1 for share in shares)} of {len(shares)}, "
+        f"{geomean(shares):.2f} of it"
+    )
 
 
 def record_kernelbench(records):
@@ -130,13 +145,20 @@ def record_kernelbench(records):
         name = task_of(found, rows)
         if not name or not found.get("passed") or "event_seconds_a_call" not in found:
             continue
-        seconds, memory = found["event_seconds_a_call"], found.get("memory", {})
-        share = ratio(memory.get("program_bytes", 0), memory.get("pytorch_bytes"))
-        kept = [step["step"] for step in found.get("steps", []) if step.get("kept")]
-        rows[name] = {**rows[name], "times_from": "quick run", "changed_since": False, "wall_ms": float(f"{found['seconds_a_call'] * 1e3:.4g}"),
-                      "ms": float(f"{seconds * 1e3:.4g}"), "percent_of_limit": round(100 * found["floor_seconds"] / seconds),
-                      "percent_of_memory": round(100 * share) if share else rows[name]["percent_of_memory"], "error": None, "pytorch_error": None,
-                      "seconds": round(found["seconds"]), "steps": "every step" if not kept or kept[-1] == "all steps" else kept[-1]}
+        seconds, share, steps = found["event_seconds_a_call"], ratio(*megabytes(found)), kept(found)
+        rows[name] = {
+            **rows[name],
+            "times_from": "quick run",
+            "changed_since": False,
+            "wall_ms": float(f"{found['seconds_a_call'] * 1e3:.4g}"),
+            "ms": float(f"{seconds * 1e3:.4g}"),
+            "percent_of_limit": round(100 * found["floor_seconds"] / seconds),
+            "percent_of_memory": round(100 * share) if share else rows[name]["percent_of_memory"],
+            "error": None,
+            "pytorch_error": None,
+            "seconds": round(found["seconds"]),
+            "steps": "every step" if not steps or steps[-1] == "all steps" else steps[-1],
+        }
         changed.add(name)
     write("kernelbench", rows.values())
     return f"{len(changed)} of {len(rows)} tasks have new times"
@@ -146,12 +168,19 @@ def record_models(records, commit):
     """A new row for each; PyTorch's times that this run didn't take stay."""
     rows = {row["model"]: row for row in rows_of("models")}
     for found in records:
-        name, memory = found["task"].split("/")[-1], found.get("memory", {})
+        name, (program_mb, pytorch_mb) = found["task"].split("/")[-1], megabytes(found)
         baselines = {mode: round(seconds * 1e6, 1) for mode, seconds in found.get("baselines", {}).items()}
-        rows[name] = {"model": name, "passed": found["passed"], "us": round(found.get("seconds_a_call", 0) * 1e6, 1),
-                      "baselines_us": {**rows.get(name, {}).get("baselines_us", {}), **baselines}, "program_mb": round(memory.get("program_bytes", 0) / 1e6, 1),
-                      "pytorch_mb": round(memory.get("pytorch_bytes", 0) / 1e6, 1), "seconds": round(found.get("seconds", 0)),
-                      "reason": "" if found["passed"] else found.get("reason", found.get("code", "")), "commit": commit}
+        rows[name] = {
+            "model": name,
+            "passed": found["passed"],
+            "us": round(found.get("seconds_a_call", 0) * 1e6, 1),
+            "baselines_us": {**rows.get(name, {}).get("baselines_us", {}), **baselines},
+            "program_mb": round(program_mb, 1),
+            "pytorch_mb": round(pytorch_mb, 1),
+            "seconds": round(found.get("seconds", 0)),
+            "reason": "" if found["passed"] else found.get("reason", found.get("code", "")),
+            "commit": commit,
+        }
     write("models", [rows[name] for name in sorted(rows)])
     return f"{len(rows)} models in {ROW_OF['models']}"
 
