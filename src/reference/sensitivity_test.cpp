@@ -2,7 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <random>
+
+#include "base/testdata/must.h"
+#include "base/text.h"
 #include "graph/text.h"
+#include "reference/reference.h"
 
 namespace stitch::verifier {
 namespace {
@@ -53,6 +59,51 @@ end
   auto between = rounded_between(*graph, {"add"}, known, writes);
   ASSERT_TRUE(exact && between);
   EXPECT_EQ(relative_change((*between)[0], (*exact)[0]), 0);
+}
+
+// Numbers of one sign by weights of both, added up one after the other. Beside a dropout there is no PyTorch
+// to show how far off that is.
+TEST(Sensitivity, LeavesRoomForLongSumsBesideRandomNumbers) {
+  constexpr int64_t depth = 16384, rows = 4, columns = 8;
+  std::mt19937 random(1);
+  std::uniform_real_distribution<float> of_input(0, 100), of_weight(-0.01F, 0.01F);
+  std::vector<float> x(rows * depth), w(columns * depth);
+  for (float& each : x) each = of_input(random);
+  for (float& each : w) each = of_weight(random);
+  auto bytes = [](const auto& values) {
+    const auto* begin = reinterpret_cast<const std::byte*>(values.data());
+    return std::vector<std::byte>(begin, begin + values.size() * sizeof(values[0]));
+  };
+  Tensors parameters;
+  parameters.add({DType::f32, {columns, depth}, {}}, bytes(w));
+  auto budget = [&](bool is_random) {
+    auto task = std::make_shared<Task>();
+    task->graph =
+        must(parse_graph(format("graph \"deep\"\nparameter %w : f32[{1},{2}]\ninput %x : f32[{0},{2}]\n"
+                                "{3}%y = linear(%x, %w) : f32[{0},{1}]\noutput %y\nend\n",
+                                rows, columns, depth, is_random ? "seed %seed : i64[]\n" : "")));
+    Tensors inputs;
+    inputs.add({DType::f32, {rows, depth}, {}}, bytes(x));
+    if (is_random) inputs.add({DType::i64, {}, {}}, bytes(std::vector<int64_t>{1}));
+    return must(ask_oracle(TaskGraph(task), parameters, inputs, Numerics::standard, 1)).sensitivity[0];
+  };
+  double error = 0, size = 0;
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < columns; ++c) {
+      float sum = 0;
+      double exact = 0;
+      for (int64_t k = 0; k < depth; ++k) {
+        const float product = x[r * depth + k] * w[c * depth + k];
+        sum += product;
+        exact += static_cast<double>(x[r * depth + k]) * static_cast<double>(w[c * depth + k]);
+      }
+      error += (sum - exact) * (sum - exact);
+      size += exact * exact;
+    }
+  const double off_by = std::sqrt(error / size);
+  EXPECT_GT(off_by, budget(false));
+  EXPECT_LT(off_by, budget(true));
+  EXPECT_GT(10 * off_by, budget(true));
 }
 
 }  // namespace
