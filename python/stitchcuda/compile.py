@@ -16,7 +16,7 @@ from torch import nn
 from . import trees
 from .errors import StitchError
 from .exporting import identifier
-from .fast_paths import opened
+from .fast_paths import copied, opened
 from .module import form_of
 from .optimizing import CHOICES, check_choices, optimize
 
@@ -54,12 +54,9 @@ class Compiled:
 
     def __call__(self, *arguments):
         if torch.is_grad_enabled() and any(isinstance(a, torch.Tensor) and a.requires_grad for a in arguments):
-            return self.in_pytorch(
-                "grad",
-                "gradients may be wanted: grad mode is on and weights or inputs require them. "
-                "Call the model under torch.inference_mode() or torch.no_grad()",
-                arguments,
-            )
+            why = "gradients may be wanted: grad mode is on and weights or inputs require them"
+            self.say("grad", f"this graph runs in PyTorch: {why}. Call the model under torch.inference_mode() or torch.no_grad()")
+            return self.graph(*arguments)
         if self.last is not None:  # most calls are like the one before
             module, fast = self.last
             call = fast._call
@@ -125,10 +122,6 @@ class Compiled:
         """The name of what the graph computes last, for people."""
         called = [node for node in self.graph.graph.nodes if node.op.startswith("call")]
         return identifier(called[-1].name) if called else "graph"
-
-    def in_pytorch(self, about, why, arguments):
-        self.say(about, f"this graph runs in PyTorch: {why}")
-        return self.graph(*arguments)
 
     def say(self, about, text):
         if about not in self.said:
@@ -203,9 +196,7 @@ def is_item(node):
 def with_numbers(graph, numbers):
     if not numbers:
         return graph
-    copied = torch.fx.GraphModule(graph, torch.fx.Graph())
-    copied.graph.output(copied.graph.graph_copy(graph.graph, {}))
-    graph = copied
+    graph = copied(graph)
     placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
     for i, number in numbers.items():
         for user in list(placeholders[i].users):

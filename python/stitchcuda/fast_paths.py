@@ -85,14 +85,19 @@ def encoder_layer(
 OPENED = {torch._transformer_encoder_layer_fwd: encoder_layer, torch._native_multi_head_attention: attention}
 
 
+def copied(graph):
+    out = torch.fx.GraphModule(graph, torch.fx.Graph())
+    out.graph.output(out.graph.graph_copy(graph.graph, {}))
+    return out
+
+
 def opened(graph):
     """The graph itself where it has none of them."""
     if not any(node.target in OPENED for node in graph.graph.nodes if node.op == "call_function"):
         return graph
-    copied = torch.fx.GraphModule(graph, torch.fx.Graph())
-    copied.graph.output(copied.graph.graph_copy(graph.graph, {}))
-    for node in copied.graph.nodes:
+    graph = copied(graph)
+    for node in graph.graph.nodes:
         if node.op == "call_function" and node.target in OPENED:
             node.target = OPENED[node.target]
-    copied.recompile()
-    return copied
+    graph.recompile()
+    return graph

@@ -74,8 +74,7 @@ class Folder:
     def compiled(self, name, compile):
         library = self.file("build", name)
         if not self.is_fresh(library):
-            if not os.path.exists(self.file("program.cu")):
-                raise StitchError(f"the program's folder {self.path} is gone", "optimize the model again, or load a saved copy")
+            self.check_sources()
             library = os.path.join(self.place_for_libraries(), name)
             os.makedirs(os.path.dirname(library), exist_ok=True)
             with open(os.path.join(os.path.dirname(library), ".lock"), "w") as lock:
@@ -102,13 +101,16 @@ class Folder:
 
     def rebuild(self, library, device):
         """A library that doesn't load here gives way to one that does."""
-        if not os.path.exists(self.file("program.cu")):
-            raise StitchError(f"the program's folder {self.path} is gone", "optimize the model again, or load a saved copy")
+        self.check_sources()
         if not self.is_saved and os.path.dirname(library) == self.file("build"):
             raise StitchError(f"{library} does not load on this machine", "remove it: it is compiled again when it is needed")
         os.rename(library, f"{library}.{os.getpid()}.old")
         os.remove(f"{library}.{os.getpid()}.old")
         return self.library(device)
+
+    def check_sources(self):
+        if not os.path.exists(self.file("program.cu")):
+            raise StitchError(f"the program's folder {self.path} is gone", "optimize the model again, or load a saved copy")
 
     def sources(self):
         found = []

@@ -146,8 +146,7 @@ def _numbers(answer):
 
 
 def compute_score_sync(data_source, solution_str, ground_truth, extra_info=None, url=None, token=None, **_):
-    answer = service(url, token).score_many([_item(solution_str, ground_truth, extra_info)])[0]
-    return dict(_numbers(answer), score=float(answer["reward"]))
+    return compute_scores([data_source], [solution_str], [ground_truth], [extra_info], url, token)[0]
 
 
 async def compute_score(data_source, solution_str, ground_truth, extra_info=None, url=None, token=None, **more):
