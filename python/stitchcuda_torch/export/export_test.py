@@ -7,9 +7,8 @@ import sys
 import tempfile
 import unittest
 
-from .. import FOLDER
+from ..reference.server_test import PYTHON_FOLDER, Server
 
-PYTHON_FOLDER = os.path.dirname(FOLDER)
 COMMAND = [sys.executable, "-m", "stitchcuda_torch.export"]
 
 GOOD = """
@@ -67,31 +66,16 @@ BAD = {
 class ServerTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.server = subprocess.Popen(
-            [*COMMAND, "--serve"], cwd=PYTHON_FOLDER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-
-    @classmethod
-    def tearDownClass(cls):
-        _, errors = cls.server.communicate()
-        cls.folder.cleanup()
-        # Native libraries may grumble about the machine; Python's warnings are ours to silence.
-        assert cls.server.returncode == 0 and "Warning" not in errors and "Traceback" not in errors, errors
+        cls.server = Server("stitchcuda_torch.export", "--serve")
+        cls.addClassCleanup(cls.server.close)
+        cls.path = cls.server.path
 
     def ask(self, name, source, **request):
-        path = os.path.join(self.folder.name, name + ".py")
+        path = self.path(name + ".py")
         if source is not None:
             with open(path, "w") as file:
                 file.write(source)
-        request = {"task": path, "out": self.folder.name, **request}
-        self.server.stdin.write(json.dumps(request) + "\n")
-        self.server.stdin.flush()
-        for line in self.server.stdout:
-            answer = json.loads(line)
-            if "progress" not in answer:
-                return answer
-        self.fail("the server ended")
+        return self.server.exchange({"task": path, "out": self.path(""), **request})
 
     def export(self, forward, **request):
         answer = self.ask("good", GOOD.format(forward=forward), **request)
@@ -99,7 +83,7 @@ class ServerTest(unittest.TestCase):
         return self.document()
 
     def document(self):
-        with open(os.path.join(self.folder.name, "aten.json")) as file:
+        with open(self.path("aten.json")) as file:
             return json.load(file)
 
     def error(self, name, source, **request):
@@ -141,7 +125,7 @@ class ServerTest(unittest.TestCase):
         self.assertEqual(operators, ["aten.add.Tensor"])
 
     def test_a_library_that_reads_values_is_named(self):
-        with open(os.path.join(self.folder.name, "layers.py"), "w") as file:
+        with open(self.path("layers.py"), "w") as file:
             file.write(
                 "def choose(x):\n    return x if x.sum() > 0 else -x\n\n\nimport torch\nclass Scale(torch.nn.Module):\n"
                 "    def forward(self, x):\n        return x * x.sum().item()\n\nscale = Scale()\n"

@@ -49,16 +49,13 @@ def get_inputs():
 
 
 class Server:
-    def __init__(self):
+    """Of the reference, or of other words behind `python -m`; with a folder."""
+
+    def __init__(self, *words):
+        command = [sys.executable, "-m", *(words or ["stitchcuda_torch.reference"])]
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         self.folder = tempfile.TemporaryDirectory(dir=SHARED)
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "stitchcuda_torch.reference"],
-            cwd=PYTHON_FOLDER,
-            text=True,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        self.process = subprocess.Popen(command, cwd=PYTHON_FOLDER, text=True, **pipes)
 
     def path(self, name):
         return os.path.join(self.folder.name, name)
@@ -78,6 +75,7 @@ class Server:
     def close(self, quiet=True):
         _, errors = self.process.communicate()
         self.folder.cleanup()
+        # Native libraries may grumble about the machine; Python's warnings are ours to silence.
         assert self.process.returncode == 0 and not (quiet and ("Warning" in errors or "Traceback" in errors)), errors
 
 
