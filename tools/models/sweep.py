@@ -15,7 +15,6 @@ import argparse
 import collections
 import importlib
 import json
-import multiprocessing
 import os
 import re
 import signal
@@ -58,25 +57,10 @@ def main():
     report(results, options.show)
 
 
-# Making cases: one worker a shard, restarted behind a case that kills it.
-
 def make_all(options, folder):
-    results, queue = {}, multiprocessing.Queue()
-    workers = [multiprocessing.Process(target=work, args=(options, folder, shard, queue)) for shard in range(options.jobs)]
-    for worker in workers:
-        worker.start()
-    running, begin = len(workers), time.monotonic()
-    while running:
-        try:
-            message = queue.get(timeout=2)
-        except Exception:
-            if not any(worker.is_alive() for worker in workers):
-                break
-            continue
-        if message is None:
-            running -= 1
-            continue
-        name, outcome = message
+    from stitchcuda_torch.cases.__main__ import in_workers
+    results, begin = {}, time.monotonic()
+    for name, outcome in in_workers(work, (options, folder), options.jobs, lambda code: ("worker", ("wrong", f"exit code {code}: cases are missing"))):
         results[name] = outcome
         if outcome:
             print(f"{outcome[0]:8} {name}: {outcome[1][:300]}", file=sys.stderr, flush=True)
@@ -89,7 +73,7 @@ class TooLong(Exception):
     pass
 
 
-def work(options, folder, shard, queue):
+def work(options, folder, shard, shards, send):
     import torch
     from stitchcuda_torch.base import protocol
     from stitchcuda_torch.base.errors import TaskError
@@ -112,7 +96,7 @@ def work(options, folder, shard, queue):
             if options.filter and not re.search(options.filter, name):
                 continue
             number += 1
-            if number % options.jobs != shard:
+            if number % shards != shard:
                 continue
             place = os.path.join(folder, name)
             os.makedirs(place, exist_ok=True)
@@ -131,8 +115,7 @@ def work(options, folder, shard, queue):
             except Exception as error:
                 outcome = ("skipped", f"PyTorch: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
             signal.alarm(0)
-            queue.put((name, outcome))
-    queue.put(None)
+            send((name, outcome))
 
 
 # Checking: import_test walks the folder; what it says of a case is sorted by its words.

@@ -5,6 +5,8 @@ A file defines cases(), yielding stitchcuda_torch.cases.case.Case objects, or is
 
 import argparse
 import ast
+import collections
+import contextlib
 import functools
 import json
 import multiprocessing
@@ -40,50 +42,45 @@ def build(files, options):
 
     from ..export import trace  # noqa: F401
 
-    context = multiprocessing.get_context("fork")
-    results, workers = context.Queue(), []
-    jobs = max(1, options.jobs)
-    for shard in range(jobs):
-        workers.append(context.Process(target=work, args=(files, options.out, shard, jobs, results)))
-        workers[-1].start()
-    names, made, kept, failed = collect(workers, results)
+    names, counts, failed, terminal = {}, collections.Counter(), [], sys.stdout.isatty()
+    for kind, file_stem, name, message in in_workers(work, (files, options.out), options.jobs, died):
+        names.setdefault(file_stem, []).append(name)
+        counts[kind] += 1
+        if kind == "failed":
+            failed.append((name, message))
+        if terminal:
+            print(f"\r\033[K{counts.total()} cases, {len(failed)} failed: {name}", end="", flush=True)
+    if terminal:
+        print("\r\033[K", end="")
     broken = {name.split(".")[0] for name, _ in failed}
     for file in files:
         if stem(file) not in broken and "worker" not in broken:
             with open(stamp(file, options.out), "w") as stream:
                 json.dump(names.get(stem(file), []), stream)
-    return made, kept, failed
+    return counts["made"], counts["kept"], failed
 
 
-def collect(workers, results):
-    names, made, kept, failed, running = {}, 0, 0, [], len(workers)
-    terminal = sys.stdout.isatty()
-    while running:
-        try:
-            kind, file_stem, name, message = results.get(timeout=0.5)
-        except queue.Empty:
-            if not any(worker.is_alive() for worker in workers) and results.empty():
-                break
-            continue
-        if kind == "end":
-            running -= 1
-            continue
-        names.setdefault(file_stem, []).append(name)
-        made, kept = made + (kind == "made"), kept + (kind == "kept")
-        if kind == "failed":
-            failed.append((name, message))
-        if terminal:
-            print(f"\r\033[K{made + kept + len(failed)} cases, {len(failed)} failed: {name}", end="", flush=True)
-    if terminal:
-        print("\r\033[K", end="")
+def died(code):
+    return "failed", "worker", "worker", f"a worker process died with exit code {code}"
+
+
+def in_workers(work, arguments, jobs, died):
+    """What forked processes send, one a shard: work(*arguments, shard, shards, send); and died(exit code) of those that did."""
+    context = multiprocessing.get_context("fork")
+    results, shards = context.Queue(), max(1, jobs)
+    workers = [context.Process(target=work, args=(*arguments, shard, shards, results.put)) for shard in range(shards)]
+    for worker in workers:
+        worker.start()
+    while any(worker.is_alive() for worker in workers) or not results.empty():
+        with contextlib.suppress(queue.Empty):
+            yield results.get(timeout=0.5)
     for worker in workers:
         worker.join()
         if worker.exitcode:
-            failed.append(("worker", f"a worker process died with exit code {worker.exitcode}"))
-    return names, made, kept, failed
+            yield died(worker.exitcode)
 
 
-def work(files, out, shard, jobs, results):
+def work(files, out, shard, shards, send):
     import torch
 
     from .case import each_case, make
@@ -95,12 +92,11 @@ def work(files, out, shard, jobs, results):
         try:
             for name, get_case in each_case(file):
                 number += 1
-                if number % jobs == shard:
-                    results.put(one(file, name, get_case, out, newest, make))
+                if number % shards == shard:
+                    send(one(file, name, get_case, out, newest, make))
         except Exception as error:
             if shard == 0:
-                results.put(("failed", stem(file), stem(file), describe(error)))
-    results.put(("end", None, None, None))
+                send(("failed", stem(file), stem(file), describe(error)))
 
 
 def one(file, name, get_case, out, newest, make):
