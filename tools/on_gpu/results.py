@@ -137,9 +137,9 @@ def show_models(records):
     )
 
 
-def record_kernelbench(records):
-    """New times and memory, marked as a quick run's; errors, which such a run doesn't keep, become unknown. PyTorch's times and what
-    KernelBench's evaluator said of an earlier program stay."""
+def record_kernelbench(records, commit, quick):
+    """New times and memory; errors, which a run doesn't keep, become unknown. PyTorch's times and what KernelBench's evaluator said of an
+    earlier program stay."""
     rows, changed = {f"level{row['level']}/{row['task']}": row for row in rows_of("kernelbench")}, set()
     for found in records:
         name = task_of(found, rows)
@@ -148,7 +148,8 @@ def record_kernelbench(records):
         seconds, share, steps = found["event_seconds_a_call"], ratio(*megabytes(found)), kept(found)
         rows[name] = {
             **rows[name],
-            "times_from": "quick run",
+            "times_from": "quick run" if quick else "default mode",
+            "commit": commit,
             "changed_since": False,
             "wall_ms": float(f"{found['seconds_a_call'] * 1e3:.4g}"),
             "ms": float(f"{seconds * 1e3:.4g}"),
@@ -157,7 +158,7 @@ def record_kernelbench(records):
             "error": None,
             "pytorch_error": None,
             "seconds": round(found["seconds"]),
-            "steps": "every step" if not steps or steps[-1] == "all steps" else steps[-1],
+            "steps": "every step" if not steps or {"all steps", "whole plan"} & set(steps) else steps[-1],
         }
         changed.add(name)
     write("kernelbench", rows.values())
@@ -190,7 +191,8 @@ def main():
     parser.add_argument("command", choices=("known", "tasks", "models", "show", "record"))
     parser.add_argument("what", nargs="*")
     parser.add_argument("--tasks", default="tasks", help="folder of the models' task files")
-    parser.add_argument("--commit", default="", help="kept with the models' rows")
+    parser.add_argument("--commit", default="", help="kept with the rows")
+    parser.add_argument("--quick", action="store_true", help="the run was a quick one")
     options = parser.parse_args()
     first = options.what[0] if options.what else ""
     if options.command == "known":
@@ -204,7 +206,7 @@ def main():
         if options.command == "show":
             show_kernelbench(records) if of_kernelbench(records) else show_models(records)
         else:
-            print(record_kernelbench(records) if of_kernelbench(records) else record_models(records, options.commit))
+            print(record_kernelbench(records, options.commit, options.quick) if of_kernelbench(records) else record_models(records, options.commit))
 
 
 if __name__ == "__main__":
