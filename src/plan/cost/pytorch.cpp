@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "graph/cost.h"
+#include "plan/constants.h"
 #include "plan/cost/estimate.h"
 
 namespace stitch::plan {
@@ -37,11 +39,13 @@ int kernels_of(const Graph& graph, const Node& node) {
 PyTorchEstimate estimate_pytorch(const Graph& graph, const GpuSpec& gpu, Numerics numerics) {
   PyTorchEstimate out;
   const GraphCost cost = stitch::cost(graph);
+  const std::set<ValueId> constants = constant_values(graph);
   double host = 0, device = 0, busy = 0;
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const Cost& own = cost.nodes[n];
     if (own.bytes <= 0 && own.flops <= 0) continue;  // a view
     const Node& node = graph.nodes[n];
+    if (constants.contains(node.results[0])) continue;
     const bool has_operand = !node.operands.empty() && node.operands[0] != ValueId::none;
     const DType dtype = graph.type(has_operand ? node.operands[0] : node.results[0]).dtype;
     const int kernels = kernels_of(graph, node);

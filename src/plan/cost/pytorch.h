@@ -1,6 +1,7 @@
 // What PyTorch is expected to take for the same graph on the same GPU, by the cost model that plans are
 // estimated with: a kernel for each operator, at the rates that libraries reach. That is in PyTorch's favour:
-// conversions of layouts, biases in kernels of their own and what the graph's passes removed are not counted.
+// conversions of layouts, biases in kernels of their own, what the graph's passes removed and what depends on
+// weights alone (passes fold norms into filters by such nodes) are not counted.
 #pragma once
 
 #include <string_view>

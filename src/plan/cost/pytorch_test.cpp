@@ -32,6 +32,22 @@ TEST(PyTorchEstimate, LaunchesAKernelForEachOperator) {
   EXPECT_EQ(to_json(found).size(), 2u);
 }
 
+// As a batch norm that a pass folded into a convolution leaves it.
+TEST(PyTorchEstimate, CountsNothingThatDependsOnWeightsAlone) {
+  const Graph graph = graph_of(R"(graph "folded"
+parameter %w : f32[32,64]
+parameter %scale : f32[32,1]
+input %x : f32[16,64]
+%scaled = mul(%w, %scale) : f32[32,64]
+%y = linear(%x, %scaled) : f32[16,32]
+output %y
+end
+)");
+  const plan::PyTorchEstimate found = plan::estimate_pytorch(graph, h200(), Numerics::standard);
+  ASSERT_EQ(found.operators.size(), 1u);
+  EXPECT_EQ(found.operators[0].node, 1u);
+}
+
 TEST(PyTorchEstimate, LargeProductsRunAtTheLibrarysRate) {
   const Graph graph = graph_of(R"(graph "big"
 parameter %w : f32[4096,4096]
