@@ -97,6 +97,18 @@ class VerdictTest(unittest.TestCase):
 
 
 class SearchTest(unittest.TestCase):
+    def test_an_error_says_where(self):
+        from . import search
+
+        told = {"error": {"message": "the weight is f32 where f64 is needed", "where": "a.py:3, in forward", "fix": "convert one"}}
+        before, search.run = search.run, lambda words, show: (2, json.dumps(told), "")
+        try:
+            with self.assertRaises(stitchcuda.StitchError) as raised:
+                search.search("task.py", "out", device="emulated", gpu=None, numerics="default", budget=1, quick=True, options=[], show=None)
+        finally:
+            search.run = before
+        self.assertEqual(str(raised.exception), "the weight is f32 where f64 is needed (a.py:3, in forward)\n  fix: convert one")
+
     def test_no_pipe_stays_open(self):
         from . import search
 

@@ -9,7 +9,7 @@ import subprocess
 import threading
 
 from . import tool
-from .errors import StitchError
+from .errors import StitchError, error_of
 from .folder import RECORD
 
 
@@ -24,8 +24,7 @@ def search(task, out, *, device, gpu, numerics, budget, quick, options, show):
     except ValueError:
         raise StitchError(f"the optimizer ended with code {code}: {errors.strip()[-1000:]}") from None
     if "error" in result:
-        error = result["error"]
-        raise StitchError(error.get("message", "the optimizer failed"), error.get("fix", ""))
+        raise error_of(result["error"], "the optimizer failed")
     if result["verdict"]["verdict"] != "passed":
         verdict = result["verdict"]
         raise StitchError(

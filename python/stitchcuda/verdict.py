@@ -6,7 +6,7 @@ import os
 import tempfile
 
 from . import tool
-from .errors import StitchError
+from .errors import StitchError, error_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,11 +94,11 @@ def verify(candidate, task, *, device=None, numerics="default", mode=None, timin
         if document.get("code") == "no_gpu" and device == "cuda":
             document["fix"] = "device='emulated', or judge it where there is a GPU"
         return from_document(document)
-    error = document.get("error", {})
-    message = error.get("message") or err.strip()[-500:] or f"stitchcuda verify ended with code {code}"
-    if error.get("code") in CANDIDATES_FAULTS:
-        return from_document({"verdict": "failed", "gate": "start", "code": error["code"], "reason": message})
-    raise StitchError(message, error.get("fix", ""))
+    told = document.get("error", {})
+    error = error_of(told, err.strip()[-500:] or f"stitchcuda verify ended with code {code}")
+    if told.get("code") in CANDIDATES_FAULTS:
+        return from_document({"verdict": "failed", "gate": "start", "code": told["code"], "reason": error.message})
+    raise error
 
 
 CANDIDATES_FAULTS = ("compile", "package", "manifest")
