@@ -113,15 +113,19 @@ def get_inputs():
                 weight, x);
 }
 
-// Judged with a ModelNew that is the same.
-Result<Verdict> verdict_of_chain(std::string_view weight, std::string_view x = "x") {
+// `own`: a Model, too.
+Result<Verdict> verdict_of(const std::string& task, std::string own) {
   STITCH_TRY(ScratchFolder scratch, ScratchFolder::create("stitchcuda-overflow"));
-  STITCH_CHECK(write_file(scratch.path() / "task.py", chain_of(weight, x)));
-  std::string own = chain_of("pass", x);
+  STITCH_CHECK(write_file(scratch.path() / "task.py", task));
   own.replace(own.find("Model("), 5, "ModelNew");
   STITCH_CHECK(write_file(scratch.path() / "model_new.py", own));
   return verify(scratch.path() / "task.py",
                 {.program = scratch.path() / "model_new.py", .timing = false, .profile = false});
+}
+
+// Judged with a ModelNew that is the same.
+Result<Verdict> verdict_of_chain(std::string_view weight, std::string_view x = "x") {
+  return verdict_of(chain_of(weight, x), chain_of("pass", x));
 }
 
 }  // namespace
@@ -166,6 +170,26 @@ TEST(Weights, WithNaNAreNamed) {
                 .find("NaN among the task's weights, in 'last.bias': what it reaches of "
                       "'linear_1' proves nothing"),
             std::string::npos)
+      << join(verdict->notes, "\n");
+}
+
+TEST(Weights, AreNotMissedWhereATaskHasNone) {
+  const std::string task = R"(import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x * 2)
+
+def get_init_inputs():
+    return []
+
+def get_inputs():
+    return [torch.randn(8, 16)]
+)";
+  auto verdict = verdict_of(task, task);
+  ASSERT_TRUE(verdict) << verdict.error().text();
+  EXPECT_TRUE(verdict->passed()) << table(*verdict, {});
+  EXPECT_EQ(join(verdict->notes, "\n").find("its parameters are not the task's"), std::string::npos)
       << join(verdict->notes, "\n");
 }
 

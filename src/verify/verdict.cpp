@@ -104,7 +104,7 @@ std::string table(const Verdict& verdict, const Terminal& terminal) {
   for (const std::string& note : verdict.notes)
     out += "\n" + styled("note:", Style::warning, terminal) + ' ' + printable(note);
   if (!verdict.notes.empty()) out += '\n';
-  if (verdict.adequacy) out += printable(adequacy_text(*verdict.adequacy)) + '\n';
+  if (verdict.adequacy && verdict.passed()) out += printable(adequacy_text(*verdict.adequacy)) + '\n';
   if (verdict.timing) out += '\n' + timing_table(*verdict.timing, terminal);
   const GateReport* failure = verdict.failure();
   out += '\n' + (failure ? (verdict.inconclusive() ? styled("inconclusive", Style::warning, terminal)
