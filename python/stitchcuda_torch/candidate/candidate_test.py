@@ -422,6 +422,7 @@ class ModelNew(torch.nn.Module):
             ("def f(:", "SyntaxError"),
             ("import sys; sys.exit(1)", "SystemExit"),
             ("ModelNew = 3", "no class ModelNew"),
+            ("class Model: pass\ndef get_inputs(): return []", "this is a task, with Model and get_inputs"),
         ]:
             self.assertIn(part, self.load(source)["message"])
         self.assertIn("ModelNew(...) failed", self.create(arguments=["wide"])["message"])

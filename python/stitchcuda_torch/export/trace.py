@@ -16,7 +16,7 @@ from . import below_autograd, carried, checks, known, rnn, unread
 from .replaced import replaced, without_fast_path
 
 DATA_DEPENDENT_FIX = (
-    "A CUDA program has one fixed shape and flow. Write the choice as tensor operations: "
+    "A CUDA program's flow and sizes cannot depend on values. Write the choice as tensor operations: "
     "torch.where(condition, a, b) instead of if/else, masks (x * mask) instead of x[mask] or nonzero, "
     "0-d tensors instead of .item(). If only training does this, use eval mode: --eval, or model.eval() in Python."
 )
