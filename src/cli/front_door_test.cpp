@@ -2,13 +2,21 @@
 // fit.
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/file.h"
+#include "base/format.h"
 #include "base/json.h"
+#include "base/machine/interrupt.h"
 #include "base/testdata/must.h"
 #include "cli/testdata/ran.h"
 #include "gpu/gpu_detect.h"
@@ -75,6 +83,32 @@ TEST_F(FrontDoor, AHomeThatCannotBeWrittenTo) {
   EXPECT_FALSE(said_it("warning:"));
   for (const auto& [name, value] : before)
     value ? ::setenv(name.c_str(), value->c_str(), 1) : ::unsetenv(name.c_str());
+}
+
+// With a Python that says when it is started, and takes a minute.
+TEST_F(FrontDoor, CtrlCEndsAnImport) {
+  const fs::path started = scratch->path() / "started", python = scratch->path() / "python",
+                 ended = scratch->path() / "ended", heard = scratch->path() / "heard";
+  ASSERT_EQ(::mkfifo(started.c_str(), 0600), 0);
+  ASSERT_TRUE(write_file(
+      python, format("#!/bin/sh\necho > '{}'\nsleep 60\necho > '{}'\n", started.string(), ended.string())));
+  fs::permissions(python, fs::perms::owner_all);
+  const pid_t tool = ::fork();
+  if (tool == 0) {
+    clean_up_on_interrupts();
+    const int code = optimize({"--python", python});
+    const bool written = static_cast<bool>(write_file(heard, said));
+    std::ofstream(started) << '\n';  // where no Python was started
+    ::_exit(written ? code : 42);
+  }
+  std::ifstream pipe(started);
+  pipe.get();
+  ::kill(tool, SIGINT);
+  int status = 0;
+  ASSERT_EQ(::waitpid(tool, &status, 0), tool);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << status;
+  EXPECT_FALSE(fs::exists(ended));
+  EXPECT_EQ(must(read_file(heard)), "error: stopped before a first program had passed\n");
 }
 
 TEST_F(FrontDoor, AProgramIsPackagedWithItsOwnTaskOnly) {

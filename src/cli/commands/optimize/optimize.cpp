@@ -8,6 +8,7 @@
 
 #include "agents/loop/measured_gain.h"
 #include "agents/optimize.h"
+#include "base/error_codes.h"
 #include "base/json.h"
 #include "base/machine/interrupt.h"
 #include "base/terminal/progress.h"
@@ -211,7 +212,11 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
     Progress progress(console.err, console.err_terminal, console.json, "optimizing");
     OptimizeView view(progress, warnings, options.budget);
     options.events = &view;
+    // The loop stops by itself; before it there is nothing to save, and PyTorch takes its time.
+    const EndChildrenWhen given_up([&] { return stop_requested() && !view.has_steps(); });
     optimized = agents::optimize(options);
+    if (!optimized && stop_requested() && !view.has_steps())
+      return work_error(error_code::stopped, "stopped before a first program had passed");
   }
   if (!optimized) return std::move(optimized).error();
   Json json = optimize_document(command, options, *optimized, warnings);

@@ -55,10 +55,13 @@ std::string headline(const Json& run) {
   const std::string gpu = now.measured ? "" : format(", estimated for {}", with_article(word(run, "gpu")));
   if (now.best <= 0) return format("{} per call{}; PyTorch was not timed.", seconds_text(now.own), gpu);
   const auto numerics = parse_numerics(word(run.at("verdict"), "class"));
-  std::string out = now.slower() ? "Slower than PyTorch: " : "";
-  out += format("{} per call{}{} {:.2f}x as fast as the best {} ({}, {})", seconds_text(now.own), gpu,
-                now.slower() ? "," : ":", now.over_pytorch(),
-                pytorch_in(numerics ? *numerics : Numerics::standard), now.best_name, seconds_text(now.best));
+  const std::string factor = format("{:.2f}", now.over_pytorch());
+  std::string out = !now.slower()      ? ""
+                    : factor == "1.00" ? "No faster than PyTorch: "
+                                       : "Slower than PyTorch: ";
+  out += format("{} per call{}{} {}x as fast as the best {} ({}, {})", seconds_text(now.own), gpu,
+                now.slower() ? "," : ":", factor, pytorch_in(numerics ? *numerics : Numerics::standard),
+                now.best_name, seconds_text(now.best));
   if (auto eager = now.baselines.find("eager"); eager != now.baselines.end() && now.best_name != "eager")
     out += format(", {:.2f}x as fast as eager ({})", eager->second / now.own, seconds_text(eager->second));
   return out + ".";

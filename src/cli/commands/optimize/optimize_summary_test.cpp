@@ -77,6 +77,10 @@ TEST(OptimizeSummary, WithoutAGpuTimesAreEstimates) {
   run["seconds_a_call"] = 5e-4;
   EXPECT_TRUE(headline(run).starts_with("Slower than PyTorch: 500 us per call, estimated for an H200, 0.92x"))
       << headline(run);
+  run["seconds_a_call"] = 4.62e-4;
+  EXPECT_TRUE(
+      headline(run).starts_with("No faster than PyTorch: 462 us per call, estimated for an H200, 1.00x"))
+      << headline(run);
   run["seconds_a_call"] = 3.08e-4;
   EXPECT_NE(summary_text(run, summary_places, {})
                 .find("Next:   on a machine with a GPU: stitchcuda verify out --task model.py"),
@@ -162,6 +166,15 @@ TEST(OptimizeView, SaysWhatBecameOfTheStepsAndWhatIsAtHand) {
       "    correctness",
       "    compiling ?[2Jrelu.cu"};
   EXPECT_EQ(view_lines(sample(), {.interactive = true, .width = 100}), expected);
+}
+
+TEST(OptimizeView, AnswersCtrlCAtOnce) {
+  ViewState state;
+  const size_t before = view_lines(state, {.interactive = true, .width = 100}).size();
+  state.stopping = true;
+  const auto lines = view_lines(state, {.interactive = true, .width = 100});
+  ASSERT_EQ(lines.size(), before + 1);
+  EXPECT_EQ(lines.back(), "  stopping; Ctrl-C again ends at once");
 }
 
 TEST(OptimizeView, FitsEveryTerminal) {

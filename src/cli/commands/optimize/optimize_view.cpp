@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/machine/interrupt.h"
 #include "base/text.h"
 #include "verify/measured.h"
 
@@ -78,6 +79,7 @@ std::vector<std::string> view_lines(const ViewState& state, const Terminal& term
     sum += format(", {} {}{}", name, seconds_text(seconds),
                   state.best > 0 ? format(" ({:.2f}x)", seconds / state.best) : "");
   add(sum, Style::plain);
+  if (state.stopping) add("stopping; Ctrl-C again ends at once", Style::warning);
   for (const std::string& line : state.log) add(line, Style::dim, "    ");
   return out;
 }
@@ -94,6 +96,7 @@ OptimizeView::OptimizeView(Progress& progress, Warnings& warnings, std::chrono::
 
 void OptimizeView::look_at_the_clock() {
   state_.elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  state_.stopping = stop_requested();
 }
 
 // The progress line is told outside of the mutex: it holds its own while it asks for these lines.
@@ -112,6 +115,7 @@ void OptimizeView::take(const agents::Event& event) {
   using Fate = ViewState::Step::Fate;
   if (auto* started = std::get_if<agents::StepStarted>(&event)) {
     state_.steps.push_back({.name = std::string(started->step), .said = {}});
+    has_steps_ = true;
   } else if (auto* judged = std::get_if<agents::AttemptJudged>(&event)) {
     ++state_.attempts;
     if (!state_.steps.empty()) state_.steps.back().attempt = judged->attempt;

@@ -3,6 +3,7 @@
 // elsewhere the progress line has to do.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <deque>
 #include <mutex>
@@ -28,6 +29,7 @@ struct ViewState {
   std::vector<std::pair<std::string, double>> baselines;
   std::deque<std::string> log;
   double budget = 0, elapsed = 0;  // seconds
+  bool stopping = false;           // Ctrl-C was pressed once
 };
 // None wider than the terminal.
 std::vector<std::string> view_lines(const ViewState& state, const Terminal& terminal);
@@ -39,6 +41,7 @@ class OptimizeView final : public agents::EventSink {
   OptimizeView(const OptimizeView&) = delete;
   OptimizeView& operator=(const OptimizeView&) = delete;
   void on(const agents::Event& event) override;
+  bool has_steps() const { return has_steps_; }  // the first was begun
 
  private:
   void take(const agents::Event& event);  // under the mutex
@@ -49,6 +52,7 @@ class OptimizeView final : public agents::EventSink {
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::mutex mutex_;
   ViewState state_;
+  std::atomic<bool> has_steps_ = false;
 };
 
 }  // namespace stitch
