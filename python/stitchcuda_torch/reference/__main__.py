@@ -7,6 +7,7 @@ answers the exporter's requests, so that PyTorch is imported once for both.
 
 import gc
 import os
+import time
 
 from ..base import protocol, requests, start
 from ..base.errors import TaskError, environment_error, first_line
@@ -54,8 +55,10 @@ def answer(line, answers):
         method, fields = answers.parse(line)
     except ValueError as error:
         return failure(TaskError("request", f"bad request: {error}", line.strip()[:200]))
+    begin = time.monotonic()
     try:
-        return {"ok": True, **method(**fields)}
+        found = method(**fields)
+        return {"ok": True, "seconds": round(time.monotonic() - begin, 4), **found}
     except KeyboardInterrupt:
         raise
     except TaskError as error:

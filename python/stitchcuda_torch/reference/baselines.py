@@ -6,7 +6,6 @@ A baseline has a model and input slots of its own; contents of other draws are c
 import contextlib
 import copy
 import gc
-import time
 
 import torch
 from torch.utils import _pytree as pytree
@@ -19,7 +18,6 @@ from ..device.stopwatch import Stopwatch
 from ..task import structure
 from . import numerics
 from .distances import relative_l2
-from .model import seconds_since
 
 KINDS = ("eager", "eager-graph", "compile", "compile-graph")
 SETS = 3  # draws that live on the device at once
@@ -215,8 +213,7 @@ class BaselineRequests(Requests):
 
     @request
     def baseline(self, kind: KINDS, numerics: numerics.CLASSES = "default", seed: int = 42, turns: str = None):
-        start, lock = time.monotonic(), GpuLock(turns)
-        loaded = self.model.need()
+        lock, loaded = GpuLock(turns), self.model.need()
         self.stopwatch = self.stopwatch or Stopwatch(loaded.device)
         self.baselines.pop(kind, None)
         self.model.progress(f"preparing {kind}")
@@ -228,15 +225,14 @@ class BaselineRequests(Requests):
             self.model.collect()
             if self.model.lost_device():
                 raise self.model.lost_device() from reason
-            return {"unavailable": str(reason), "seconds": seconds_since(start), "waited": lock.waited}
-        return {"relative_l2": error, "seconds": seconds_since(start), "waited": lock.waited}
+            return {"unavailable": str(reason), "waited": lock.waited}
+        return {"relative_l2": error, "waited": lock.waited}
 
     @request
     def time(self, kind: KINDS, count: int, flush: int = 0, seed: int = None):
-        start = time.monotonic()
         baseline = self.prepared(kind)
         wall, event = baseline.time(count, self.sets_of(self.sets_seed if seed is None else seed), flush)
-        return {"wall_ns": wall, "event_ns": event, "seconds": seconds_since(start)}
+        return {"wall_ns": wall, "event_ns": event}
 
     @request
     def profile(self, kind: KINDS, host_calls: bool = False):

@@ -18,9 +18,6 @@ class Facts:
     nonnegative: bool = False
     structure: str = ""
 
-    def as_json(self):
-        return {"free": self.free, "nonnegative": self.nonnegative, "structure": self.structure}
-
 
 def study(tensor):
     if not tensor.is_floating_point() or tensor.numel() == 0 or is_choice(tensor):
@@ -413,7 +410,6 @@ DRAWS = {
     "not finite": not_finite,
 }
 NAMES = ("task", *DRAWS, *WHOLE)
-KEEPS_SIGN = tuple(name for name in (*DRAWS, *WHOLE) if name not in ("normal", "shifted", "scaled", "sparse", "waves", "low"))
 
 
 PLANTED = tuple(f"{kind}{sign}" for kind in ("bounds", "whole numbers", "far angles", "sizes", "not numbers") for sign in ("", " below zero"))
@@ -450,16 +446,14 @@ def with_plants(tensor, facts, planted, generator):
 
 
 def draw(name, task_inputs, facts, seed, again=None):
-    """again: another draw of the task, which masks are compared with. (tensors, whether each stays where the task's own draw was: not negative where that wasn't)."""
+    """again: another draw of the task, which masks are compared with."""
     if name == "task":
-        return task_inputs, True
+        return task_inputs
     if name in WHOLE:
-        return WHOLE[name](task_inputs, facts, seed, again), True
+        return WHOLE[name](task_inputs, facts, seed, again)
     device = next((tensor.device for tensor in task_inputs), torch.device("cpu"))
     generator = torch.Generator(device).manual_seed(seed)
-    tensors = [replace(name, tensor, fact, generator) if fact.free else tensor for tensor, fact in zip(task_inputs, facts)]
-    domain_kept = name in KEEPS_SIGN or not any(fact.nonnegative and fact.structure != "simplex" for fact in facts)
-    return tensors, domain_kept
+    return [replace(name, tensor, fact, generator) if fact.free else tensor for tensor, fact in zip(task_inputs, facts)]
 
 
 def replace(name, tensor, facts, generator):

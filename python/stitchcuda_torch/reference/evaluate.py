@@ -1,37 +1,34 @@
 """What the model answers in a numerics class, or in float64; the model stays as it was."""
 
 import copy
-import time
 
 import torch
 
-from ..base import dtypes, safetensors
+from ..base import safetensors
 from ..base.errors import TaskError
 from ..base.requests import Requests, request
 from ..export.carried import state
 from . import numerics
 from .copies import copied
-from .distances import all_finite
 from .float64 import native_dtype, observe, observe_float64
-from .model import DEVICES, seconds_since
+from .model import DEVICES
 
 MODES = ("float64", *numerics.CLASSES)
 
 
 def evaluate(loaded, tensors, mode, device, seed, elsewhere=True, moved=(0, 0)):
-    """(Seen, facts). tensors: the inputs, flat. elsewhere: where the GPU has no room for float64, the CPU does it. moved: what weights
+    """(Seen, the device that it ran on). tensors: the inputs, flat. elsewhere: where the GPU has no room for float64, the CPU does it. moved: what weights
     change by in float64, relative, and the seed of it."""
     with loaded.task.stage("forward", "forward failed"):
         if mode == "float64":
-            seen, device, random = evaluate_float64(loaded, tensors, device, seed, elsewhere, moved)
+            seen, device = evaluate_float64(loaded, tensors, device, seed, elsewhere, moved)
         else:
-            device = loaded.device
-            seen, random = watch_generator(device, seed, lambda: evaluate_class(loaded, tensors, mode))
+            torch.manual_seed(seed)
+            seen, device = evaluate_class(loaded, tensors, mode), loaded.device
     for i, output in enumerate(seen.outputs):
         if not isinstance(output, torch.Tensor):
             raise TaskError("forward", f"output {i} of forward is {output!r}, not a tensor", "", "Return tensors only.")
-    finite = all(all_finite(output) for output in seen.outputs)
-    return seen, {"device": device.type, "random": random, "finite": finite}
+    return seen, device
 
 
 def evaluate_class(loaded, tensors, mode):
@@ -46,20 +43,19 @@ def evaluate_float64(loaded, tensors, device, seed, elsewhere, moved):
     def run(model, device):
         if moved[0]:
             model = with_moved_weights(model, *moved)
-        return watch_generator(device, seed, lambda: observe_float64(model, *loaded.arguments(tensors, device, wide=True), native, tensors))
+        torch.manual_seed(seed)
+        return observe_float64(model, *loaded.arguments(tensors, device, wide=True), native, tensors)
 
     if device.type == "cuda":
         try:
-            seen, random = run(loaded.model, device)
-            return seen, device, random
+            return run(loaded.model, device), device
         except RuntimeError as error:
             full = isinstance(error, torch.OutOfMemoryError)
             if not (full and elsewhere or any(word in str(error) for word in GPU_LACKS)):
                 raise
         torch.cuda.empty_cache()
     cpu = torch.device("cpu")
-    seen, random = run(copy.deepcopy(loaded.model).to(cpu), cpu)
-    return seen, cpu, random
+    return run(copy.deepcopy(loaded.model).to(cpu), cpu), cpu
 
 
 def with_moved_weights(model, moved, seed):
@@ -74,20 +70,6 @@ def with_moved_weights(model, moved, seed):
 
 
 GPU_LACKS = ("cuDNN", "CUDNN", "not implemented for", "unable to find an engine", "Unable to find a valid")
-
-
-def watch_generator(device, seed, run):
-    """(result, whether random numbers were drawn)."""
-    torch.manual_seed(seed)
-    before = generator_states(device)
-    result = run()
-    after = generator_states(device)
-    return result, any(not torch.equal(a, b) for a, b in zip(before, after))
-
-
-def generator_states(device):
-    states = [torch.get_rng_state()]
-    return [*states, torch.cuda.get_rng_state(device)] if device.type == "cuda" else states
 
 
 def check_carried(seen, updates, loaded):
@@ -123,24 +105,21 @@ class EvaluateRequests(Requests):
     def evaluate(
         self, inputs: str, mode: MODES, out: str, device: DEVICES = None, seed: int = 42, updates: list = None, moved: float = 0.0, moved_by: int = 0
     ):
-        start = time.monotonic()
         loaded = self.model.need()
         device = torch.device(device) if device else loaded.device
         if device != loaded.device and (mode != "float64" or device.type != "cpu"):
             raise TaskError("request", f"{mode} runs on {loaded.device.type}, where the task was loaded")
         tensors = loaded.check(read_inputs(loaded, inputs), "the inputs have other shapes or dtypes than the task's")
-        seen, facts = evaluate(loaded, tensors, mode, device, seed, moved=(moved, moved_by))
+        seen, device = evaluate(loaded, tensors, mode, device, seed, moved=(moved, moved_by))
         unknown = [name for name in updates or [] if name not in loaded.tensors()]
         if unknown:
             raise TaskError("request", f"the model has no state named {unknown[0]!r}")
         if updates is not None:
             check_carried(seen, updates, loaded)
-        tensors = named(seen, updates, loaded)
-        safetensors.write_mapped(out, tensors)
-        described = [{"name": name, "dtype": dtypes.name(tensor.dtype), "shape": list(tensor.shape)} for name, tensor in tensors.items()]
+        safetensors.write_mapped(out, named(seen, updates, loaded))
         del seen, tensors
         self.model.give_back()
-        return {**facts, "tensors": described, "seconds": seconds_since(start)}
+        return {"device": device.type}
 
 
 def read_inputs(loaded, path):

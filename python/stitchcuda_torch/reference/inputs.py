@@ -1,13 +1,10 @@
 """Inputs by kind and seed: the task's own draw and everything that is made of it."""
 
-import time
-
 import torch
 
 from ..base import safetensors
 from ..base.requests import Requests, request
 from . import distributions
-from .model import seconds_since
 
 IN_RANGE = " in range"
 OTHERS = (*distributions.NAMES[1:], *distributions.PLANTED)
@@ -35,23 +32,20 @@ class InputRequests(Requests):
 
     @request
     def draw(self, distribution: KINDS = "task", *, seed: int, out: str):
-        start = time.monotonic()
-        tensors, domain_kept = self.drawn(distribution, seed)
-        size = safetensors.write_mapped(out, {f"input_{i}": tensor for i, tensor in enumerate(tensors)})
-        return {"domain_kept": domain_kept, "inputs": [fact.as_json() for fact in self.facts], "bytes": size, "seconds": seconds_since(start)}
+        safetensors.write_mapped(out, {f"input_{i}": tensor for i, tensor in enumerate(self.drawn(distribution, seed))})
+        return {}
 
     def drawn(self, distribution, seed):
-        """(tensors, whether each stays where the task's own draw was: not negative where that wasn't)."""
         loaded = self.model.need()
         if distribution == "varied":
-            return self.varied.draw(loaded.draw, self.studied, seed), True
+            return self.varied.draw(loaded.draw, self.studied, seed)
         tensors = loaded.draw(seed)
         self.studied(tensors)
         if distribution.endswith(IN_RANGE):
-            drawn, _ = self.drawn(distribution.removesuffix(IN_RANGE), seed)
-            return [within(new, own) if fact.free and own.numel() else new for new, own, fact in zip(drawn, tensors, self.facts)], True
+            drawn = self.drawn(distribution.removesuffix(IN_RANGE), seed)
+            return [within(new, own) if fact.free and own.numel() else new for new, own, fact in zip(drawn, tensors, self.facts)]
         if distribution in distributions.PLANTED:
-            return distributions.plant(self.planted[distribution], tensors, self.facts, seed), "below zero" not in distribution
+            return distributions.plant(self.planted[distribution], tensors, self.facts, seed)
         again = loaded.draw(seed + 1) if distribution in distributions.WHOLE else None
         return distributions.draw(distribution, tensors, self.facts, seed, again)
 

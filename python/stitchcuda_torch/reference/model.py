@@ -2,7 +2,6 @@
 
 import dataclasses
 import gc
-import time
 
 import torch
 from torch.utils import _pytree as pytree
@@ -21,9 +20,6 @@ class TensorForm:
     dtype: torch.dtype
     shape: tuple
     stride: tuple
-
-    def as_json(self):
-        return {"dtype": dtypes.name(self.dtype), "shape": list(self.shape), "strides": list(self.stride)}
 
 
 class Loaded:
@@ -87,14 +83,6 @@ class Loaded:
     def tensors(self):
         return {name: tensor for name, tensor, _ in self.state()}
 
-    def describe_state(self):
-        first, entries = {}, []
-        for name, tensor, role in self.state():
-            entry = {"name": name, "dtype": dtypes.name(tensor.dtype), "shape": list(tensor.shape), "role": role}
-            owner = first.setdefault(id(tensor), name)
-            entries.append({**entry, "tied": owner} if owner != name else entry)
-        return entries
-
 
 def form(tensor):
     return TensorForm(tensor.dtype, tuple(int(n) for n in tensor.shape), tuple(int(n) for n in tensor.stride()))
@@ -126,7 +114,6 @@ class ModelRequests(Requests):
 
     @request
     def load(self, task: str, class_: str = None, seed: int = 42, device: DEVICES = "cpu", mode: MODEL_MODES = None, turns: str = None):
-        start = time.monotonic()
         if device == "cuda" and not torch.cuda.is_available():
             raise TaskError("device", "PyTorch sees no GPU here", "", "Use the device cpu.")
         for forget in self.on_load:
@@ -148,9 +135,6 @@ class ModelRequests(Requests):
             "cudnn": torch.backends.cudnn.version(),
             "class": loaded.task.model_class.__name__,
             "mode": "train" if loaded.model.training else "eval",
-            "parameters": loaded.describe_state(),
-            "inputs": [form.as_json() for form in loaded.forms],
-            "seconds": seconds_since(start),
             "waited": lock.waited,
         }
 
@@ -182,7 +166,3 @@ class ModelRequests(Requests):
             return None
         except Exception as error:
             return TaskError("device", f"the GPU is lost to this process: {error}", "", "Start a new reference process.")
-
-
-def seconds_since(start):
-    return round(time.monotonic() - start, 4)

@@ -23,7 +23,6 @@ from . import distributions, numerics
 from .evaluate import MODES, evaluate, named
 from .float64 import native_dtype
 from .interpret import Program, Unmeasured
-from .model import seconds_since
 from .numerics import round_to_tf32
 
 OWN_GROUPS = 4  # outputs measured one by one; others together
@@ -271,11 +270,11 @@ class RoundingRequests(Requests):
 
     @request
     def arithmetic(self, convolutions: list, turns: str = None):
-        start, lock = time.monotonic(), GpuLock(turns)
+        lock = GpuLock(turns)
         with lock.shared():
             found = numerics.are_tf32(convolutions, self.model.need().device, lock=lock)
             self.model.give_back()
-        return {"tf32": found, "seconds": seconds_since(start), "waited": lock.waited}
+        return {"tf32": found, "waited": lock.waited}
 
     @request
     def roundings(
@@ -285,6 +284,6 @@ class RoundingRequests(Requests):
         start, lock = time.monotonic(), GpuLock(turns)
         loaded = self.model.need()
         with lock.shared():
-            answer = shares(loaded, self.exported, self.inputs.drawn(distribution, seed)[0], mode, floor, probes, seed, lock)
+            answer = shares(loaded, self.exported, self.inputs.drawn(distribution, seed), mode, floor, probes, seed, lock)
             self.model.collect()
-        return {**answer, "seconds": round(seconds_since(start) - lock.waited, 4), "waited": lock.waited}
+        return {**answer, "seconds": round(time.monotonic() - start - lock.waited, 4), "waited": lock.waited}

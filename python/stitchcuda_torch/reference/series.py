@@ -14,7 +14,6 @@ from ..base.requests import Requests, request
 from ..device.arena import raw
 from .evaluate import MODES, evaluate
 from .inputs import KINDS
-from .model import seconds_since
 from .shared import Shared, bytes_of_candidate
 from .trials import DTYPES, choose, parse_outputs
 
@@ -138,13 +137,12 @@ class SeriesRequests(Requests):
     @request
     def stage(self, distributions: list, seeds: list, offsets: list):
         """A kind and a seed for each call."""
-        start = time.monotonic()
         if len(distributions) != len(seeds) or any(kind not in KINDS for kind in distributions):
             raise TaskError("request", f"stage wants a kind of inputs for each seed, of {', '.join(KINDS)}")
         for slot, (distribution, seed) in enumerate(zip(distributions, seeds)):
-            self.opened().stage(slot, self.inputs.drawn(distribution, seed)[0], offsets)
+            self.opened().stage(slot, self.inputs.drawn(distribution, seed), offsets)
         self.series.wait()
-        return {"seconds": time.monotonic() - start, "free": self.inputs.can_be_varied()}
+        return {"free": self.inputs.can_be_varied()}
 
     @request
     def reveal(self, count: int):
@@ -171,13 +169,12 @@ class SeriesRequests(Requests):
 
         outputs: [[name, dtype, offset], …]"""
         start, series = time.monotonic(), self.opened()
-        wanted, distances, compared = parse_outputs([entry[:2] for entry in outputs]), [], 0
+        wanted, distances = parse_outputs([entry[:2] for entry in outputs]), []
         try:
             for slot in torch.randperm(count, generator=torch.Generator().manual_seed(seed)).tolist()[:most]:
                 if time.monotonic() - start > seconds:
                     break
                 expected = self.own_outputs(series.inputs(slot), mode, updates, wanted)
-                compared += 1
                 distances.append(
                     [
                         slot,
@@ -191,7 +188,7 @@ class SeriesRequests(Requests):
         finally:
             self.model.give_back()
         distances.sort(key=lambda entry: -entry[1])
-        return {"strange": distances, "looked_at": compared, "seconds": seconds_since(start)}
+        return {"strange": distances}
 
     @request
     def compare_call(self, distribution: KINDS = "task", *, seed: int, mode: MODES, outputs: list, updates: list = None, file: str):
@@ -202,7 +199,7 @@ class SeriesRequests(Requests):
         with open(file, "rb") as stream:
             data = bytearray(stream.read())
         try:
-            expected = self.own_outputs(self.inputs.drawn(distribution, seed)[0], mode, updates, wanted)
+            expected = self.own_outputs(self.inputs.drawn(distribution, seed), mode, updates, wanted)
             for (_, dtype), value, (_, _, start, step) in zip(wanted, expected, outputs):
                 value = value.reshape(-1)[start::step]
                 size = value.numel() * dtype.itemsize

@@ -1,7 +1,5 @@
 """Trials kept in this process: inputs and float64 outputs of gigabytes are compared here instead of being sent."""
 
-import time
-
 import torch
 
 from ..base import dtypes
@@ -12,7 +10,6 @@ from . import distances
 from .distances import distance
 from .evaluate import MODES, check_carried, evaluate, named
 from .inputs import KINDS
-from .model import seconds_since
 from .shared import WHERE, bytes_of_candidate
 
 
@@ -45,9 +42,9 @@ class Trial:
 
 
 def hold(loaded, draw, mode, seed, wanted, updates, elsewhere, keep_own=False):
-    """(Trial, facts). wanted: [(name, dtype)] in the order in which outputs will be asked about."""
+    """(Trial, what is said of each output). wanted: [(name, dtype)] in the order in which outputs will be asked about."""
     inputs = draw()
-    seen, facts = evaluate(loaded, inputs, "float64", loaded.device, seed, elsewhere)
+    seen, _ = evaluate(loaded, inputs, "float64", loaded.device, seed, elsewhere)
     check_carried(seen, updates or [], loaded)
     truth = [settled(tensor, dtype) for tensor, (_, dtype) in zip(choose(seen, updates, loaded, wanted), wanted)]
     del seen
@@ -62,7 +59,7 @@ def hold(loaded, draw, mode, seed, wanted, updates, elsewhere, keep_own=False):
         described.append({"name": name, "shape": list(exact.shape), "pytorch": off.as_json()})
         kept_own.append(None if exact.is_floating_point() and not off.not_finite else value.detach())
     kept = [value.detach().contiguous() for value in own] if keep_own else None
-    return Trial(draw, loaded.drawn_on != loaded.device, truth, kept_own, kept), {**facts, "outputs": described}
+    return Trial(draw, loaded.drawn_on != loaded.device, truth, kept_own, kept), described
 
 
 def choose(seen, updates, loaded, wanted):
@@ -123,16 +120,15 @@ class TrialRequests(Requests):
         patient: bool = False,
         own: bool = False,
     ):
-        start = time.monotonic()
         loaded, wanted = self.model.need(), parse_outputs(outputs)
         self.model.collect()
 
         def draw():
-            return self.inputs.drawn(distribution, seed)[0]
+            return self.inputs.drawn(distribution, seed)
 
         for elsewhere in (False, True) if patient else (True,):
             try:
-                self.trials[trial], facts = hold(loaded, draw, mode, 42, wanted, updates, elsewhere, own)
+                self.trials[trial], described = hold(loaded, draw, mode, 42, wanted, updates, elsewhere, own)
                 break
             except (TaskError, torch.OutOfMemoryError) as error:
                 if elsewhere or getattr(error, "kind", "memory") != "memory":
@@ -140,17 +136,16 @@ class TrialRequests(Requests):
             if self.is_full_of_others():
                 raise TaskError("busy", "the GPU's memory is full of other processes' data", "", "Ask again later.")
         self.model.collect()
-        return {**facts, "seconds": seconds_since(start)}
+        return {"outputs": described}
 
     @request
     def put(self, trial: int, inputs: list):
-        start = time.monotonic()
         tensors = self.held(trial).inputs()
         for number, offset, *where in inputs:
             self.memory.at(*where).write(tensors[number], offset)
         del tensors
         self.model.collect()
-        return {"seconds": seconds_since(start)}
+        return {}
 
     @request
     def same_input(self, trial: int, input: int, offset: int, where: WHERE = "host"):
@@ -160,9 +155,8 @@ class TrialRequests(Requests):
 
     @request
     def distance(self, trial: int, output: int, dtype: DTYPES, offset: int, where: WHERE = "host"):
-        start = time.monotonic()
         found = self.held(trial).measure(self.reader(trial, output, dtype, offset, where), output)
-        return {"distance": found.as_json(), "seconds": seconds_since(start)}
+        return {"distance": found.as_json()}
 
     @request
     def outside(self, trial: int, output: int, dtype: DTYPES, offset: int, where: WHERE = "host", *, tolerance: float):

@@ -9,7 +9,6 @@ larger than SIZE.
 import copy
 import dataclasses
 import math
-import time
 
 import torch
 
@@ -19,7 +18,6 @@ from ..device.gpu_lock import GpuLock
 from ..task import structure
 from . import numerics
 from .distances import all_finite
-from .model import seconds_since
 from .reparameterise import NORMS, PRODUCTS, mix, point, reparameterise
 
 SIZE = 4.0  # root mean square: shifts of 0.5 still matter, and so do inputs after fifty layers
@@ -149,8 +147,7 @@ class WeightRequests(Requests):
         calls: int = 0,
         turns: str = None,
     ):
-        start, lock, room = time.monotonic(), GpuLock(turns), True
-        loaded = self.model.need()
+        lock, loaded = GpuLock(turns), self.model.need()
         state = loaded.tensors()
         if self.original is None:
             self.original = {name: tensor.detach().to("cpu", copy=True) for name, tensor in state.items()}
@@ -165,12 +162,12 @@ class WeightRequests(Requests):
                 faint = variant == "faint"
                 key = (faint, seed, mode)  # once: on a GPU, another pass may round otherwise
                 if key not in self.scaled:
-                    self.scaled[key] = find_room(loaded, self.original, self.inputs.drawn("task", seed)[0], mode, seed, faint)
+                    self.scaled[key] = find_room(loaded, self.original, self.inputs.drawn("task", seed), mode, seed, faint)
                 draw_scaled(loaded, self.original, self.scaled[key], seed, faint)
-                room = self.scaled[key].room
                 point(state, changes or [])
                 for call in range(calls):
-                    advance(loaded, self.inputs.drawn("task", seed + 1 + call)[0])
+                    advance(loaded, self.inputs.drawn("task", seed + 1 + call))
                 self.model.give_back()
-        size = safetensors.write_mapped(out, loaded.tensors()) if out else 0  # forward may have put others in their place
-        return {"bytes": size, "room": room, "seconds": seconds_since(start), "waited": lock.waited}
+        if out:
+            safetensors.write_mapped(out, loaded.tensors())  # forward may have put others in their place
+        return {"waited": lock.waited}
