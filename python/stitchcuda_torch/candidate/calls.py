@@ -30,7 +30,7 @@ class Calls:
 
     def place(self, request):
         if "into" in request:  # other contents at the same addresses
-            known = self.set_of(request["into"])[0]
+            known = self.set_of(request["into"])
             for tensor, entry in zip(known, request["inputs"], strict=True):
                 tensor.copy_(self.memory.upload(entry))
             return {"set": request["into"]}
@@ -38,7 +38,7 @@ class Calls:
         tensors = [self.memory.upload(entry) for entry in request["inputs"]]  # never where a dropped set was
         del decoys
         number, self.next_set = self.next_set, self.next_set + 1
-        self.sets[number] = (tensors, request.get("scalars"))
+        self.sets[number] = tensors
         return {"set": number}
 
     def drop(self, request):
@@ -80,7 +80,7 @@ class Calls:
         }
 
     def prepared(self, number):
-        return self.program.forward_on(*self.set_of(number))
+        return self.program.forward_on(self.set_of(number))
 
     def fill(self, types, filling):
         """What torch.empty() finds: NaNs, numbers that look like results, or what the last call left."""
@@ -92,8 +92,7 @@ class Calls:
         """What the last call left must be no help to the next."""
         program = self.program
         if spoil and self.returned is not None and program.model is not None:
-            inputs = [tensor for tensors, _ in self.sets.values() for tensor in tensors]
-            inputs += [tensor for tensors in self.protected for tensor in tensors]
+            inputs = [tensor for tensors in (*self.sets.values(), *self.protected) for tensor in tensors]
             states = [find(program.model, name) for name in {*program.states, *program.updates}]
             kept = [*inputs, *program.model.parameters(), *program.model.buffers(), *(tensor for tensor in states if tensor is not None)]
             self.spoiled = [ref for ref in self.spoiled if not ref.expired()] + results.spoil(self.returned, kept)
@@ -111,7 +110,7 @@ class Calls:
         return {}
 
     def fetch_input(self, request):
-        tensors, _ = self.set_of(request["set"])
+        tensors = self.set_of(request["set"])
         if not 0 <= request["input"] < len(tensors):
             raise Refused(f"set {request['set']} has no input {request['input']}")
         flat = raw(tensors[request["input"]])

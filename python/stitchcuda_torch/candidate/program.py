@@ -33,13 +33,12 @@ class Program:
         self.destroy({})
         positional, keyword = self.constructor_arguments(extra)
         names = extra.get("parameters", extra.get("state", []))
-        may_differ = "state" in extra or extra.get("otherwise") == "seed"
         tensors = [self.memory.upload(entry) for entry in request.get("parameters", [])]
         how = (positional, keyword, extra.get("seed", 42), self.device, extra.get("training", True))
         given = {name: tensor for name, tensor in zip(names, tensors) if name is not None}
         model, reached = self.file.construct(*how, given)
         wrong = [name for name in misfits(model, names, tensors) if name not in reached]
-        if wrong and not may_differ:
+        if wrong and "state" not in extra:
             raise Refused(f"ModelNew has no {wrong[0]!r} of the same shape and dtype" + (f", nor {len(wrong) - 1} others" if len(wrong) > 1 else ""))
         if wrong:
             model, _ = self.file.construct(*how)  # with none of them rather than with some
@@ -75,19 +74,14 @@ class Program:
             drop()
         return {}
 
-    def forward_on(self, tensors, scalars=None):
+    def forward_on(self, tensors):
         """A function that runs forward on these inputs, whose states are in the module already."""
         if self.model is None:
             raise Refused("nothing is created")
         self.renew_states(tensors)
         inputs, _, _ = self.parts(tensors)
         # Aliases: a candidate that resizes or replaces what it is given leaves the set as it is.
-        aliases = [tensor.detach() for tensor in inputs]
-        if scalars:
-            rest = iter(aliases)
-            arguments, keywords = [next(rest) if value is None else value for value in scalars], {}
-        else:
-            arguments, keywords = self.arranged(aliases)
+        arguments, keywords = self.arranged([tensor.detach() for tensor in inputs])
         model = self.model
         return lambda: model(*arguments, **keywords)
 
