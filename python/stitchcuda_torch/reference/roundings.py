@@ -2,8 +2,8 @@
 
 To first order an error δ of a value moves an output by J δ. With a random vector u in the output's space, one backward pass
 gives g = uᵀ J for every value of the model at once, and E[Σ (gᵢ δᵢ)²] = Σ δᵢ² ‖Jᵢ‖² is the square of the error to expect of
-roundings that don't know of each other. So a few passes measure any number of regions; `measure_directly` rounds for real,
-one place at a time, and is what this is held against.
+roundings that don't know of each other. So a few passes measure any number of regions. The tests hold it against rounding for
+real, one place at a time.
 """
 
 import copy
@@ -180,20 +180,6 @@ def probe(tensor, unit, errors, floor, name, names, generator):
     """Of one output: its relative error. Of several: the mean square of their errors in units of PyTorch's own."""
     vector = torch.randn(tensor.shape, generator=generator, device=tensor.device, dtype=tensor.dtype) / unit
     return vector if len(names) == 1 else vector / (max(errors[name], floor) * math.sqrt(len(names)))
-
-
-def measure_directly(document, state, inputs, places):
-    """Each output's relative error where these places, {("value", name) or ("operand", (node, slot)): precision}, are rounded."""
-
-    def touch(kind, name, tensor):
-        precision = places.get((kind, name))
-        return rounded(tensor, precision) if precision else tensor
-
-    with torch.no_grad():
-        exact = Program(document, state, inputs, lambda kind, name, tensor: tensor)
-        truth = exact.run()
-        got = Program(document, state, inputs, touch).run()
-    return {name: float((got[name] - truth[name]).norm()) / max(float(truth[name].norm()), exact.units.get(name, 0.0), 1e-300) for name in truth}
 
 
 class Exported:
