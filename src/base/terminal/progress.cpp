@@ -11,6 +11,7 @@
 
 #include "base/format.h"
 #include "base/json.h"
+#include "base/machine/interrupt.h"
 #include "base/machine/time_account.h"
 #include "base/terminal/log.h"
 
@@ -104,6 +105,7 @@ std::string progress_line(const ProgressState& state, const Terminal& terminal) 
     if (state.total > state.done)
       line += format("  about {} left", duration_text(static_cast<double>(state.total - state.done) / rate));
   }
+  if (state.stopping) line += "  stopping; Ctrl-C again ends at once";
   if (!state.detail.empty()) line += "  " + state.detail;
   return shorten(line, terminal.width - 1, Cut::end, terminal.utf8);
 }
@@ -136,6 +138,7 @@ void Progress::watch() {
 
 void Progress::draw() {
   state_.seconds = seconds_since(start_);
+  state_.stopping = stop_requested();
   ++state_.frame;
   if (machine_reads()) {
     if (state_.frame % 5 == 0) out_ << json_line(state_) << '\n' << std::flush;

@@ -23,7 +23,8 @@ struct ProgressState {
   int64_t done = 0;
   int64_t total = 0;  // 0: unknown, so a spinner instead of a bar
   double seconds = 0;
-  int frame = 0;  // which picture of the spinner
+  int frame = 0;          // which picture of the spinner
+  bool stopping = false;  // Ctrl-C was pressed once
 };
 // The line for a state, without colours, no wider than the terminal.
 std::string progress_line(const ProgressState& state, const Terminal& terminal);

@@ -143,6 +143,9 @@ TEST(Progress, LineOnATerminal) {
   state.seconds = 75;
   state.done = 0;
   EXPECT_EQ(progress_line(state, terminal), "| importing  1:15  9_ResNet18.py");
+  state.stopping = true;
+  EXPECT_EQ(progress_line(state, terminal),
+            "| importing  1:15  stopping; Ctrl-C again ends at once  9_ResNet18.py");
 }
 
 TEST(Progress, LineInALog) {

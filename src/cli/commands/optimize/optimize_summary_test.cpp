@@ -168,15 +168,6 @@ TEST(OptimizeView, SaysWhatBecameOfTheStepsAndWhatIsAtHand) {
   EXPECT_EQ(view_lines(sample(), {.interactive = true, .width = 100}), expected);
 }
 
-TEST(OptimizeView, AnswersCtrlCAtOnce) {
-  ViewState state;
-  const size_t before = view_lines(state, {.interactive = true, .width = 100}).size();
-  state.stopping = true;
-  const auto lines = view_lines(state, {.interactive = true, .width = 100});
-  ASSERT_EQ(lines.size(), before + 1);
-  EXPECT_EQ(lines.back(), "  stopping; Ctrl-C again ends at once");
-}
-
 TEST(OptimizeView, FitsEveryTerminal) {
   ViewState state = sample();
   for (int i = 0; i < 30; ++i) state.steps.push_back({.name = "step", .said = std::string(300, 'x')});

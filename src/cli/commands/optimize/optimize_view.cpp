@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/machine/interrupt.h"
 #include "base/text.h"
 #include "verify/measured.h"
 
@@ -79,7 +78,6 @@ std::vector<std::string> view_lines(const ViewState& state, const Terminal& term
     sum += format(", {} {}{}", name, seconds_text(seconds),
                   state.best > 0 ? format(" ({:.2f}x)", seconds / state.best) : "");
   add(sum, Style::plain);
-  if (state.stopping) add("stopping; Ctrl-C again ends at once", Style::warning);
   for (const std::string& line : state.log) add(line, Style::dim, "    ");
   return out;
 }
@@ -96,7 +94,6 @@ OptimizeView::OptimizeView(Progress& progress, Warnings& warnings, std::chrono::
 
 void OptimizeView::look_at_the_clock() {
   state_.elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-  state_.stopping = stop_requested();
 }
 
 // The progress line is told outside of the mutex: it holds its own while it asks for these lines.

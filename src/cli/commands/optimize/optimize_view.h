@@ -29,7 +29,6 @@ struct ViewState {
   std::vector<std::pair<std::string, double>> baselines;
   std::deque<std::string> log;
   double budget = 0, elapsed = 0;  // seconds
-  bool stopping = false;           // Ctrl-C was pressed once
 };
 // None wider than the terminal.
 std::vector<std::string> view_lines(const ViewState& state, const Terminal& terminal);
