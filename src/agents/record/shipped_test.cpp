@@ -155,6 +155,43 @@ TEST_F(ShippedWhole, IsInstalledFoundAndRun) {
       std::string::npos);
 }
 
+// What the example makes up of each dtype, by its own functions.
+TEST_F(ShippedWhole, ExampleFillsInputsOfEveryDtype) {
+  ASSERT_TRUE(write_package(folder, contents));
+  auto package = must(load_package(folder));
+  auto built = must(build::build({.sources = package.sources, .include_dirs = package.include_dirs}));
+  auto emulated = emulated::find_installation();
+  ASSERT_TRUE(emulated);
+  const fs::path source = scratch->path() / "filled.cpp", program = scratch->path() / "filled";
+  ASSERT_TRUE(write_file(source, R"(#include <algorithm>
+#define main example_main
+#include "main.cpp"
+#undef main
+
+int main() {
+  for (int32_t dtype = STITCH_F64; dtype <= STITCH_BOOL; ++dtype) {
+    std::vector<unsigned char> memory(64 * element_size(dtype));
+    fill(memory, 64, dtype);
+    double sum = 0, least = 1, most = 0;
+    for (size_t i = 0; i < 64; ++i) {
+      const double value = element(memory, i, dtype);
+      sum += value;
+      least = std::min(least, value);
+      most = std::max(most, value);
+    }
+    std::printf(least >= 0 && most <= 1 && sum > 16 && sum < 48 ? "filled " : "%d: sum %g ", dtype, sum);
+  }
+}
+)"));
+  const std::string compiled = output_of(
+      {"g++", "-std=c++20", "-I", emulated->headers.string(), "-I", (folder / "include").string(), "-I",
+       (folder / "example").string(), source.string(), built.library.string(), emulated->runtime.string(),
+       "-Wl,-rpath," + emulated->runtime.parent_path().string(), "-o", program.string()});
+  ASSERT_FALSE(compiled.starts_with("exit code")) << compiled;
+  EXPECT_EQ(output_of({program.string()}),
+            "filled filled filled filled filled filled filled filled filled \n");
+}
+
 TEST_F(ShippedWhole, HasItsWeightsOrSaysWhyNot) {
   auto weights = make_weights();
   auto readme = [&](ShipWeights when, const std::shared_ptr<const Safetensors>& given) {
