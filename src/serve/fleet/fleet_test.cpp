@@ -1,5 +1,4 @@
-// Workers by Slurm, with scripts in the place of its commands: what is said when they end, and when Slurm
-// can't.
+// Workers by Slurm and by Ray, with stand-ins for both: what is said when they end, and when neither can.
 #include "serve/fleet/fan_out.h"
 
 #include <gtest/gtest.h>
@@ -9,9 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/format.h"
+#include "base/json.h"
 #include "base/testdata/must.h"
 #include "base/text.h"
 #include "http/client.h"
+#include "http/server.h"
 #include "serve/fleet/worker.h"
 
 namespace stitch::serve {
@@ -127,6 +129,35 @@ TEST_F(Slurm, SaysWhichWorkersWereLost) {
                        [](const std::string&, const Json&) { return Json(2); }));
   for (std::thread& each : waiting) each.join();
   EXPECT_EQ(most, 1);
+}
+
+// With a server of ours in the place of its dashboard.
+TEST(Ray, SaysThatJobsEndedWhereTheirLogsAreAndWhatToDoWithoutIt) {
+  std::atomic<bool> stopped = false;
+  auto dashboard = must(http::Server::start({}, [&](http::Request&& request, http::Reply reply) {
+    const auto job = parse_json(request.body);
+    reply.send({.body = request.method == "POST"
+                            ? line_text({{"submission_id", job ? word(*job, "submission_id") : ""}})
+                            : line_text({{"status", stopped ? "STOPPED" : "RUNNING"}})});
+  }));
+  FanOutOptions options;
+  options.fleet = {.engine = "ray",
+                   .workers = 2,
+                   .ray = http::Url{.host = "127.0.0.1", .port = dashboard->port()}.origin()};
+  options.host = options.at = "127.0.0.1";
+  options.count_workers_every = 0.05;
+  {
+    auto fleet = must(FanOut::start(options));
+    EXPECT_NE(fleet->said().find("Ray at " + options.fleet.ray), std::string::npos) << fleet->said();
+    stopped = true;
+    const Error over = fleet->run({"key", std::make_shared<const Json>(1)}).error();
+    EXPECT_EQ(over.message, format("all workers of Ray at {} have ended", options.fleet.ray));
+    EXPECT_TRUE(over.fix.starts_with("logs: ray job logs stitchcuda-")) << over.fix;
+    EXPECT_TRUE(over.fix.ends_with("; the same command resumes")) << over.fix;
+  }
+  dashboard.reset();
+  EXPECT_EQ(FanOut::start(options).error().fix,
+            "start Ray there (ray start --head), or name its dashboard with --ray URL");
 }
 
 }  // namespace
