@@ -50,8 +50,8 @@ class BrokenLink(Exception):
 
 
 def source_of(path):
-    """Where a file that is no page is copied to: as text, which browsers show."""
-    return pathlib.Path("source") / path.with_name(path.name + ".txt")
+    """Where a file that is no page is copied to: pictures as they are, all else as text, which browsers show."""
+    return pathlib.Path("source") / (path if path.suffix == ".png" else path.with_name(path.name + ".txt"))
 
 
 def slug(text):

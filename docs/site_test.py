@@ -51,6 +51,12 @@ class Documentation(unittest.TestCase):
             for link in set(re.findall(r'(?:href|src)="([^"#:]+)(?:#[^"]*)?"', page.read_text(encoding="utf-8"))):
                 self.assertIn(os.path.normpath(page.parent / link), there, page)
 
+    def test_pictures_stay_pictures(self):
+        page = (self.site / "docs/quickstart.html").read_text(encoding="utf-8")
+        (picture,) = re.findall(r'<img [^>]*src="([^"]+)"', page)
+        self.assertTrue((self.site / "docs" / picture).read_bytes().startswith(b"\x89PNG"))
+        self.assertTrue(picture.endswith(".png"))
+
     def test_the_search_index_leads_to_sections_that_are_there(self):
         text = (self.site / "search.js").read_text(encoding="utf-8")
         index = json.loads(text.removeprefix("window.stitchcudaSearch = ").removesuffix(";\n"))
