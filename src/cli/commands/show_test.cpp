@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/pages/report.h"
 #include "cli/testdata/sample_graphs.h"
+#include "gpu/gpu_spec.h"
 #include "graph/text.h"
 
 namespace stitch {
@@ -50,6 +51,23 @@ TEST(Show, AGraphThatOnlyTakesALaunchIsCalledLaunchBound) {
   EXPECT_NE(shown.out.find("launch bound: memory"), std::string::npos) << shown.out;
   auto json = must(parse_json(show(b.graph, {}, true).out));
   EXPECT_EQ(json["floor"]["bound"], "launch");
+}
+
+// As a norm that a pass folded into a convolution leaves them.
+TEST(Show, NodesThatDependOnWeightsAloneCostACallNothing) {
+  const Graph graph = must(parse_graph(R"(graph "folded"
+parameter %w : f32[32,64]
+parameter %scale : f32[32,1]
+input %x : f32[16,64]
+%scaled = mul(%w, %scale) : f32[32,64]
+%y = linear(%x, %scaled) : f32[16,32]
+output %y
+end
+)"));
+  const Report report = make_report(graph, "", *find_gpu("H200"));
+  EXPECT_EQ(report.floor.share(0), 0);
+  EXPECT_EQ(bound_text(report, 0), "free");
+  EXPECT_DOUBLE_EQ(report.cost.total.flops, report.cost.nodes[1].flops);
 }
 
 TEST(Show, NothingIsWiderThanTheTerminalAndBigGraphsStayShort) {

@@ -3,14 +3,32 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 
 #include "base/terminal/table.h"
 #include "base/text.h"
+#include "plan/constants.h"
 
 namespace stitch {
 
+namespace {
+
+// Of a call: what depends on weights alone is computed once, when a program is created.
+GraphCost cost_of_a_call(const Graph& graph) {
+  GraphCost out = cost(graph);
+  const std::set<ValueId> constants = plan::constant_values(graph);
+  out.total = {};
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (constants.contains(graph.nodes[n].results[0])) out.nodes[n] = {};
+    out.total += out.nodes[n];
+  }
+  return out;
+}
+
+}  // namespace
+
 Report make_report(const Graph& graph, std::string source, const GpuSpec& gpu) {
-  GraphCost total = cost(graph);
+  GraphCost total = cost_of_a_call(graph);
   Floor floor = floor_of(graph, total, gpu);
   Report out{graph, std::move(source), std::move(total), gpu, std::move(floor), {}, {}};
 
