@@ -82,7 +82,8 @@ Error bad_flags(const CLI::App& app, const CLI::ParseError& error) {
   std::string see =
       chosen.empty() ? "see: stitchcuda --help" : format("see: stitchcuda {} --help", command.get_name());
   std::vector<std::string> extras = command.remaining();
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) && !extras.empty()) {
+  // An unknown flag's value is taken for a positional argument, and other complaints come of that.
+  if (!extras.empty() && (extras.front().starts_with('-') || dynamic_cast<const CLI::ExtrasError*>(&error))) {
     const std::string& word = extras.front();
     if (!word.starts_with('-'))
       return user_error("unexpected", format("unexpected argument '{}'", word), see);

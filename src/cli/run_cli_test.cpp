@@ -95,6 +95,11 @@ TEST(RunCli, AMisspeltCommand) {
 TEST(RunCli, MisusedFlags) {
   EXPECT_EQ(stitchcuda({"show", "model.py", "--htlm"}).err,
             "error: unknown flag '--htlm'\nfix: did you mean --html?\n");
+  // Said before what follows from it: its value is no program, and -o is missing, too.
+  EXPECT_TRUE(stitchcuda({"verify", "--all", "c", "--tasks", "t", "--on", "ray"})
+                  .err.starts_with("error: unknown flag '--on'\n"));
+  EXPECT_EQ(stitchcuda({"optimize", "model.py", "--buget", "5"}).err,
+            "error: unknown flag '--buget'\nfix: did you mean --budget?\n");
   EXPECT_EQ(stitchcuda({"show", "a", "b"}).err,
             "error: unexpected argument 'b'\nfix: see: stitchcuda show --help\n");
   EXPECT_EQ(stitchcuda({"show"}).err, "error: MODEL is required\nfix: see: stitchcuda show --help\n");
