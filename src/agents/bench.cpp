@@ -295,9 +295,10 @@ Command optimize_command(const fs::path& task, const fs::path& program, const st
 }
 
 bool may_do_better_alone(const Json& record) {
-  const std::string code = word(record, "code");
-  return code == error_code::hung || code == error_code::crashed ||
-         word(record, "reason").find("out of memory") != std::string::npos;
+  const std::string code = word(record, "code"), reason = word(record, "reason");
+  auto says = [&](const char* what) { return reason.find(what) != std::string::npos; };
+  return code == error_code::hung || code == error_code::crashed || says("out of memory") ||
+         says("too busy to time");
 }
 
 BenchRecords read_records(const fs::path& file) {

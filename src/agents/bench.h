@@ -64,7 +64,7 @@ Json record_of(const BenchTask& task, const OptimizeEnd& end, int seconds_a_task
 Command optimize_command(const fs::path& task, const fs::path& program, const std::vector<std::string>& flags,
                          int seconds, int jobs);
 
-// Out of memory, a timeout or a crash may be caused by the tasks that ran beside it.
+// Out of memory, a timeout, a crash or a clock in doubt may be caused by the tasks that ran beside it.
 bool may_do_better_alone(const Json& record);
 
 // Records of an earlier run by key; an incomplete last line is ignored.

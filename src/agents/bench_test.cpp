@@ -258,4 +258,14 @@ TEST(BenchSummary, KnownBaselinesFillWhatWasNotMeasured) {
 
 }  // namespace
 
+TEST(Bench, GivesTasksAnotherTurnAloneWhereOthersWereInTheirWay) {
+  auto turn = [](const char* code, const char* reason) {
+    return may_do_better_alone({{"code", code}, {"reason", reason}});
+  };
+  EXPECT_TRUE(turn("hung", ""));
+  EXPECT_TRUE(turn("optimize", "no program passed the gates: plain: this machine is too busy to time it"));
+  EXPECT_TRUE(turn("optimize", "CUDA: out of memory"));
+  EXPECT_FALSE(turn("optimize", "correctness: relative error 2e-3 is over the budget of 1e-5"));
+}
+
 }  // namespace stitch::agents
