@@ -35,6 +35,8 @@ struct RegionRequest {
   // stages are chosen there, so that they are the same at all sizes.
   std::shared_ptr<const RegionRequest> planned = {};
   const RegionRequest& deciding() const { return planned ? *planned : *this; }
+  // Of a place, at the sizes that decide.
+  int64_t decided_elements(const Place& place) const { return deciding().graph.type(place.value).elements(); }
   // The place of any of the above; null for values inside the region.
   const Place* find(ValueId value) const;
   // A name for data that the region derives from a place: "layer1_0_conv1_relu" and layer1_0_conv1_weight

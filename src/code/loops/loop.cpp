@@ -47,7 +47,7 @@ Draft draft(const std::vector<const Place*>& writes, const std::string& name, co
   const std::string unit = width > 1 ? "index" : "element";
   // Few threads with much work each: small blocks, so that every multiprocessor has some.
   const RegionRequest& deciding = emitter->request().deciding();
-  const int64_t usual = deciding.graph.type(first.value).elements() / width / items.count;
+  const int64_t usual = deciding.decided_elements(first) / width / items.count;
   const int threads = !together && usual < int64_t{4} * 256 * deciding.context.gpu.sms ? 64 : 256;
   // Backwards after stages: what they read last may still be in L2.
   Expression block = named("blockIdx.x");
@@ -137,12 +137,13 @@ std::optional<Crossing> crossing_of(const RegionRequest& request, const Place& w
     std::optional<size_t> other = innermost(read);
     if (!own || !other || *own == *other || read.shape.size() != write.shape.size()) continue;
     auto& [elements, example] = others[{*other, read.dtype}];
-    elements += element_count(read.shape);
+    elements += request.decided_elements(read);
     example = &read;
   }
   for (const auto& [order, found] : others) {
     const auto& [elements, read] = found;
-    if (elements * 4 < element_count(write.shape) || element_count(write.shape) < 4096) continue;
+    const int64_t written = request.decided_elements(write);
+    if (elements * 4 < written || written < 4096) continue;
     bool reads_vectors =
         size_of(read->dtype) < size_of(write.dtype) || (read->dtype == write.dtype && order.first == 1);
     const Place &vectorised = reads_vectors ? *read : write, &single = reads_vectors ? write : *read;
@@ -247,10 +248,10 @@ Kernel loop_kernel(const RegionRequest& request, const std::vector<const Place*>
   const GpuSpec& gpu = request.deciding().context.gpu;
   const Place& first = *writes[0];
   int64_t count = element_count(first.shape), largest = 1;
-  const int64_t decided = request.deciding().graph.type(first.value).elements();
+  const int64_t decided = request.decided_elements(first);
   for (const auto* places : {&request.reads, &request.writes})
     for (const Place& place : *places)
-      if (element_count(place.shape) * 2 > count) largest = std::max(largest, size_of(place.dtype));
+      if (request.decided_elements(place) * 2 > decided) largest = std::max(largest, size_of(place.dtype));
   std::vector<size_t> order = storage_order(first);
   int64_t inner = 1;
   for (size_t d : order)

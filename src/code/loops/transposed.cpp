@@ -44,7 +44,8 @@ std::optional<Kernel> transposed_kernel(const RegionRequest& request, const Plac
   const int64_t pixels = element_count(image);
   if (!tile || pixels < tile->pixels) return std::nullopt;
   for (const Place& read : request.reads)
-    if (is_nchw(read) && element_count(read.shape) * 8 > element_count(write.shape)) return std::nullopt;
+    if (is_nchw(read) && request.decided_elements(read) * 8 > request.decided_elements(write))
+      return std::nullopt;
 
   const int64_t samples = write.shape[0], slices = write.shape[1] / tile->channels(),
                 pieces = divided_up(pixels, tile->pixels), blocks = samples * slices * pieces;

@@ -132,7 +132,7 @@ Expression Emitter::load(ValueId id, const Place& place, const Indices& at) {
   bool in_vector = vector_.width > 1 && vector_.together && where.appears(vector_.variable);
   if (in_vector) {
     std::optional<Index> start = start_of_vector(where);
-    if (element_count(place.shape) < 65536) ++loads.shared;
+    if (request_.decided_elements(place) < 65536) ++loads.shared;
     if (start) {
       const Key key = key_of(Key::vector, place.pointer, *start);
       if (!scopes_.find(key)) {
@@ -143,7 +143,7 @@ Expression Emitter::load(ValueId id, const Place& place, const Indices& at) {
         ++loads.vectorised;
       }
       read = element(*scopes_.find(key), named(vector_.variable));
-    } else if (element_count(place.shape) >= 4096) {
+    } else if (request_.decided_elements(place) >= 4096) {
       ++loads.scattered;
     } else {
       ++loads.repeated;
