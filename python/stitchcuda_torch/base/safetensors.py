@@ -28,13 +28,12 @@ def dtype_name(dtype):
 
 def write(path, tensors):
     """tensors: {name: tensor}, written in that order."""
-    head, size = _head(tensors)
+    head, _ = _head(tensors)
     with _disk_errors(path), open(path, "wb", buffering=0) as file:
         _write_all(file, head)
         for tensor in tensors.values():
             _write_tensor(file, tensor)
         os.fsync(file.fileno())  # some file systems only now say that they are full
-    return size
 
 
 def write_mapped(path, tensors):
@@ -57,7 +56,6 @@ def write_mapped(path, tensors):
         with contextlib.suppress(OSError):
             os.remove(part)
         raise
-    return size
 
 
 def _head(tensors):

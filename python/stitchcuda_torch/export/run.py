@@ -9,8 +9,10 @@ from ..base.errors import TaskError, environment_error, first_line
 
 def run(options, channel):
     """Exports one task; the exit code. The last line sent is always `done` or `error`."""
+    start = time.monotonic()
     try:
-        channel.done(export_task(options, channel.progress))
+        export_task(options, channel.progress)
+        channel.done({"seconds": round(time.monotonic() - start, 3)})
         return 0
     except KeyboardInterrupt:
         return 130
@@ -34,21 +36,21 @@ def export_task(options, progress):
     from ..task import local_modules, sizes
     from ..task.task import Task
 
-    start = time.monotonic()
     progress("loading the task")
     task = Task(options.task, options.class_name, options.seed, options.mode)
     if options.at:
-        return export_at(task, options, progress)
+        export_at(task, options, progress)
+        return
     if hasattr(task.module, "exported"):  # a live model, exported where it lives: live.py
-        return {**task.module.exported(options.out), "seconds": round(time.monotonic() - start, 3)}
+        task.module.exported(options.out)
+        return
     progress("constructing the model")
     model = task.construct()
     progress("tracing the forward pass")
     program, facts = traced(task, model, options)
     local_modules.check(task.file)
     facts |= {"modules": local_modules.files(task.file), "elsewhere": local_modules.elsewhere(task.file), "sizes": sizes.described(task)}
-    summary = write(program, task.file, facts, options.out, not options.no_weights, progress)
-    return {**summary, "seconds": round(time.monotonic() - start, 3)}
+    write(program, task.file, facts, options.out, not options.no_weights, progress)
 
 
 def export_at(task, options, progress):
@@ -67,7 +69,6 @@ def export_at(task, options, progress):
             error.message = f"{at}: {error.message}"
             raise
         write(program, task.file, {**facts, "modules": [], "elsewhere": []}, each["out"], False)
-    return {"name": task.stem, "nodes": 0, "weights_bytes": 0}
 
 
 def traced(task, model, options):
@@ -90,15 +91,13 @@ def write(program, source_file, facts, out, with_weights, progress=lambda text: 
     from . import record
 
     document, weights = record.record(program, source_file)
-    document = {**document, **facts}
-    size = sum(tensor.numel() * tensor.element_size() for tensor in weights.values())
     if with_weights:
+        size = sum(tensor.numel() * tensor.element_size() for tensor in weights.values())
         progress(f"writing {size / 1e6:.0f} MB of weights")
         safetensors.write(os.path.join(out, "weights.safetensors"), weights)
     path = os.path.join(out, "aten.json")
     try:
         with open(path, "w") as file:
-            json.dump(document, file, separators=(",", ":"))
+            json.dump({**document, **facts}, file, separators=(",", ":"))
     except OSError as error:
         raise TaskError("disk", f"cannot write {path}: {error.strerror}", "", "Free some space, or choose another output folder.") from error
-    return {"name": document["name"], "nodes": len(document["nodes"]), "weights_bytes": size}

@@ -18,7 +18,6 @@ class Task:
 
     def __init__(self, file, class_name=None, seed=42, mode=None):
         self.file, self.seed, self.mode = os.path.abspath(file), seed, mode
-        self.stem = os.path.splitext(os.path.basename(file))[0]
         self.module = load_module(file)
         self.model_class = _find_class(self, class_name)
 
