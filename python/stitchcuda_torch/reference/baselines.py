@@ -102,7 +102,7 @@ class Baseline:
 
     def restore(self, loaded):
         own = {**dict(self.model.named_parameters()), **dict(self.model.named_buffers())}
-        for name, tensor, _ in loaded.state():
+        for name, tensor in loaded.state().items():
             if name in own and own[name].shape == tensor.shape:
                 own[name].copy_(tensor)
 

@@ -75,7 +75,7 @@ GPU_LACKS = ("cuDNN", "CUDNN", "not implemented for", "unable to find an engine"
 def check_carried(seen, updates, loaded):
     """Raises a TaskError if forward changed state that the graph has no update for. Tensors outside the state dict were checked when
     the model was traced (export/carried.py)."""
-    state = loaded.tensors()
+    state = loaded.state()
     known, persistent = {id(state[name]) for name in updates}, loaded.model.state_dict()
     lost = [name for name in seen.updates if name in persistent and id(state[name]) not in known]
     if lost:
@@ -90,7 +90,7 @@ def check_carried(seen, updates, loaded):
 def named(seen, wanted=None, loaded=None):
     """{name: tensor} as it is written down. wanted: names of state whose value is wanted even if it didn't change."""
     tensors = {f"output_{i}": output for i, output in enumerate(seen.outputs)}
-    state = loaded.tensors() if wanted else {}
+    state = loaded.state() if wanted else {}
     updates = seen.updates if wanted is None else {name: seen.updates.get(name, state[name]) for name in wanted}
     tensors.update({f"update:{name}": tensor for name, tensor in updates.items()})
     tensors.update({f"update:input_{i}": tensor for i, tensor in seen.inputs.items()})
@@ -111,7 +111,7 @@ class EvaluateRequests(Requests):
             raise TaskError("request", f"{mode} runs on {loaded.device.type}, where the task was loaded")
         tensors = loaded.check(read_inputs(loaded, inputs), "the inputs have other shapes or dtypes than the task's")
         seen, device = evaluate(loaded, tensors, mode, device, seed, moved=(moved, moved_by))
-        unknown = [name for name in updates or [] if name not in loaded.tensors()]
+        unknown = [name for name in updates or [] if name not in loaded.state()]
         if unknown:
             raise TaskError("request", f"the model has no state named {unknown[0]!r}")
         if updates is not None:

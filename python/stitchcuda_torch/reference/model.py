@@ -76,12 +76,8 @@ class Loaded:
         return pytree.tree_unflatten(leaves, self.structure)
 
     def state(self):
-        """[(name, tensor, role)], tied ones under each of their names, as the exporter names them."""
-        parameters = [(name, tensor, "parameter") for name, tensor in self.model.named_parameters(remove_duplicate=False)]
-        return parameters + [(name, tensor, "buffer") for name, tensor in self.model.named_buffers(remove_duplicate=False)]
-
-    def tensors(self):
-        return {name: tensor for name, tensor, _ in self.state()}
+        """{name: tensor} of parameters and buffers, tied ones under each of their names, as the exporter names them."""
+        return {**dict(self.model.named_parameters(remove_duplicate=False)), **dict(self.model.named_buffers(remove_duplicate=False))}
 
 
 def form(tensor):

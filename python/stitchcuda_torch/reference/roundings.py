@@ -236,7 +236,7 @@ def shares(loaded, exported, inputs, mode, floor, probes, seed, lock=HELD):
         document = exported.need(loaded)
         own = named(evaluate(loaded, inputs, mode, loaded.device, 42)[0])
         lock.make_way()
-        state = {**exported.constants, **loaded.tensors()}
+        state = {**exported.constants, **loaded.state()}
         state = {name: tensor.to(loaded.device) for name, tensor in state.items()}
         native = native_dtype(loaded.model, inputs)
         return measure(document, state, inputs, own, floor, native, loaded.device, probes, seed, lock.make_way)

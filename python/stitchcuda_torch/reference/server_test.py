@@ -46,6 +46,7 @@ def get_init_inputs():
 def get_inputs():
     return {{"pair": (torch.rand(2, 9, 4).mT, torch.rand(3)), "ids": torch.randint(5, (3,)), "scale": 0.5}}
 """
+BUFFERS = ["state", "norm.running_mean", "norm.running_var", "norm.num_batches_tracked"]
 
 
 class Server:
@@ -122,9 +123,9 @@ class ReferenceServerTest(Case):
         loaded = Loaded(self.path("task.py"), None, 42, "cpu", None)
         forms = [(form.dtype, form.shape, form.stride) for form in loaded.forms]
         self.assertEqual(forms, [(torch.float32, (2, 4, 9), (36, 1, 4)), (torch.float32, (3,), (1,)), (torch.int64, (3,), (1,))])
-        state = {name: (tensor, role) for name, tensor, role in loaded.state()}
-        self.assertIs(state["tied.weight"][0], state["conv.weight"][0])
-        self.assertEqual([state[name][1] for name in ("tied.weight", "conv.weight", "state")], ["parameter", "parameter", "buffer"])
+        state = loaded.state()
+        self.assertIs(state["tied.weight"], state["conv.weight"])
+        self.assertEqual(list(state), ["conv.weight", "conv.bias", "norm.weight", "norm.bias", "tied.weight", "tied.bias", *BUFFERS])
         self.assertEqual((answer["mode"], answer["gpu"], answer["class"]), ("train", None, "Model"))
         self.assertEqual(self.load_source(mode="eval")["mode"], "eval")
         self.ask("init_inputs", out=self.path("init"))

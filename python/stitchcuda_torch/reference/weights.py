@@ -50,7 +50,7 @@ def find_room(loaded, original, inputs, mode, seed, faint):
 
 def draw_scaled(loaded, original, scaling, seed, faint):
     with torch.no_grad():
-        for name, tensor, _ in loaded.state():
+        for name, tensor in loaded.state().items():
             tensor.copy_(original[name])
         reparameterise(loaded.model, seed, faint, scaling.shrink)
         for name, scale in scaling.scales.items():
@@ -148,7 +148,7 @@ class WeightRequests(Requests):
         turns: str = None,
     ):
         lock, loaded = GpuLock(turns), self.model.need()
-        state = loaded.tensors()
+        state = loaded.state()
         if self.original is None:
             self.original = {name: tensor.detach().to("cpu", copy=True) for name, tensor in state.items()}
         else:
@@ -169,5 +169,5 @@ class WeightRequests(Requests):
                     advance(loaded, self.inputs.drawn("task", seed + 1 + call))
                 self.model.give_back()
         if out:
-            safetensors.write_mapped(out, loaded.tensors())  # forward may have put others in their place
+            safetensors.write_mapped(out, loaded.state())  # forward may have put others in their place
         return {"waited": lock.waited}

@@ -15,10 +15,10 @@ class Loaded:
 
     def __init__(self, model):
         self.model, self.task = model, self
-        self.original = {name: tensor.detach().clone() for name, tensor, _ in self.state()}
+        self.original = {name: tensor.detach().clone() for name, tensor in self.state().items()}
 
     def state(self):
-        return [(name, tensor, "") for name, tensor in self.model.state_dict(keep_vars=True).items()]
+        return self.model.state_dict(keep_vars=True)
 
     def arguments(self, inputs):
         return [tensor.clone() for tensor in inputs], {}
@@ -69,9 +69,9 @@ class RoomTest(unittest.TestCase):
             held = loaded.find_room(x, faint)
             self.assertEqual((held.room, held.shrink), (True, 1.0))
             self.assertLess(loaded.model(x).abs().max().item(), 65504 / weights.ROOM)
-            before = {name: tensor.clone() for name, tensor, _ in loaded.state()}
+            before = {name: tensor.clone() for name, tensor in loaded.state().items()}
             weights.draw_scaled(loaded, loaded.original, held, 3, faint)
-            self.assertTrue(all(torch.equal(before[name], tensor) for name, tensor, _ in loaded.state()), "the same again")
+            self.assertTrue(all(torch.equal(before[name], tensor) for name, tensor in loaded.state().items()), "the same again")
 
     def test_shifts_count_however_deep(self):
         loaded, x = Loaded(network(48, torch.float32)), torch.randn(2, 3, 8, 8)
