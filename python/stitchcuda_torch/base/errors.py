@@ -94,6 +94,12 @@ def environment_error(error, where):
     return None
 
 
+def known_or_ours(error, kind, whose):
+    """A TaskError of any exception: a failure of ours where it is no other."""
+    report = f"This is a fault of StitchCUDA's {whose}; please report it with the task."
+    return environment_error(error, "") or TaskError(kind, f"{type(error).__name__}: {first_line(error)}", "", report)
+
+
 def _is_download(error):
     package = type(error).__module__.split(".")[0]
     if package in ("huggingface_hub", "requests", "httpx", "urllib3", "urllib", "socket"):

@@ -29,7 +29,7 @@ def dtype_name(dtype):
 def write(path, tensors):
     """tensors: {name: tensor}, written in that order."""
     head, _ = _head(tensors)
-    with _disk_errors(path), open(path, "wb", buffering=0) as file:
+    with disk_errors(path), open(path, "wb", buffering=0) as file:
         _write_all(file, head)
         for tensor in tensors.values():
             _write_tensor(file, tensor)
@@ -41,7 +41,7 @@ def write_mapped(path, tensors):
     head, size = _head(tensors)
     part = f"{path}.part"
     try:
-        with _disk_errors(path), open(part, "w+b") as file:
+        with disk_errors(path), open(part, "w+b") as file:
             os.posix_fallocate(file.fileno(), 0, len(head) + size)  # a full tmpfs is an error here, and SIGBUS later
             mapping = mmap.mmap(file.fileno(), len(head) + size)
         mapping[: len(head)] = head
@@ -50,7 +50,7 @@ def write_mapped(path, tensors):
             flat = _plain(tensor).reshape(-1).view(torch.uint8)
             body[offset : offset + flat.numel()].copy_(flat)
             offset += flat.numel()
-        with _disk_errors(path):
+        with disk_errors(path):
             os.replace(part, path)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -71,7 +71,7 @@ def _head(tensors):
 
 
 @contextlib.contextmanager
-def _disk_errors(path):
+def disk_errors(path):
     try:
         yield
     except OSError as error:

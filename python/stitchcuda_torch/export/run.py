@@ -4,7 +4,7 @@ import json
 import os
 import time
 
-from ..base.errors import TaskError, environment_error, first_line
+from ..base.errors import TaskError, known_or_ours
 
 
 def run(options, channel):
@@ -16,20 +16,9 @@ def run(options, channel):
         return 0
     except KeyboardInterrupt:
         return 130
-    except TaskError as error:
-        channel.error(error)
     except BaseException as error:
-        known = environment_error(error, "")
-        channel.error(
-            known
-            or TaskError(
-                "export",
-                f"{type(error).__name__}: {first_line(error)}",
-                "",
-                "This is a fault of StitchCUDA's exporter; please report it with the task.",
-            )
-        )
-    return 2
+        channel.error(known_or_ours(error, "export", "exporter"))
+        return 2
 
 
 def export_task(options, progress):
@@ -96,8 +85,5 @@ def write(program, source_file, facts, out, with_weights, progress=lambda text: 
         progress(f"writing {size / 1e6:.0f} MB of weights")
         safetensors.write(os.path.join(out, "weights.safetensors"), weights)
     path = os.path.join(out, "aten.json")
-    try:
-        with open(path, "w") as file:
-            json.dump({**document, **facts}, file, separators=(",", ":"))
-    except OSError as error:
-        raise TaskError("disk", f"cannot write {path}: {error.strerror}", "", "Free some space, or choose another output folder.") from error
+    with safetensors.disk_errors(path), open(path, "w") as file:
+        json.dump({**document, **facts}, file, separators=(",", ":"))

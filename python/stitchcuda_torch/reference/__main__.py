@@ -10,7 +10,7 @@ import os
 import time
 
 from ..base import protocol, requests, start
-from ..base.errors import TaskError, environment_error, first_line
+from ..base.errors import TaskError, known_or_ours
 from ..export import serve as export_server
 from ..task.syntax import check_waiting
 
@@ -61,19 +61,8 @@ def answer(line, answers):
         return {"ok": True, "seconds": round(time.monotonic() - begin, 4), **found}
     except KeyboardInterrupt:
         raise
-    except TaskError as error:
-        return failure(answers.model.lost_device() or error)
     except BaseException as error:
-        known = answers.model.lost_device() or environment_error(error, "")
-        return failure(
-            known
-            or TaskError(
-                "reference",
-                f"{type(error).__name__}: {first_line(error)}",
-                "",
-                "This is a fault of StitchCUDA's reference; please report it with the task.",
-            )
-        )
+        return failure(answers.model.lost_device() or known_or_ours(error, "reference", "reference"))
 
 
 def failure(error):
