@@ -1,5 +1,6 @@
 """What a new user's first lines meet: the import, the console command, candidates as text, verdicts, folders of the command line."""
 
+import contextlib
 import gc
 import json
 import os
@@ -96,6 +97,17 @@ class VerdictTest(unittest.TestCase):
             self.ask("x", mode="test")
 
 
+# Goes on to say what it does after it was interrupted, as the tool does.
+INTERRUPTED_TOOL = """#!{python}
+import signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+print('{{"progress": "first"}}', file=sys.stderr, flush=True)
+signal.sigwait([signal.SIGINT])
+print('{{"progress": "next"}}', file=sys.stderr, flush=True)
+open({late!r}).read()
+"""
+
+
 class SearchTest(unittest.TestCase):
     def test_an_error_says_where(self):
         from . import search
@@ -108,6 +120,32 @@ class SearchTest(unittest.TestCase):
         finally:
             search.run = before
         self.assertEqual(str(raised.exception), "the weight is f32 where f64 is needed (a.py:3, in forward)\n  fix: convert one")
+
+    def test_an_interrupt_is_answered_until_the_end(self):
+        from . import search
+
+        with tempfile.TemporaryDirectory() as folder:
+            asked, late = os.path.join(folder, "stitchcuda"), os.path.join(folder, "late")
+            os.mkfifo(late)
+            with open(asked, "w") as file:
+                file.write(INTERRUPTED_TOOL.format(python=sys.executable, late=late))
+            os.chmod(asked, 0o755)
+            shown = []
+
+            def show(text):
+                shown.append(text)
+                if text == "first":
+                    raise KeyboardInterrupt
+                if "first" in shown[:-2]:
+                    with contextlib.suppress(OSError):  # it may not listen yet, or not any more
+                        os.close(os.open(late, os.O_WRONLY | os.O_NONBLOCK))
+
+            before, tool.binary = tool.binary, lambda: asked
+            try:
+                self.assertEqual(search.run([], show)[0], 0)
+            finally:
+                tool.binary = before
+        self.assertEqual(set(shown[shown.index("first") + 1 :]), {search.INTERRUPTED})
 
     def test_no_pipe_stays_open(self):
         from . import search

@@ -64,6 +64,9 @@ def end_with_parent():
     _libc.prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 
 
+INTERRUPTED = "interrupted: finishing the best program so far (once more to give up)"
+
+
 def run(words, show):
     process = subprocess.Popen(
         [tool.binary(), *words],
@@ -94,7 +97,7 @@ def run(words, show):
     try:
         while True:
             try:
-                show(said[0])
+                show(INTERRUPTED if interrupts else said[0])
                 process.wait(0.5)
                 break
             except subprocess.TimeoutExpired:
@@ -103,7 +106,6 @@ def run(words, show):
                 interrupts += 1
                 if interrupts > 1:
                     raise
-                said[0] = "interrupted: finishing the best program so far (once more to give up)"
                 process.send_signal(signal.SIGINT)
     finally:
         if process.poll() is None:
