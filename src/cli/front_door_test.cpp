@@ -111,7 +111,7 @@ TEST_F(FrontDoor, CtrlCEndsAnImport) {
   EXPECT_EQ(must(read_file(heard)), "error: stopped before a first program had passed\n");
 }
 
-TEST_F(FrontDoor, AProgramIsPackagedWithItsOwnTaskOnly) {
+TEST_F(FrontDoor, AProgramIsPackagedAndJudgedWithItsOwnTaskOnly) {
   ASSERT_EQ(run({"code", task, "-o", out}), 0) << said;
   const std::string package = out + ".package", other = scratch->path() / "other.py";
   EXPECT_EQ(run({"package", out, "--task", task, "-o", package}), 0) << said;
@@ -121,6 +121,9 @@ TEST_F(FrontDoor, AProgramIsPackagedWithItsOwnTaskOnly) {
   EXPECT_EQ(run({"package", out, "--task", other, "-o", package + "2"}), 2) << said;
   EXPECT_TRUE(said_it("the program's regions are of other operations")) << said;
   EXPECT_FALSE(fs::exists(package + "2"));
+  set_shape("8, 17");
+  EXPECT_EQ(run({"verify", out, "--task", task, "--device", "emulated", "--quick"}), 1) << said;
+  EXPECT_TRUE(said_it("failed at load: a program for another task: input 0 is ")) << said;
 }
 
 TEST_F(FrontDoor, TheSameFolderAgain) {

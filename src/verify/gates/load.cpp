@@ -34,7 +34,7 @@ Result<Passed> load(Session& session, Json& evidence) {
   session.libraries = loaded.libraries;
   if (auto taken = take_sizes(session); !taken) return found("other_task", taken.error().message);
   if (std::string other = difference(session.manifest.signature, session.task.signature); !other.empty())
-    return found("other_task", std::move(other));
+    return found("other_task", "a program for another task: " + other);
   if (!session.manifest.regions.empty() && !loaded.has_regions)
     return found("manifest", "the manifest names regions, but stitch_run_region is not exported");
   evidence = {{"name", session.manifest.name},
