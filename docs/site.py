@@ -69,11 +69,8 @@ class Page:
     def __init__(self, path, site):
         self.path, self.site = path, site
         self.lines = (site.root / path).read_text(encoding="utf-8").splitlines()
-        if self.lines and self.lines[0] == "---":  # a note's facts about itself
-            end = self.lines.index("---", 1)
-            facts = [line.partition(": ") for line in self.lines[1:end]]
-            title = next((text for key, _, text in facts if key == "title"), path.stem)
-            self.lines = [f"# {title}"] + [f"- **{key}**: {text}" for key, _, text in facts if key != "title"] + [""] + self.lines[end + 1 :]
+        if path.parent.name == "notes":  # a note's fields, a line each
+            self.lines = [re.sub(r"^(applies to|when|tags|measured): ", r"- **\1**: ", line) for line in self.lines]
         self.anchors, self.title, in_code = {}, "", False
         for line in self.lines:
             in_code ^= line.lstrip().startswith("```")

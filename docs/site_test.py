@@ -74,7 +74,7 @@ class Documentation(unittest.TestCase):
         flags = f"--headless --no-sandbox --disable-gpu --user-data-dir={self.folder}/profile --virtual-time-budget=5000 --dump-dom".split()
         address = f"{(self.site / 'docs/results.html').as_uri()}?search=bank+conflicts"
         page = subprocess.run([CHROMIUM, *flags, address], capture_output=True, text=True, check=True, timeout=120).stdout
-        self.assertRegex(page, r'<div id="found"><a href="\.\./notes/shared-memory-banks\.html#[\w-]+"><b>Shared memory bank conflicts</b>')
+        self.assertRegex(page, r'<div id="found"><a href="\.\./notes/shared-memory\.html#[\w-]+"><b>[\w ]+: Shared memory bank conflicts')
 
     def test_a_link_that_leads_nowhere_is_found(self):
         broken, page = made_of("# A\n[b](docs/b.md) [c](docs/c.md#d) [e](#f) [g](../../etc/passwd)\n", c="# C\n")

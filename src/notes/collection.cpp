@@ -14,8 +14,8 @@ namespace stitch::notes {
 
 namespace {
 
-constexpr size_t most_notes = 10'000;
-constexpr uintmax_t most_note_bytes = 64 << 10;
+constexpr size_t most_files = 10'000;
+constexpr uintmax_t most_file_bytes = 1 << 20;
 
 }  // namespace
 
@@ -23,10 +23,11 @@ const Collection& built_in() {
   static const Collection all = [] {
     Collection notes;
     for (const auto& [name, text] : embedded_notes) {
-      auto note = parse_note(std::string(name), text);
-      if (!note) throw Bug("notes/" + note.error().text());
-      notes.push_back(*std::move(note));
+      auto parsed = parse_notes(std::string(name), text);
+      if (!parsed) throw Bug("notes/" + parsed.error().text());
+      notes.insert(notes.end(), parsed->begin(), parsed->end());
     }
+    std::ranges::sort(notes, {}, &Note::name);
     return notes;
   }();
   return all;
@@ -40,17 +41,19 @@ Result<Collection> with_folder(const fs::path& folder, Collection others) {
   for (const auto& entry : fs::directory_iterator(folder, ec))
     if (entry.path().extension() == ".md" && entry.path().stem() != "README" && entry.is_regular_file(ec))
       files.push_back(entry.path());
-  if (files.size() > most_notes)
-    return at(folder.string(), user_error("notes", format("more than {} notes", most_notes)));
+  if (files.size() > most_files)
+    return at(folder.string(), user_error("notes", format("more than {} files of notes", most_files)));
   std::ranges::sort(files);
   for (const fs::path& file : files) {
-    if (fs::file_size(file, ec) > most_note_bytes)
-      return at(file.string(), user_error("note", "too large for a note"));
+    if (fs::file_size(file, ec) > most_file_bytes)
+      return at(file.string(), user_error("note", "too large for a file of notes"));
     STITCH_TRY(std::string text, read_file(file));
-    auto note = parse_note(file.stem().string(), text);
-    if (!note) return within(folder.string(), std::move(note).error());
-    std::erase_if(others, [&](const Note& other) { return other.name == note->name; });
-    others.push_back(*std::move(note));
+    auto notes = parse_notes(file.stem().string(), text);
+    if (!notes) return within(folder.string(), std::move(notes).error());
+    for (Note& note : *notes) {
+      std::erase_if(others, [&](const Note& other) { return other.name == note.name; });
+      others.push_back(std::move(note));
+    }
   }
   std::ranges::sort(others, {}, &Note::name);
   return others;

@@ -13,7 +13,7 @@ using Collection = std::vector<Note>;  // by name
 
 // Those of notes/ in the repository.
 const Collection& built_in();
-// Every .md file of a folder, on top of `others`; those of the same name are replaced.
+// Those of every .md file of a folder, on top of `others`; those of the same name are replaced.
 Result<Collection> with_folder(const fs::path& folder, Collection others = built_in());
 // By its name, else by its title; the error names the nearest.
 Result<Note> find(const Collection& all, std::string_view name);

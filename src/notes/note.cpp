@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <span>
+#include <utility>
 
 #include "base/text.h"
 
@@ -42,31 +45,43 @@ Result<std::vector<std::string>> architectures_of(std::string_view text) {
   return out;
 }
 
-struct Parts {
-  std::map<std::string, std::string, std::less<>> fields;
-  std::string body;
-};
-
-Result<Parts> parts_of(std::string_view text) {
-  std::vector<std::string> lines = split(text, '\n');
-  while (!lines.empty() && trim(lines.back()).empty()) lines.pop_back();
-  if (std::ssize(lines) > most_lines)
-    return user_error("note", format("{} lines, but a note has at most {}", lines.size(), most_lines));
-  if (lines.empty() || trim(lines[0]) != "---")
-    return user_error("note", "the header with the fields is missing", "the first line is ---");
-  auto end =
-      std::find_if(lines.begin() + 1, lines.end(), [](const auto& line) { return trim(line) == "---"; });
-  if (end == lines.end()) return user_error("note", "the header is not closed", "a line of --- after them");
-  Parts parts;
-  for (auto line = lines.begin() + 1; line != end; ++line) {
-    size_t colon = line->find(':');
-    if (colon == std::string::npos)
-      return user_error("note", format("'{}' is not a field", *line), "name: value");
-    if (!parts.fields.emplace(trim(line->substr(0, colon)), trim(line->substr(colon + 1))).second)
-      return user_error("note", format("duplicate field '{}'", trim(line->substr(0, colon))));
+// `lines`: its heading, its fields up to an empty line, its text.
+Result<Note> parse_note(const std::string& file, std::span<const std::string> lines) {
+  const std::string& heading = lines[0];
+  const size_t open = heading.rfind('('), close = heading.rfind(')');
+  if (open == heading.npos || close == heading.npos || close < open + 2)
+    return at(file, user_error("note", format("'{}' names no note", heading), "## Title (name)"));
+  Note note{.name = trim(heading.substr(open + 1, close - open - 1)),
+            .title = trim(heading.substr(3, open - 3))};
+  auto wrong = [&](std::string message, std::string fix = "") {
+    return at(file, at(note.name, user_error("note", std::move(message), std::move(fix))));
+  };
+  std::string applies_to = "all", tags;
+  const std::map<std::string, std::string*, std::less<>> known = {
+      {"applies to", &applies_to}, {"when", &note.when}, {"tags", &tags}, {"measured", &note.measured}};
+  std::set<std::string> seen;
+  auto line = lines.begin() + 1;
+  for (; line != lines.end() && !trim(*line).empty(); ++line) {
+    const size_t colon = line->find(':');
+    if (colon == line->npos) return wrong(format("'{}' is not a field", *line), "name: value");
+    const std::string field = trim(line->substr(0, colon));
+    auto place = known.find(field);
+    if (place == known.end())
+      return wrong(format("unknown field '{}'", field), "applies to, when, tags, measured");
+    if (!seen.insert(field).second) return wrong(format("duplicate field '{}'", field));
+    *place->second = trim(line->substr(colon + 1));
   }
-  parts.body = trim(join(std::vector<std::string>(end + 1, lines.end()), "\n"));
-  return parts;
+  note.tags = list_of(tags);
+  for (const auto& [field, empty] :
+       {std::pair("when", note.when.empty()), std::pair("tags", note.tags.empty())})
+    if (empty) return wrong(format("the field '{}' is missing or empty", field));
+  auto architectures = architectures_of(applies_to);
+  if (!architectures) return at(file, at(note.name, std::move(architectures).error()));
+  if (architectures->empty()) return wrong("'applies to' must be a comma-separated list");
+  note.applies_to = *std::move(architectures);
+  note.body = trim(join(std::vector<std::string>(line, lines.end()), "\n"));
+  if (note.body.empty()) return wrong("no text after the fields", "an empty line, then the text");
+  return note;
 }
 
 }  // namespace
@@ -93,42 +108,33 @@ bool Note::applies(std::string_view architecture) const {
   return std::ranges::find(applies_to, architecture) != applies_to.end();
 }
 
-Result<Note> parse_note(std::string name, std::string_view text) {
-  auto parts = parts_of(text);
-  if (!parts) return at(name, std::move(parts).error());
-  Note note{.name = name};
-  std::string applies_to, tags;
-  const std::map<std::string, std::string*, std::less<>> known = {{"title", &note.title},
-                                                                  {"applies to", &applies_to},
-                                                                  {"when", &note.when},
-                                                                  {"tags", &tags},
-                                                                  {"measured", &note.measured}};
-  for (auto& [field, value] : parts->fields) {
-    auto place = known.find(field);
-    if (place == known.end())
-      return at(name, user_error("note", format("unknown field '{}'", field),
-                                 "title, applies to, when, tags, measured"));
-    *place->second = value;
+Result<std::vector<Note>> parse_notes(const std::string& file, std::string_view text) {
+  const std::vector<std::string> lines = split(text, '\n');
+  std::vector<size_t> headings;
+  bool in_code = false;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    in_code ^= lines[i].starts_with("```");
+    if (!in_code && lines[i].starts_with("## ")) headings.push_back(i);
   }
-  for (const auto& [field, value] : known)
-    if (value->empty() && field != "measured")
-      return at(name, user_error("note", format("the field '{}' is missing or empty", field)));
-  auto architectures = architectures_of(applies_to);
-  if (!architectures) return at(name, std::move(architectures).error());
-  note.applies_to = *std::move(architectures);
-  note.tags = list_of(tags);
-  if (note.applies_to.empty() || note.tags.empty())
-    return at(name, user_error("note", "'applies to' and 'tags' must be comma-separated lists"));
-  if (parts->body.empty()) return at(name, user_error("note", "no text after the header"));
-  note.body = std::move(parts->body);
-  return note;
+  if (headings.empty())
+    return at(file, user_error("note", "there is no note in it",
+                               "a note begins with a line '## Title (name)' and its fields"));
+  headings.push_back(lines.size());
+  std::vector<Note> notes;
+  for (size_t i = 0; i + 1 < headings.size(); ++i) {
+    STITCH_TRY(Note note,
+               parse_note(file, std::span(lines).subspan(headings[i], headings[i + 1] - headings[i])));
+    notes.push_back(std::move(note));
+  }
+  return notes;
 }
 
 std::string text_of(const Note& note) {
   const bool everywhere = note.applies_to == architectures();
-  return format("---\ntitle: {}\napplies to: {}\nwhen: {}\ntags: {}\n{}---\n{}\n", note.title,
-                everywhere ? "all" : join(note.applies_to, ", "), note.when, join(note.tags, ", "),
-                note.measured.empty() ? "" : "measured: " + note.measured + "\n", note.body);
+  return format("## {} ({})\n{}when: {}\ntags: {}\n{}\n{}\n", note.title, note.name,
+                everywhere ? "" : "applies to: " + join(note.applies_to, ", ") + "\n", note.when,
+                join(note.tags, ", "), note.measured.empty() ? "" : "measured: " + note.measured + "\n",
+                note.body);
 }
 
 }  // namespace stitch::notes

@@ -1,11 +1,11 @@
-// A technique note: what to do on a GPU, when, and its measured gain, if any.
-//   ---
-//   title: Coalesced global loads
-//   applies to: all
+// A technique note: what to do on a GPU, when, and its measured gain, if any. A file has the notes of one
+// subject:
+//   ## Coalesced global loads (coalesced-loads)
+//   applies to: hopper, sm_80          (left out: all)
 //   when: a kernel moves less than two thirds of the copy bandwidth
 //   tags: memory, coalescing, sectors
 //   measured: on an H200, …            (optional)
-//   ---
+//
 //   Markdown.
 #pragma once
 
@@ -18,7 +18,7 @@
 namespace stitch::notes {
 
 struct Note {
-  std::string name;  // its file's, without .md
+  std::string name;  // unique
   std::string title;
   std::vector<std::string> applies_to;  // of architectures(); never empty
   std::string when;
@@ -34,11 +34,10 @@ const std::vector<std::string>& architectures();
 // "sm_90a", "9.0", "hopper": the one of architectures() that is meant.
 Result<std::string> architecture_named(std::string_view word);
 
-inline constexpr int most_lines = 60;
-
-// Errors say which field.
-Result<Note> parse_note(std::string name, std::string_view text);
-// The file again, as it would be written.
+// Those of a file, whose name errors begin with; text before the first one introduces them. Errors say which
+// field.
+Result<std::vector<Note>> parse_notes(const std::string& file, std::string_view text);
+// One note as its file has it.
 std::string text_of(const Note& note);
 
 }  // namespace stitch::notes

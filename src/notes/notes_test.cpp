@@ -15,57 +15,55 @@ namespace stitch::notes {
 namespace {
 
 constexpr std::string_view good =
-    "---\ntitle: Tiles\napplies to: hopper, sm_80\nwhen: always\ntags: memory, tile\n---\nText.\n";
+    "# Notes\n\n## Tiles (tiles)\napplies to: hopper, sm_80\nwhen: always\ntags: memory, tile\n\nText.\n";
 
 std::string complaint(std::string_view text) {
-  auto note = parse_note("x", text);
-  return note ? "" : note.error().text();
+  auto notes = parse_notes("x", text);
+  return notes ? "" : notes.error().text();
 }
 
 TEST(Notes, HaveAllFieldsAndOneTitleEach) {
   EXPECT_GE(built_in().size(), 64u);
-  std::set<std::string> titles;
-  for (const Note& note : built_in()) {  // parse_note has checked fields and lengths
+  std::set<std::string> titles, names;
+  for (const Note& note : built_in()) {  // parse_notes has checked the fields
+    EXPECT_TRUE(names.insert(note.name).second) << note.name << ": its name is another note's";
     EXPECT_TRUE(titles.insert(note.title).second) << note.name << ": its title is another note's";
     EXPECT_GE(std::ranges::count(note.body, '\n'), 4) << note.name << " says too little";
     EXPECT_TRUE(note.measured.empty() || note.measured.find("H200") != std::string::npos) << note.name;
   }
 }
 
-TEST(Notes, AreEmbeddedAsTheyAreOnDisk) {
-  for (const Note& note : built_in()) {
-    auto text = read_file(fs::path(STITCH_SOURCE_DIR) / "notes" / (note.name + ".md"));
-    ASSERT_TRUE(text) << note.name;
-    auto again = must(parse_note(note.name, *text));
-    EXPECT_EQ(text_of(again), text_of(note));
-  }
-}
-
 TEST(Notes, AreReadWithTheirFields) {
-  auto note = must(parse_note("tiles", good));
-  EXPECT_EQ(note.title, "Tiles");
-  EXPECT_EQ(join(note.applies_to, " "), "sm_90 sm_80");
-  EXPECT_TRUE(note.applies("sm_90"));
-  EXPECT_FALSE(note.applies("sm_120"));
-  EXPECT_EQ(note.body, "Text.");
-  EXPECT_EQ(note.measured, "");
+  const std::string two =
+      std::string(good) + "\n## Banks (shared) (banks)\nwhen: x\ntags: y\n\n```\n## no note\n```\n";
+  auto notes = must(parse_notes("file", two));
+  ASSERT_EQ(notes.size(), 2u);
+  EXPECT_EQ(notes[0].name + ": " + notes[0].title, "tiles: Tiles");
+  EXPECT_EQ(join(notes[0].applies_to, " "), "sm_90 sm_80");
+  EXPECT_TRUE(notes[0].applies("sm_90"));
+  EXPECT_FALSE(notes[0].applies("sm_120"));
+  EXPECT_EQ(notes[0].body, "Text.");
+  EXPECT_EQ(notes[0].measured, "");
+  EXPECT_EQ(notes[1].name + ": " + notes[1].title, "banks: Banks (shared)");
+  EXPECT_TRUE(notes[1].applies("sm_120"));
+  for (const Note& note : notes)
+    EXPECT_EQ(text_of(must(parse_notes("again", text_of(note))).at(0)), text_of(note));
 }
 
 TEST(Notes, SayWhatIsWrongWithThem) {
-  EXPECT_EQ(complaint("Text."), "x: the header with the fields is missing\nfix: the first line is ---");
-  EXPECT_EQ(complaint("---\ntitle: a\n"), "x: the header is not closed\nfix: a line of --- after them");
-  EXPECT_EQ(complaint("---\ntitle: a\n---\nText."), "x: the field 'applies to' is missing or empty");
-  EXPECT_NE(complaint("---\ncolour: red\n---\nText.").find("unknown field 'colour'"), std::string::npos);
+  EXPECT_EQ(complaint("Text."),
+            "x: there is no note in it\nfix: a note begins with a line '## Title (name)' and its fields");
+  EXPECT_EQ(complaint("## A\n"), "x: '## A' names no note\nfix: ## Title (name)");
+  EXPECT_EQ(complaint("## A (a)\n\nText."), "x: a: the field 'when' is missing or empty");
+  EXPECT_NE(complaint("## A (a)\ncolour: red\n\nText.").find("unknown field 'colour'"), std::string::npos);
   std::string twice(good);
-  twice.insert(4, "title: b\n");
-  EXPECT_EQ(complaint(twice), "x: duplicate field 'title'");
+  twice.insert(twice.find("when"), "when: b\n");
+  EXPECT_EQ(complaint(twice), "x: tiles: duplicate field 'when'");
   std::string volta(good);
   volta.replace(volta.find("hopper"), 6, "volta");
   EXPECT_NE(complaint(volta).find("unknown architecture 'volta'"), std::string::npos);
-  EXPECT_NE(complaint(std::string(good) + std::string(100, '\n') + "end").find("at most 60"),
+  EXPECT_NE(complaint("## A (a)\nwhen: b\ntags: c\n").find("x: a: no text after the fields"),
             std::string::npos);
-  EXPECT_EQ(complaint("---\ntitle: a\napplies to: all\nwhen: b\ntags: c\n---\n"),
-            "x: no text after the header");
 }
 
 TEST(Notes, KnowArchitecturesByAllTheirNames) {
@@ -82,7 +80,8 @@ TEST(Notes, KnowArchitecturesByAllTheirNames) {
 TEST(Notes, OfAUserComeOnTop) {
   auto scratch = must(ScratchFolder::create("stitch-notes"));
   ASSERT_TRUE(write_file(scratch.path() / "tiles.md", good));
-  ASSERT_TRUE(write_file(scratch.path() / "coalesced-loads.md", good));
+  ASSERT_TRUE(write_file(scratch.path() / "loads.md",
+                         "## Tiles (coalesced-loads)\nwhen: always\ntags: memory, tile\n\nText.\n"));
   ASSERT_TRUE(write_file(scratch.path() / "README.md", "not a note"));
   auto all = must(with_folder(scratch.path()));
   EXPECT_EQ(all.size(), built_in().size() + 1);
@@ -90,8 +89,7 @@ TEST(Notes, OfAUserComeOnTop) {
   ASSERT_TRUE(write_file(scratch.path() / "bad.md", "nothing"));
   auto bad = with_folder(scratch.path());
   ASSERT_FALSE(bad);
-  EXPECT_NE(bad.error().text().find("bad: the header with the fields is missing"), std::string::npos)
-      << bad.error().text();
+  EXPECT_NE(bad.error().text().find("bad: there is no note in it"), std::string::npos) << bad.error().text();
   EXPECT_FALSE(with_folder("/no/such/folder"));
 }
 

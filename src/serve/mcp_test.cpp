@@ -309,7 +309,7 @@ TEST_F(Mcp, NotesPromptsAndSchemasAreResources) {
   auto read = [&](const char* uri) {
     return client.ask("resources/read", {{"uri", uri}})["result"]["contents"][0]["text"].get<std::string>();
   };
-  EXPECT_NE(read("stitchcuda://notes/wgmma").find("title: wgmma"), std::string::npos);
+  EXPECT_NE(read("stitchcuda://notes/wgmma").find("## wgmma"), std::string::npos);
   EXPECT_NE(read("stitchcuda://prompts/judge").find("{{rubric}}"), std::string::npos);
   EXPECT_NE(read("stitchcuda://schema/plan").find("object"), std::string::npos);
   EXPECT_GE(client.ask("resources/templates/list")["result"]["resourceTemplates"].size(), 5u);

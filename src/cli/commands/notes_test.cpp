@@ -31,7 +31,7 @@ TEST(NotesCommand, AnswersQuestions) {
 TEST(NotesCommand, ListsAndShows) {
   EXPECT_TRUE(stitchcuda({"notes", "--list"}).has("cp-async"));
   EXPECT_FALSE(stitchcuda({"notes", "--list", "--gpu", "ampere"}).has("wgmma "));
-  EXPECT_TRUE(stitchcuda({"notes", "--show", "cp-async"}).has("title: cp.async copies"));
+  EXPECT_TRUE(stitchcuda({"notes", "--show", "cp-async"}).has("## cp.async copies"));
 }
 
 TEST(NotesCommand, SaysWhatIsWrong) {
@@ -44,9 +44,8 @@ TEST(NotesCommand, SaysWhatIsWrong) {
 
 TEST(NotesCommand, NoNoteMovesTheCursor) {
   auto scratch = must(ScratchFolder::create("stitch-notes"));
-  ASSERT_TRUE(
-      write_file(scratch.path() / "evil.md",
-                 "---\ntitle: xyzzy \x1b[2J\napplies to: all\nwhen: \x1b[31m\ntags: a\n---\n\x1b]0;b\x07\n"));
+  ASSERT_TRUE(write_file(scratch.path() / "evil.md",
+                         "## xyzzy \x1b[2J (evil)\nwhen: \x1b[31m\ntags: a\n\n\x1b]0;b\x07\n"));
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"notes", "xyzzy"}, {"notes", "--list"}, {"notes", "--show", "evil"}}) {
     std::vector<std::string> with = words;

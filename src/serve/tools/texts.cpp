@@ -39,7 +39,7 @@ Result<Answer> run_notes(const Workshop& workshop, const Json& arguments) {
     const auto most = static_cast<size_t>(integer(arguments, "most", 4));
     for (const notes::Hit& hit : notes::search(workshop.notes, question, most, architecture)) {
       list.push_back(note_json(*hit.note));
-      said += format("# {} ({})\n{}\n\n", hit.note->title, hit.note->name, notes::text_of(*hit.note));
+      said += notes::text_of(*hit.note) + "\n";
     }
     if (list.empty()) said = "No note matches. Without 'question' all are listed.\n";
   }

@@ -218,7 +218,7 @@ TEST_F(Tools, NotesAndPrompts) {
   EXPECT_EQ(found["structuredContent"]["notes"][0]["name"], "shared-memory-banks");
   EXPECT_EQ(found["structuredContent"]["notes"].size(), 2u);
   EXPECT_GE(client->tool("notes")["structuredContent"]["notes"].size(), 64u);
-  EXPECT_NE(Client::said(client->tool("notes", {{"name", "wgmma"}})).find("title: wgmma"), std::string::npos);
+  EXPECT_NE(Client::said(client->tool("notes", {{"name", "wgmma"}})).find("## wgmma"), std::string::npos);
   EXPECT_EQ(client->tool("notes", {{"name", "nothing"}})["isError"], true);
   EXPECT_EQ(client->tool("notes", {{"question", "x"}, {"gpu", "volta"}})["isError"], true);
   EXPECT_EQ(client->tool("prompts")["structuredContent"]["prompts"].size(), 9u);

@@ -81,21 +81,26 @@ TEST(NotesWithCode, CompileAndDoWhatTheySay) {
   for (const auto& entry : fs::directory_iterator(fs::path(STITCH_SOURCE_DIR) / "notes")) {
     auto text = read_file(entry.path());
     ASSERT_TRUE(text) << entry.path();
-    constexpr std::string_view fence = "```cuda\n";
-    const size_t begin = text->find(fence);
-    if (begin == text->npos) continue;
-    const size_t end = text->find("```", begin + fence.size());
-    names.push_back(entry.path().stem().string());
-    std::string own = names.back();
-    std::ranges::replace(own, '-', '_');
-    all += "namespace " + own + " {\n";
-    for (const std::string& line :
-         split(text->substr(begin + fence.size(), end - begin - fence.size()), '\n'))
-      if (line.starts_with("#include"))
+    std::string heading;
+    bool in_code = false;
+    for (const std::string& line : split(*text, '\n')) {
+      if (line.starts_with("## ")) heading = line;
+      if (line == "```cuda") {
+        const size_t open = heading.rfind('(') + 1;
+        names.push_back(heading.substr(open, heading.rfind(')') - open));
+        std::string own = names.back();
+        std::ranges::replace(own, '-', '_');
+        all += "namespace " + own + " {\n";
+        in_code = true;
+      } else if (in_code && line == "```") {
+        all += "}\n";
+        in_code = false;
+      } else if (in_code && line.starts_with("#include")) {
         includes.insert(line + "\n");
-      else
+      } else if (in_code) {
         all += line + "\n";
-    all += "}\n";
+      }
+    }
   }
   ASSERT_GE(names.size(), 4U);
   std::string source;
