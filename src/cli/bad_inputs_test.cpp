@@ -170,8 +170,7 @@ class StoppedImport : public Import, public testing::WithParamInterface<int> {};
 TEST_P(StoppedImport, LeavesNoProcessAndNoFolderBehind) {
   std::string mark = format("STITCH_TEST_MARK=stopped-{}-{}", ::getpid(), GetParam());
   Command command;
-  command.words = {STITCH_BINARY_DIR "/stitchcuda", "import",
-                   STITCH_SOURCE_DIR "/examples/full_size/vgg16.py", "-o",
+  command.words = {STITCH_BINARY_DIR "/stitchcuda", "import", STITCH_SOURCE_DIR "/examples/resnet18.py", "-o",
                    (scratch->path() / "out").string()};
   command.extra_environment["STITCH_TEST_MARK"] = mark.substr(mark.find('=') + 1);
   int pid = ::fork();

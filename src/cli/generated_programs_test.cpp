@@ -66,12 +66,13 @@ TEST(Budget, IsExtendedToTheFirstProgram) {
 
 namespace {
 
+// An example at the size that it was published with.
 struct Known {
-  const char* model;
-  double parameters, matrix_gflops;  // multiplications and additions of matrix products, a batch of 10
+  const char *name, *model, *arguments;
+  double parameters, matrix_gflops;  // multiplications and additions of matrix products
 };
 
-void PrintTo(const Known& one, std::ostream* out) { *out << one.model; }
+void PrintTo(const Known& one, std::ostream* out) { *out << one.name; }
 
 class KnownFigures : public testing::TestWithParam<Known> {};
 
@@ -80,7 +81,13 @@ TEST_P(KnownFigures, AreWhatShowCounts) {
   auto torch =
       python ? run({{python->string(), "-c", "import torch"}, {}, {}}) : Result<Finished>(python.error());
   if (!torch || torch->exit_code != 0) GTEST_SKIP() << "needs PyTorch";
-  std::string path = format(STITCH_SOURCE_DIR "/examples/full_size/{}.py", GetParam().model);
+  auto scratch = must(ScratchFolder::create("stitch-known"));
+  const std::string path = scratch.path() / "task.py";
+  ASSERT_TRUE(
+      write_file(path, format("import sys, torch\nsys.path.insert(0, '{}/examples')\nfrom {} import Model\n"
+                              "def get_init_inputs(): return {}\n"
+                              "def get_inputs(): return [torch.rand(10, 3, 224, 224)]\n",
+                              STITCH_SOURCE_DIR, GetParam().model, GetParam().arguments)));
   const Ran ran = stitchcuda({"show", path, "--json"});
   ASSERT_EQ(ran.code, 0) << ran.err;
   const Json json = ran.json();
@@ -91,10 +98,16 @@ TEST_P(KnownFigures, AreWhatShowCounts) {
 }
 
 // An image at 224 x 224 takes 1.81 G multiply-adds in ResNet-18, 15.5 G in VGG-16 and 4.5 G in Swin-v2-T.
-INSTANTIATE_TEST_SUITE_P(All, KnownFigures,
-                         testing::Values(Known{"resnet18", 11689512, 36.28}, Known{"vgg16", 138357544, 309.4},
-                                         Known{"swin_v2_tiny", 28347154, 90.0}),
-                         [](const auto& info) { return info.param.model; });
+INSTANTIATE_TEST_SUITE_P(
+    All, KnownFigures,
+    testing::Values(Known{"resnet18", "resnet18", "[1000]", 11689512, 36.28},
+                    Known{"vgg16", "vgg",
+                          "[[64, 64, 'pool', 128, 128, 'pool', 256, 256, 256, 'pool', 512, 512, 512, 'pool', "
+                          "512, 512, 512, 'pool'], 512 * 7 * 7, 4096, 1000]",
+                          138357544, 309.4},
+                    Known{"swin_v2_tiny", "swin_v2", "[224, 4, 96, [2, 2, 6, 2], [3, 6, 12, 24], 7, 1000]",
+                          28347154, 90.0}),
+    [](const auto& info) { return info.param.name; });
 
 }  // namespace
 

@@ -1,5 +1,9 @@
 #!/usr/bin/env python3
-"""time_sizes.py TASK.py LIBRARY -o FILE: a program for ranges of sizes beside PyTorch, at sizes drawn at random and at both ends.
+"""A program for ranges of sizes beside PyTorch, at sizes drawn at random and at both ends: time_sizes.py TASK.py LIBRARY -o FILE
+
+    tools/models/make_tasks.py -o tasks bert resnet50 vit_b_16 own_u_net own_dlrm own_lstm own_decoder_step
+    stitchcuda optimize tasks/transformers_bert.py -o bert --dynamic batch=x:0=1..16 --dynamic length=x:1=1..512 --json >bert.json
+    tools/time_sizes.py tasks/transformers_bert.py "$(jq -r .library bert.json)" -o times.json
 
 Times are medians by CUDA events. --at '{"batch": 6}' (several times) instead of drawn sizes; a program for one size has its own.
 """
@@ -9,13 +13,11 @@ import json
 import math
 import pathlib
 import random
-import sys
 import time
 
 import torch
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from program_library import Program, empty
+from program_library import Program, empty  # which finds stitchcuda_torch, too
 
 from stitchcuda_torch.task import sizes as sizes_of
 from stitchcuda_torch.task.task import load_module
@@ -49,7 +51,7 @@ def drawn(ranges, count=5):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("task")
     parser.add_argument("library", help="the `library` that optimize --json names")
     parser.add_argument("-o", "--out", required=True)
