@@ -16,7 +16,6 @@ import random
 import time
 
 import torch
-
 from program_library import Program, empty  # which finds stitchcuda_torch, too
 
 from stitchcuda_torch.task import sizes as sizes_of
