@@ -28,11 +28,11 @@ const std::vector<Folder>& folders() {
   static const std::set<std::string> coder = {"code", "plan", "program", "gpu", "graph", "base"};
   static const std::vector<Folder> all = {
       {"code/loops/emulated/",
-       "tests that cmake/code.cmake links with the import and the oracle",
+       "tests that cmake/device_tests.cmake links with the import and the oracle",
        {"code", "plan", "program", "gpu", "build", "emulator", "sandbox", "import", "passes", "oracle",
         "graph", "base"}},
       {"code/products/emulated/",
-       "tests that cmake/products.cmake links with the oracle",
+       "tests that cmake/device_tests.cmake links with the oracle",
        {"code", "plan", "program", "gpu", "build", "emulator", "sandbox", "oracle", "graph", "base"}},
       {"emulator/include/", "stands in for the CUDA toolkit's headers", {}},
       {"emulator/compile_test.cpp",

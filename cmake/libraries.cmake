@@ -1,0 +1,77 @@
+# Libraries of others, by the room that uses them; all but libcrypto may be missing.
+
+# base: std::format where it is missing, SHA-256 and Ed25519. Without OpenSSL's headers the library alone is enough
+# (src/base/digest/openssl.h).
+if(fmt_FOUND)
+  target_link_libraries(stitch_base PUBLIC fmt::fmt)
+endif()
+find_package(OpenSSL 1.1.1 QUIET)
+if(OPENSSL_FOUND)
+  target_link_libraries(stitch_base PUBLIC OpenSSL::Crypto)
+else()
+  find_library(CRYPTO_LIBRARY NAMES crypto libcrypto.so.3 libcrypto.so.1.1)
+  if(NOT CRYPTO_LIBRARY)
+    message(FATAL_ERROR "OpenSSL's libcrypto not found (Debian: libssl-dev)")
+  endif()
+  target_link_libraries(stitch_base PUBLIC ${CRYPTO_LIBRARY})
+endif()
+set_source_files_properties(${CMAKE_SOURCE_DIR}/src/base/output_folder.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+
+# http: the client is cpp-httplib with OpenSSL. Without them every call says so; the tests need it.
+find_path(HTTPLIB_INCLUDE_DIR httplib.h)
+find_library(HTTPLIB_LIBRARY cpp-httplib)  # not there: the header alone
+add_library(stitch_httplib INTERFACE)
+if(HTTPLIB_INCLUDE_DIR AND OPENSSL_FOUND)
+  target_include_directories(stitch_httplib SYSTEM INTERFACE ${HTTPLIB_INCLUDE_DIR})
+  target_compile_definitions(stitch_httplib INTERFACE STITCH_HAVE_HTTPLIB CPPHTTPLIB_OPENSSL_SUPPORT)
+  target_link_libraries(stitch_httplib INTERFACE OpenSSL::SSL OpenSSL::Crypto Threads::Threads)
+  if(HTTPLIB_LIBRARY)
+    target_link_libraries(stitch_httplib INTERFACE ${HTTPLIB_LIBRARY})
+  endif()
+elseif(STITCHCUDA_TESTS)
+  message(FATAL_ERROR "cpp-httplib or OpenSSL not found: the tests need them (Debian: libcpp-httplib-dev libssl-dev)")
+else()
+  message(STATUS "cpp-httplib or OpenSSL not found: no LLM servers, no workers (Debian: libcpp-httplib-dev libssl-dev)")
+endif()
+target_link_libraries(stitch_http PRIVATE stitch_httplib)
+
+# store: without SQLite runs are not kept; without zlib they take more space.
+find_library(SQLITE sqlite3)
+find_path(SQLITE_INCLUDE sqlite3.h)
+if(SQLITE AND SQLITE_INCLUDE)
+  target_compile_definitions(stitch_store PRIVATE STITCH_HAVE_SQLITE)
+  target_include_directories(stitch_store PRIVATE ${SQLITE_INCLUDE})
+  target_link_libraries(stitch_store PUBLIC ${SQLITE})
+else()
+  set(SQLITE "")
+endif()
+find_package(ZLIB QUIET)
+if(ZLIB_FOUND)
+  target_compile_definitions(stitch_store PRIVATE STITCH_HAVE_ZLIB)
+  target_link_libraries(stitch_store PUBLIC ZLIB::ZLIB)
+endif()
+
+# oracle: products by OpenBLAS.
+find_library(OPENBLAS openblas)
+find_path(OPENBLAS_INCLUDE cblas.h PATH_SUFFIXES openblas openblas-pthread
+          PATHS /usr/include/${CMAKE_LIBRARY_ARCHITECTURE})
+if(OPENBLAS AND OPENBLAS_INCLUDE)
+  target_compile_definitions(stitch_oracle PRIVATE STITCH_HAVE_OPENBLAS)
+  target_include_directories(stitch_oracle PRIVATE ${OPENBLAS_INCLUDE})
+  target_link_libraries(stitch_oracle PUBLIC ${OPENBLAS})
+endif()
+
+# llm and cli: TOML (toml++). Without it there is no stitchcuda.toml, which is said when one is asked for.
+find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h)
+find_library(TOMLPLUSPLUS_LIBRARY tomlplusplus)
+if(TOMLPLUSPLUS_INCLUDE_DIR)
+  define_for(src/llm/profiles/config_file.cpp STITCH_HAVE_TOML)
+  define_for(src/cli/flags/settings_file.cpp STITCH_HAVE_TOML)
+  if(TOMLPLUSPLUS_LIBRARY)
+    define_for(src/llm/profiles/config_file.cpp TOML_HEADER_ONLY=0 TOML_SHARED_LIB=1)
+    define_for(src/cli/flags/settings_file.cpp TOML_HEADER_ONLY=0 TOML_SHARED_LIB=1)
+    target_link_libraries(stitch_llm PRIVATE ${TOMLPLUSPLUS_LIBRARY})
+  endif()
+else()
+  message(STATUS "toml++ not found: no stitchcuda.toml (Debian: libtomlplusplus-dev)")
+endif()
