@@ -6,7 +6,8 @@ results.py tasks [ORDER|changed]       KernelBench's task files: those that ORDE
                                        programs have changed since they were timed, or all, Level 3 first
 results.py models [LIST] --tasks DIR   task files of the models that LIST names (or their paths), or of all that are in docs/results
 results.py show TASKS.jsonl            a table of a run beside docs/results, of KernelBench or of models
-results.py record TASKS.jsonl… [--commit NAME]    puts its rows into docs/results; then docs/figures.py
+results.py record FILE.jsonl… [--commit NAME]    puts the rows of such a run, or of kernelbench_evaluator.py, into docs/results;
+                                       then docs/figures.py
 """
 
 import argparse
@@ -17,7 +18,8 @@ import pathlib
 
 RESULTS = pathlib.Path(__file__).resolve().parent.parent.parent / "docs/results"
 CHECKOUT = pathlib.Path(".kernelbench/KernelBench")
-ROW_OF = {"kernelbench": "kernelbench-h200.jsonl", "pytorch": "kernelbench-h200-pytorch.jsonl", "models": "models-h200.jsonl"}
+ROW_OF = {"kernelbench": "kernelbench-h200.jsonl", "models": "models-h200.jsonl"}
+MODES = ("eager_ms", "eager_graph_ms", "compile_ms", "compile_graph_ms")
 
 
 def read(path):
@@ -39,8 +41,8 @@ def known(kind):
         for row in rows_of("models"):
             print(json.dumps({"task": row["model"], "baselines": {name: us * 1e-6 for name, us in row["baselines_us"].items()}}))
         return
-    for row in rows_of("pytorch"):
-        times = {mode: time for mode, time in row.items() if mode.endswith("_ms") and time}
+    for row in rows_of("kernelbench"):
+        times = {mode: row[mode] for mode in MODES if row[mode]}
         print(json.dumps({"level": row["level"], "name": row["task"], **times}))
 
 
@@ -70,6 +72,10 @@ def task_of(found, names):
 def geomean(values):
     values = [value for value in values if value]
     return math.exp(sum(map(math.log, values)) / len(values)) if values else 0
+
+
+def best_pytorch(row):
+    return min((row[mode] for mode in MODES if row.get(mode)), default=0)
 
 
 def ratio(a, b):
@@ -105,11 +111,11 @@ def show_kernelbench(records):
     for before, found, row, milliseconds in sorted(seen, key=lambda one: one[0]):
         print(
             f"{found['task'][:44]:44} {milliseconds:9.4f} ms {row.get('ms', 0):9.4f} was {before:6.3f}  "
-            f"{ratio(row.get('best_pytorch_ms'), milliseconds):6.2f}x  {found.get('seconds', 0):5.0f} s  {','.join(kept(found))[:24]}{refused(found)}"
+            f"{ratio(best_pytorch(row), milliseconds):6.2f}x  {found.get('seconds', 0):5.0f} s  {','.join(kept(found))[:24]}{refused(found)}"
         )
     levels = collections.defaultdict(list)
     for name, row in rows.items():
-        levels[row["level"]].append(row["best_pytorch_ms"] / best[name])
+        levels[row["level"]].append(best_pytorch(row) / best[name])
     print(
         f"{len(seen)} tasks, {sum(bool(found.get('passed')) for _, found, _, _ in seen)} right; of the time before: "
         f"{geomean(one[0] for one in seen):.3f}; with them: " + ", ".join(f"{geomean(levels[level]):.3f}x" for level in sorted(levels))
@@ -165,6 +171,15 @@ def record_kernelbench(records, commit, quick):
     return f"{len(changed)} of {len(rows)} tasks have new times"
 
 
+def record_evaluator(records):
+    rows = {f"level{row['level']}/{row['task']}": row for row in rows_of("kernelbench")}
+    for found in records:
+        said = {key: found[key] for key in ("correct", "largest", "metadata", "pytorch") if found.get(key) is not None}
+        rows[task_of({"task": found["name"]}, rows)]["compat"] = said
+    write("kernelbench", rows.values())
+    return f"{len(records)} of {len(rows)} tasks have a new answer of KernelBench's evaluator"
+
+
 def record_models(records, commit):
     """A new row for each; PyTorch's times that this run didn't take stay."""
     rows = {row["model"]: row for row in rows_of("models")}
@@ -205,6 +220,8 @@ def main():
         records = read(file)
         if options.command == "show":
             show_kernelbench(records) if of_kernelbench(records) else show_models(records)
+        elif any("correct" in record for record in records):
+            print(record_evaluator(records))
         else:
             print(record_kernelbench(records, options.commit, options.quick) if of_kernelbench(records) else record_models(records, options.commit))
 
