@@ -1,4 +1,4 @@
-# StitchCUDA with PyTorch and the CUDA toolkit: see docs/docker.md.
+# StitchCUDA with PyTorch and the CUDA toolkit: see docs/quickstart.md.
 #   docker build -t stitchcuda .
 #   docker run --rm --gpus all -v "$PWD:/work" stitchcuda optimize model.py -o program/
 ARG CUDA=13.0.1

@@ -19,8 +19,8 @@ SECTIONS = """
 Start: README.md docs/quickstart.md docs/tutorials.md docs/commands.md docs/troubleshooting.md docs/when-to-use-which.md docs/settings.md
 Start: examples/README.md CHANGELOG.md
 Use: docs/python.md docs/slow.md docs/gpus-and-ops.md docs/language-models.md docs/verifier.md docs/judging-many.md docs/c-abi.md
-Use: docs/mcp.md docs/docker.md
-Learn and serve: docs/rubric.md docs/reward-service.md docs/many-machines.md docs/learning.md docs/train-with-trl.md docs/train-with-verl.md
+Use: docs/mcp.md
+Learn and serve: docs/rubric.md docs/reward-service.md docs/many-machines.md docs/learning.md docs/training-engines.md
 Measured: docs/results.md docs/results-tables.md docs/mutation.md docs/cheats.md
 Develop: CONTRIBUTING.md ARCHITECTURE.md cmake/README.md
 Use: docs/*.md

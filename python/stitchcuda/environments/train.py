@@ -2,7 +2,7 @@
 
 `sft` learns known answers; `grpo` asks the reward service (STITCHCUDA_SERVICE). The same command goes on where it was ended,
 by --minutes, by a signal or by the machine. A policy that collapses is stopped: collapsed.json names its last good checkpoint.
-What these trainers can do beyond it, their own scripts do: docs/train-with-trl.md.
+What these trainers can do beyond it, their own scripts do: docs/training-engines.md.
 """
 
 import argparse
