@@ -10,7 +10,7 @@ import asyncio
 import verifiers.v1 as vf
 
 from stitchcuda import rl
-from stitchcuda.environments.rows import name_of, prompt_text, read_rows
+from stitchcuda.environments import name_of, prompt_text, read_rows
 
 
 class KernelTaskData(vf.TaskData):

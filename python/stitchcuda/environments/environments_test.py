@@ -8,9 +8,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from . import harbor_tasks, train
-from .collapse import Watch
-from .rows import name_of, read_rows
+from . import harbor_tasks, name_of, read_rows, train
+from .train import Watch
 
 ROW = {
     "prompt": [{"role": "user", "content": "Mend it."}],

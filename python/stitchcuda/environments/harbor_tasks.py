@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from .. import rl
-from .rows import name_of, prompt_text, read_rows
+from . import name_of, prompt_text, read_rows
 
 TASK = """schema_version = "1.4"
 artifacts = ["/app/answer.md"]

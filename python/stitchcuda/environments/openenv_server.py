@@ -15,7 +15,7 @@ from openenv.core.rubrics import Rubric
 from pydantic import Field
 
 from .. import rl
-from .rows import name_of, prompt_text, read_rows
+from . import name_of, prompt_text, read_rows
 
 
 class KernelAction(Action):

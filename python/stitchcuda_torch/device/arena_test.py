@@ -1,4 +1,4 @@
-"""The layouts that cuda.h has, and a failing driver's words; what needs a GPU is in held_gpu_test.py."""
+"""The layouts that cuda.h has, and a failing driver's words."""
 
 import ctypes
 import unittest

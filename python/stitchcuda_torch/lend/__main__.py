@@ -19,7 +19,7 @@ from ..export import __main__ as exporter
 from ..export import serve
 from ..reference import __main__ as reference_server
 from ..task import preload
-from . import server
+from . import serve as serve_forks
 
 LENT = {"export": exporter, "reference": reference_server}
 
@@ -37,7 +37,7 @@ def main(path, tasks=()):
         os.execv(sys.executable, [sys.executable, "-m", "stitchcuda_torch.lend", path])
     # Where NVML doesn't answer, looking for a GPU asks CUDA, which survives no fork: no loss where there is none.
     has_gpu = sys.modules["torch"].cuda.device_count() > 0
-    server.serve(path, lambda listener, borrower: lend(listener, borrower, has_gpu))
+    serve_forks(path, lambda listener, borrower: lend(listener, borrower, has_gpu))
 
 
 def lend(listener, borrower, has_gpu):

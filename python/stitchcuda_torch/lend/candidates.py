@@ -20,7 +20,7 @@ import sys
 import tempfile
 
 from ..base import protocol
-from . import server
+from . import serve
 
 DESCRIPTORS = 6  # 0 to 5 of src/runner/README.md
 LENGTH = struct.Struct("=I")
@@ -35,7 +35,7 @@ def main(path, library):
     protocol.quiet_libraries()
     from ..candidate import requests  # noqa: F401  PyTorch, and what stands around a ModelNew
 
-    server.serve(path, lambda listener, borrower: lend(listener, borrower, walls))
+    serve(path, lambda listener, borrower: lend(listener, borrower, walls))
 
 
 def lend(listener, borrower, walls):

@@ -41,9 +41,9 @@ class ServerTest(unittest.TestCase):
             path = os.path.join(folder, "socket")
             code = f"""if True:
                 import socket
-                from stitchcuda_torch.lend import server
+                from stitchcuda_torch import lend
                 socket.setdefaulttimeout(0.1)
-                server.serve({path!r}, lambda listener, borrower: borrower.sendall(b"lent"))"""
+                lend.serve({path!r}, lambda listener, borrower: borrower.sendall(b"lent"))"""
             with subprocess.Popen([sys.executable, "-c", code], cwd=PYTHON_FOLDER, stdout=subprocess.PIPE, text=True) as process:
                 self.assertEqual(process.stdout.readline(), "ready\n")
                 time.sleep(0.5)
