@@ -20,11 +20,11 @@ import types
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGES = os.path.join(os.path.dirname(HERE), "python")
-sys.path[:0] = [HERE, os.path.join(HERE, "environments"), PACKAGES, os.path.join(PACKAGES, "stitchcuda")]
+sys.path[:0] = [HERE, PACKAGES, os.path.join(PACKAGES, "stitchcuda")]
 import make_candidates  # noqa: E402
 import rl  # noqa: E402
-from check import TASK  # noqa: E402
-from check import rows as environment_rows  # noqa: E402
+from environments import TASK  # noqa: E402
+from environments import rows as environment_rows  # noqa: E402
 from serve_load import Served  # noqa: E402
 
 ANSWERS = make_candidates.answers(TASK)
