@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the figures of the README and of docs/ from the results in docs/results/, and lists from the sources.
+"""Writes the figures of the README and of docs/ from the results in docs/results/, lists from the sources, and docs/cheats.md.
 
   docs/figures.py           rewrites what stands between the markers
   docs/figures.py --check   exits with 1 where that would change something
@@ -15,6 +15,8 @@ import pathlib
 import re
 import statistics
 import sys
+
+import cheats
 
 MARKED = re.compile(r"(<!-- figures: ([\w-]+) -->\n).*?(<!-- /figures -->)", re.DOTALL)
 FILES = ["README.md", "docs/results.md", "docs/results-tables.md", "docs/when-to-use-which.md", "docs/gpus-and-ops.md"]
@@ -336,11 +338,11 @@ def main():
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
     arguments = parser.parse_args()
     made, used, stale = figures(arguments.root), set(), False
-    for name in FILES:
+    for name in [*FILES, "docs/cheats.md"]:
         path = arguments.root / name
         before = path.read_text(encoding="utf-8")
         used.update(found[1] for found in MARKED.findall(before))
-        after = MARKED.sub(lambda found: found[1] + made[found[2]] + found[3], before)
+        after = MARKED.sub(lambda found: found[1] + made[found[2]] + found[3], before) if name in FILES else cheats.page(arguments.root)
         if after == before:
             continue
         stale = True
@@ -352,7 +354,7 @@ def main():
     if missing := set(made) - used:
         sys.exit(f"no marker for: {', '.join(sorted(missing))}")
     if stale and arguments.check:
-        sys.exit("these figures are not those of docs/results: run docs/figures.py")
+        sys.exit("these figures are not those of docs/results and of the sources: run docs/figures.py")
 
 
 if __name__ == "__main__":

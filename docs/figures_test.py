@@ -1,4 +1,4 @@
-"""The README's and the docs' figures are those of docs/results, and the check that says so can fail."""
+"""The README's and the docs' figures are those of docs/results, the catalogue is the candidates', and the check that says so can fail."""
 
 import json
 import pathlib
@@ -60,8 +60,25 @@ class Figures(unittest.TestCase):
         for name in refused:
             self.assertIn(f"`{name.removeprefix('aten.').rstrip('.')}`", page)
 
+    def test_every_known_cheat_has_a_test_or_a_reason(self):
+        table = json.loads((ROOT / "src/verify/testdata/cheats.json").read_text(encoding="utf-8"))
+        self.assertGreaterEqual(len(table["cheats"]), 126)
+        for row in table["cheats"]:
+            self.assertTrue(row["mechanism"] and row["stopped_by"], row["id"])
+
     def test_a_figure_changed_by_hand_is_found(self):
+        root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        shutil.copy(ROOT / "README.md", root)
+        for folder in ("docs", "src/verify/testdata"):
+            shutil.copytree(ROOT / folder, root / folder)
+        for source in ("src/gpu/gpus.json", "src/graph/op.h", "src/import/aten/unknown.cpp"):
+            (root / source).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / source, root / source)
         for name, before, after in [
+            ("docs/cheats.md", "can't exist", "can exist"),
+            ("src/verify/testdata/candidates/does_nothing.cu", "not_finite", "wrong"),
+            ("src/verify/testdata/candidates/honest.cu", "// passed", "// load: refused"),
+            ("src/verify/testdata/cheats.json", "does_nothing.cu", "does_something.cu"),
             ("README.md", r"over eager \| \*\*\d", "over eager | **9"),
             ("docs/results/kernelbench-h200.jsonl", r"\"eager_ms\": [\d.]+", '"eager_ms": 9999'),
             ("docs/results/kernelbench-h200.jsonl", r"\"compile_graph_ms\": [\d.]+", '"compile_graph_ms": 0.1'),
@@ -69,17 +86,13 @@ class Figures(unittest.TestCase):
             ("docs/results-tables.md", r"\|\d\.\d+\|", "|7.777|"),
             ("docs/results/kernelbench-h200.jsonl", '"verdict": "passed"', '"verdict": ""'),
         ]:
-            with self.subTest(name=name), tempfile.TemporaryDirectory() as folder:
-                root = pathlib.Path(folder)
-                shutil.copy(ROOT / "README.md", root)
-                shutil.copytree(ROOT / "docs", root / "docs")
-                for source in ("src/gpu/gpus.json", "src/graph/op.h", "src/import/aten/unknown.cpp"):
-                    (root / source).parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copy(ROOT / source, root / source)
+            with self.subTest(name=name, before=before):
                 text = (root / name).read_text(encoding="utf-8")
                 self.assertRegex(text, before)
                 (root / name).write_text(re.sub(before, after, text, count=1), encoding="utf-8")
                 self.assertEqual(check(root).returncode, 1)
+                (root / name).write_text(text, encoding="utf-8")
+        self.assertEqual(check(root).returncode, 0)
 
 
 if __name__ == "__main__":
