@@ -22,14 +22,6 @@ add_test(NAME architectures_nvcc COMMAND ${CMAKE_SOURCE_DIR}/examples/compile_fo
          $<TARGET_FILE:stitchcuda> ${CMAKE_BINARY_DIR}/architectures lenet5 gpt_block)
 set_tests_properties(architectures_nvcc PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)
 
-# The programs in examples/programs: run on the emulated GPU against the oracle, and compiled for a real one.
-add_executable(example_programs_test ${CMAKE_SOURCE_DIR}/examples/programs/programs_test.cpp)
-target_link_libraries(example_programs_test PRIVATE stitch_program stitch_import stitch_oracle stitch_build
-  stitch_emulated_runtime GTest::gtest_main ${CMAKE_DL_LIBS})
-compile_as_test(example_programs_test)
-target_compile_definitions(example_programs_test PRIVATE
-  STITCH_SOURCE_DIR="${CMAKE_SOURCE_DIR}" STITCH_BINARY_DIR="${CMAKE_BINARY_DIR}")
-# One test for all: they share the import of their tasks.
-add_test(NAME example_programs COMMAND example_programs_test)
+# The programs in examples/programs, which src/verify/torch_test.cpp runs, compiled for a real GPU.
 add_test(NAME example_programs_nvcc COMMAND ${CMAKE_SOURCE_DIR}/examples/programs/compile_with_nvcc.sh)
 set_tests_properties(example_programs_nvcc PROPERTIES SKIP_RETURN_CODE 77)
