@@ -2,21 +2,13 @@
 
 import torch
 
+from stitchcuda_torch.base import dtypes
+
 from . import trees
 from .errors import StitchError
 from .tool import extension
 
-DTYPES = {
-    "f64": torch.float64,
-    "f32": torch.float32,
-    "f16": torch.float16,
-    "bf16": torch.bfloat16,
-    "i64": torch.int64,
-    "i32": torch.int32,
-    "i8": torch.int8,
-    "u8": torch.uint8,
-    "bool": torch.bool,
-}  # in the order of StitchDtype
+DTYPES = {name: dtypes.by_name(name) for name in ("f64", "f32", "f16", "bf16", "i64", "i32", "i8", "u8", "bool")}  # in the order of StitchDtype
 CODES = {name: code for code, name in enumerate(DTYPES)}
 
 
