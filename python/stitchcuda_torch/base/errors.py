@@ -1,4 +1,4 @@
-"""The one error a user sees: what is wrong, where, and how to fix it (kinds: python/README.md)."""
+"""The one error a user sees: what is wrong, where, and how to fix it (kinds: stitchcuda_torch/README.md)."""
 
 import errno
 
