@@ -53,8 +53,9 @@ Result<Note> parse_note(const std::string& file, std::span<const std::string> li
     return at(file, user_error("note", format("'{}' names no note", heading), "## Title (name)"));
   Note note{.name = trim(heading.substr(open + 1, close - open - 1)),
             .title = trim(heading.substr(3, open - 3))};
+  const std::string place = file + ": " + note.name;
   auto wrong = [&](std::string message, std::string fix = "") {
-    return at(file, at(note.name, user_error("note", std::move(message), std::move(fix))));
+    return at(place, user_error("note", std::move(message), std::move(fix)));
   };
   std::string applies_to = "all", tags;
   const std::map<std::string, std::string*, std::less<>> known = {
@@ -65,18 +66,18 @@ Result<Note> parse_note(const std::string& file, std::span<const std::string> li
     const size_t colon = line->find(':');
     if (colon == line->npos) return wrong(format("'{}' is not a field", *line), "name: value");
     const std::string field = trim(line->substr(0, colon));
-    auto place = known.find(field);
-    if (place == known.end())
+    auto value = known.find(field);
+    if (value == known.end())
       return wrong(format("unknown field '{}'", field), "applies to, when, tags, measured");
     if (!seen.insert(field).second) return wrong(format("duplicate field '{}'", field));
-    *place->second = trim(line->substr(colon + 1));
+    *value->second = trim(line->substr(colon + 1));
   }
   note.tags = list_of(tags);
   for (const auto& [field, empty] :
        {std::pair("when", note.when.empty()), std::pair("tags", note.tags.empty())})
     if (empty) return wrong(format("the field '{}' is missing or empty", field));
   auto architectures = architectures_of(applies_to);
-  if (!architectures) return at(file, at(note.name, std::move(architectures).error()));
+  if (!architectures) return at(place, std::move(architectures).error());
   if (architectures->empty()) return wrong("'applies to' must be a comma-separated list");
   note.applies_to = *std::move(architectures);
   note.body = trim(join(std::vector<std::string>(line, lines.end()), "\n"));
