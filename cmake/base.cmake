@@ -1,5 +1,5 @@
 # What the base room has from elsewhere: fmt, where std::format is missing, and OpenSSL's libcrypto for SHA-256 and
-# Ed25519. Without OpenSSL's headers the library alone is enough (src/base/digest/openssl.h).
+# Ed25519. Without OpenSSL's headers the library alone is enough (src/base/digest/openssl.cpp).
 if(fmt_FOUND)
   target_link_libraries(stitch_base PUBLIC fmt::fmt)
 endif()

@@ -1,11 +1,11 @@
-#include "rubric/llm_judge.h"
+#include "rubric/judge.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
 #include "base/testdata/must.h"
-#include "llm/answers/json_answer.h"
+#include "llm/answers.h"
 #include "llm/connect.h"
 #include "llm/scripted_server.h"
 #include "rubric/pairs.h"

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "rubric/score.h"
-#include "rubric/sources.h"
+#include "rubric/code_facts.h"
+#include "rubric/judge.h"
 
 namespace stitch::rubric::testing {
 

@@ -6,15 +6,13 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "agents/llm/llm_brains.h"
-#include "agents/llm/llm_plan_answer.h"
+#include "agents/llm/llm_session.h"
 #include "agents/llm/region_answer.h"
 #include "agents/llm/region_brief.h"
-#include "agents/llm/region_facts.h"
 #include "base/text.h"
 #include "code/catalogue.h"
 #include "graph/text.h"
-#include "llm/answers/json_answer.h"
+#include "llm/answers.h"
 #include "plan/cost/estimate.h"
 #include "plan/document/document.h"
 #include "plan/document/edit.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "agents/record/replay.h"
+#include "agents/record/recorded_run.h"
 #include "base/contained.h"
 #include "base/error_codes.h"
 #include "base/machine/time_account.h"

@@ -2,10 +2,11 @@
 
 #include "base/testdata/must.h"
 #include "llm/account.h"
-#include "llm/scripted_bodies.h"
+#include "llm/scripted_server.h"
 #include "llm/testing.h"
 
 namespace stitch::llm {
+
 namespace {
 
 using namespace testing;
@@ -100,10 +101,7 @@ data: {"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"}"}}]},"fini
   EXPECT_EQ(refused->finish, Finish::refused);
 }
 
-std::string code_of(std::string_view stream) {
-  auto reply = read_stream(openai_wire(), stream);
-  return reply ? "fine" : reply.error().code;
-}
+std::string code_of(std::string_view stream) { return code_of_stream(openai_wire(), stream); }
 
 TEST(OpenAiWire, BrokenStreams) {
   EXPECT_EQ(code_of("data: {\"choices\":[{\"delta\":{\"content\":\"half\"}}]}\n\n"), "llm_dropped");
@@ -127,5 +125,113 @@ TEST(OpenAiWire, AnswersHaveALimit) {
   EXPECT_TRUE(read_stream(openai_wire(), bytes, {}, 6000));
 }
 
+TEST(ResponsesWire, Body) {
+  const Profile profile{.name = "p", .api = Api::responses, .url = "http://x/v1", .model = "m"};
+  Request ask = full_request();
+  const Json body = responses_wire().body(profile, ask);
+  EXPECT_EQ(body, Json::parse(R"({
+    "model": "m",
+    "input": [
+      {"role": "system", "content": "Be brief."},
+      {"role": "user", "content": "Read a.txt and b.txt."},
+      {"role": "assistant", "content": "Reading."},
+      {"type": "function_call", "call_id": "call_a", "name": "read", "arguments": "{\"path\": \"a.txt\"}"},
+      {"type": "function_call", "call_id": "call_b", "name": "read", "arguments": "{\"path\": \"b.txt\"}"},
+      {"type": "function_call_output", "call_id": "call_a", "output": "alpha"},
+      {"type": "function_call_output", "call_id": "call_b", "output": "no such file"},
+      {"role": "user", "content": "Go on."}],
+    "store": false,
+    "tools": [{"type": "function", "name": "read", "description": "Reads a file.", "parameters":
+      {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"], "additionalProperties": false},
+      "strict": false}],
+    "max_output_tokens": 500, "stream": true})"));
+  EXPECT_EQ(responses_wire().headers("sk-1"), openai_wire().headers("sk-1"));
+}
+
+TEST(ResponsesWire, TheProfileDecides) {
+  Profile profile{.name = "p", .api = Api::responses, .model = "gpt-5.6", .json_schema = true};
+  profile.stream = false;
+  profile.temperature = 0.25;
+  profile.extra = std::make_shared<const Json>(Json{{"reasoning", {{"effort", "high"}}}});
+  Request ask = full_request();
+  ask.max_tokens.reset();
+  const Json body = responses_wire().body(profile, ask);
+  EXPECT_EQ(body["text"]["format"]["schema"], *ask.answer_schema);
+  EXPECT_EQ(body["temperature"], 0.5);
+  EXPECT_EQ(body["reasoning"]["effort"], "high");
+  EXPECT_EQ(body["max_output_tokens"], 65536);  // what the model can, at most
+  EXPECT_FALSE(body.contains("stream"));
+  // What was thought goes back beside tool calls, sealed: nothing is stored at the server.
+  EXPECT_EQ(body["include"], Json::parse(R"(["reasoning.encrypted_content"])"));
+  profile.model = "gpt-4o";
+  EXPECT_FALSE(responses_wire().body(profile, ask).contains("include"));
+  EXPECT_EQ(responses_wire().body(profile, ask)["max_output_tokens"], 16384);
+}
+
+void expect_sealed_reply(const Result<Reply>& reply) {
+  ASSERT_NO_FATAL_FAILURE(expect_full_reply(reply));
+  // The reasoning goes back before the calls that it led to.
+  Request next = request("?");
+  next.messages.push_back(reply->message());
+  const Json body = responses_wire().body({.name = "p", .api = Api::responses, .model = "m"}, next);
+  ASSERT_EQ(body["input"].size(), 5u);
+  EXPECT_EQ(body["input"][1]["type"], "reasoning");
+  EXPECT_EQ(body["input"][1]["encrypted_content"], "sealed");
+  EXPECT_EQ(body["input"][3]["type"], "function_call");
+  // Chat completions have no place for it.
+  EXPECT_EQ(openai_wire().body({.name = "p", .model = "m"}, next).dump().find("sealed"), std::string::npos);
+}
+
+TEST(ResponsesWire, StreamsAndDocumentsGiveTheSame) {
+  std::string bytes, pieces;
+  for (const std::string& event : responses_events(full_reply(), 5)) bytes += event;
+  expect_sealed_reply(
+      read_stream(responses_wire(), bytes, {.on_text = [&](std::string_view piece) { pieces += piece; }}));
+  EXPECT_EQ(pieces, "Grüße, here it is.");
+  expect_sealed_reply(read_whole(responses_wire(), responses_document(full_reply())));
+  // A server that sends only the end.
+  auto events = responses_events(full_reply(), 1);
+  expect_sealed_reply(read_stream(responses_wire(), events.front() + events.back()));
+}
+
+TEST(ResponsesWire, FinishReasons) {
+  auto finish = [](Finish given) {
+    return read_whole(responses_wire(), responses_document({.text = "a", .finish = given}))->finish;
+  };
+  for (Finish each : {Finish::stop, Finish::length, Finish::refused}) EXPECT_EQ(finish(each), each);
+  auto refused = read_whole(
+      responses_wire(),
+      R"({"status":"completed","output":[{"type":"message","content":[{"type":"refusal","refusal":"no"}]}]})");
+  ASSERT_TRUE(refused) << refused.error().text();
+  EXPECT_EQ(refused->finish, Finish::refused);
+  EXPECT_EQ(refused->text, "no");
+}
+
+TEST(ResponsesWire, BrokenStreams) {
+  auto code_of = [](std::string_view stream) { return code_of_stream(responses_wire(), stream); };
+  std::string bytes;
+  auto events = responses_events({.text = "half"}, 2);
+  for (size_t i = 0; i + 1 < events.size(); ++i) bytes += events[i];
+  EXPECT_EQ(code_of(bytes), "llm_dropped");
+  EXPECT_EQ(code_of(""), "llm_dropped");
+  EXPECT_EQ(code_of("data: junk\n\n"), "llm_format");
+  EXPECT_EQ(code_of(bytes + "data: junk\n\n"), "llm_dropped");
+  EXPECT_EQ(code_of("data: {\"type\":\"error\",\"code\":\"rate_limit_exceeded\",\"message\":\"slow\"}\n\n"),
+            "llm_rate_limit");
+  EXPECT_EQ(code_of("data: {\"type\":\"error\",\"error\":{\"message\":\"oh\"}}\n\n"), "llm_server");
+  EXPECT_EQ(code_of("data: {\"type\":\"response.failed\",\"response\":{\"error\":{\"code\":\"server_error\","
+                    "\"message\":\"oh\"}}}\n\n"),
+            "llm_server");
+  EXPECT_EQ(
+      code_of("data: {}\n\ndata: {\"type\":7}\n\ndata: {\"type\":\"response.output_item.done\",\"item\":"
+              "[]}\n\ndata: {\"type\":\"response.function_call_arguments.delta\",\"output_index\":-1}\n\n"
+              "data: {\"type\":\"invented\"}\n\ndata: "
+              "{\"type\":\"response.completed\",\"response\":{\"output\":[1,{\"type\":\"message\","
+              "\"content\":[2]}]}}\n\n"),
+      "fine");
+  EXPECT_EQ(read_whole(responses_wire(), "{}").error().code, "llm_format");
+}
+
 }  // namespace
+
 }  // namespace stitch::llm

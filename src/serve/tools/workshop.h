@@ -9,7 +9,7 @@
 #include "gpu/gpu_spec.h"
 #include "graph/numerics.h"
 #include "import/task.h"
-#include "notes/collection.h"
+#include "notes/note.h"
 #include "plan/document/document.h"
 #include "prompts/templates.h"
 #include "runner/candidate.h"
