@@ -180,13 +180,13 @@ class CandidateWriter {
     return text;
   }
 
-  // Through every gate, beside the baselines; should the best one fail there, the next has its turn.
+  // Through every gate, with the baselines timed; if the best one fails there, the next best is judged.
   void judge_wholly() {
     while (out_.best >= 0) {
       CandidateTry& best = out_.tries[static_cast<size_t>(out_.best)];
       if (interrupted()) return;
       CandidateTry whole = judge(best.source, Judging::as_shipped);
-      if (!whole.verdict) return;  // trouble of ours: the quick verdict stands
+      if (!whole.verdict) return;  // the machine's fault: the quick verdict is kept
       best = std::move(whole);
       if (best.verdict->passed()) return;
       out_.best = -1;

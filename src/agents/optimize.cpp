@@ -110,7 +110,7 @@ std::string brains_text(const BrainNames& brains) {
   return format("{}, {}, {}", brains.planner, brains.coder, brains.verifier);
 }
 
-// Null: the run is not kept. One that shall go on has to be.
+// Null: the run is not recorded. A resumed run has to be.
 Result<std::unique_ptr<RecordedRun>> open_record(const OptimizeOptions& options, const Graph& graph) {
   if (!options.recording) return std::unique_ptr<RecordedRun>();
   auto record = RecordedRun::open(*options.recording,

@@ -46,7 +46,7 @@ struct OptimizeOptions : verifier::VerifyOptions {
   // For planning, building and judging: opening the model, and waiting for the GPU or other runs, is not
   // charged. The first program is finished whatever it takes.
   std::chrono::seconds budget{40};
-  // The same for steps by language models, beside it; 0: they share it.
+  // The same for steps by language models, in addition; 0: they share it.
   std::chrono::seconds llm_budget{0};
   std::chrono::seconds deadline{0};  // wall time, after which the best program so far ships; 0: none
   int tries = 3;                     // per step, while the Coder has revisions

@@ -5,12 +5,9 @@
 #include <optional>
 
 #include "base/error_codes.h"
-#include "base/file.h"
-#include "base/json.h"
 #include "base/terminal/progress.h"
 #include "base/text.h"
 #include "code/catalogue.h"
-#include "gpu/gpu_detect.h"
 #include "graph/folder.h"
 
 namespace stitch {

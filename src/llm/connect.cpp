@@ -8,7 +8,6 @@
 
 #include "base/error_codes.h"
 #include "base/text.h"
-#include "llm/http_chat.h"
 
 namespace stitch::llm {
 

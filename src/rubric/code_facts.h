@@ -51,7 +51,7 @@ struct LibraryCall {
   Place place;
 };
 
-// A call of PyTorch's own operators where a forward pass meets it.
+// A call of PyTorch's own operators that a forward pass reaches.
 struct TorchCall {
   std::string name;
   std::vector<std::string> operators;  // of the graph, that it may be: one of them, or all if `every`

@@ -70,8 +70,8 @@ struct BodyFacts {
   BodyFacts& operator|=(const BodyFacts& other);
 };
 
-// Of one body alone, without its `dead` ranges (begin and end in turn); what it calls is added by who knows
-// all functions.
+// Of one body alone, without its `dead` ranges (begin, end, begin, end …); what it calls is added later, when
+// all functions are known.
 BodyFacts scan_body(const std::vector<Token>& tokens, const std::vector<size_t>& match,
                     const Function& function, const std::vector<size_t>& dead = {});
 // What words and strings alone tell, also those of macros.

@@ -91,7 +91,7 @@ class LlmAgentCoder final : public Coder {
     return std::move(out).finish();
   }
 
-  // A revision goes on where the last try ended, unless that would leave no room for another one.
+  // A revision continues the last try's conversation, unless that would leave no room for another answer.
   Result<std::vector<llm::Message>> beginning(const RegionBrief& brief, const Conversation* earlier) const {
     size_t bytes = 0;
     if (earlier)
@@ -294,7 +294,7 @@ Result<std::vector<SampledAnswers::Scored>> SampledAnswers::judged(const Situati
   for (Scored& each : out) {
     auto verdict = now.bench->try_out(each.draft);
     if (!verdict) {
-      if (verdict.error().code == "stopped") return std::move(verdict).error();
+      if (verdict.error().code == error_code::stopped) return std::move(verdict).error();
       each.why = verdict.error().message;
     } else if (const verifier::GateReport* failure = verdict->failure()) {
       each.why = failure->gate + ": " + failure->summary;

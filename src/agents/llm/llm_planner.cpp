@@ -170,7 +170,7 @@ class WritingPlanner final : public Planner {
     if (!inner_done_ && (!now.only_models || inner_->asks_models())) {
       auto proposal = inner_->propose(now);
       if (!proposal) {
-        // For the ledger. Asked for another list, this one goes on with the Coder's regions.
+        // For the ledger. Asked for another list, this one continues with the Coder's regions.
         inner_done_ = inner_failed_ = now.best != nullptr;
         return proposal;
       }

@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <set>
 
-#include "agents/llm/region_brief.h"
 #include "base/text.h"
 #include "code/catalogue.h"
 #include "code/sharing.h"
 #include "code/write_program.h"
-#include "llm/answers.h"
 #include "plan/cost/estimate.h"
 #include "plan/document/document.h"
 #include "plan/document/edit.h"

@@ -6,7 +6,6 @@
 #include "agents/record/recorded_run.h"
 #include "base/contained.h"
 #include "base/error_codes.h"
-#include "base/machine/time_account.h"
 #include "base/text.h"
 #include "gpu/floor.h"
 #include "graph/cost.h"
@@ -157,7 +156,7 @@ Result<void> Loop::take_steps() {
         break;
       case Action::replan:
         if (state == Outcome::ready) {
-          // A Planner that knows nothing else goes on with its list.
+          // A Planner without another list continues with the one it has.
           without_gain_ = 0;
           held_ = replan() ? std::nullopt : std::move(proposal);
           break;

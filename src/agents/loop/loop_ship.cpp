@@ -30,8 +30,8 @@ Json regions_with_lines(const plan::Context& context, const plan::Plan& plan) {
 
 }  // namespace
 
-// The best program that passes every gate, beside the baselines: should the best one fail one that the steps
-// don't have, the one before it has its turn.
+// The best program that passes every gate, with the baselines timed: if it fails a gate that steps don't
+// have, the one before it is judged.
 Result<void> Loop::ship(Optimized& out) {
   const fs::path to_ship = scratch_ / "shipped";
   for (; !kept_.empty(); kept_.pop_back()) {

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "agents/loop/loop.h"
-#include "agents/record/events.h"
 #include "agents/record/remembering_planner.h"
 #include "base/digest/sha256.h"
 #include "base/error_codes.h"

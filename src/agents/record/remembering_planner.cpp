@@ -6,7 +6,6 @@
 #include <set>
 
 #include "agents/loop/measured_gain.h"
-#include "agents/record/run_history.h"
 #include "base/digest/sha256.h"
 #include "base/text.h"
 #include "code/catalogue.h"

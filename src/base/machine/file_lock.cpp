@@ -76,7 +76,7 @@ constexpr std::chrono::milliseconds between_looks{20};
 
 Result<MachineShare> MachineShare::take(const std::string& name, int wanted, int all) {
   const SpentOn waiting("for a share of " + name, TimeAccount::Kind::waiting);
-  // One at a time takes parts: two that have half of what they want would wait for ever.
+  // One at a time takes parts: two that each hold half of what they want would deadlock.
   STITCH_TRY(FileLock door, FileLock::wait(name + ".door"));
   MachineShare share;
   for (std::vector<bool> mine(static_cast<size_t>(all)); static_cast<int>(share.parts()) < wanted;) {

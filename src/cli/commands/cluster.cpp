@@ -13,7 +13,6 @@
 #include "graph/mode.h"
 #include "reference/torch_lender.h"
 #include "serve/fleet/desk.h"
-#include "serve/fleet/fan_out.h"
 #include "serve/reward/local_judges.h"
 
 namespace stitch {

@@ -4,7 +4,6 @@
 
 #include "agents/loop/ledger.h"
 #include "agents/record/run_history.h"
-#include "base/json.h"
 #include "base/terminal/table.h"
 #include "base/terminal/wording.h"
 #include "base/text.h"

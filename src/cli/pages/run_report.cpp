@@ -1,11 +1,9 @@
 #include "cli/pages/run_report.h"
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "agents/record/run_history.h"
 #include "base/terminal/table.h"
 #include "base/terminal/wording.h"
 #include "base/text.h"
@@ -29,7 +27,7 @@ int64_t count(const Json& usage, const char* key) {
   return value.is_number_integer() ? value.get<int64_t>() : 0;
 }
 
-// `before`: the messages of this agent's last request, which the next one repeats if it goes on from there.
+// `before`: the messages of this agent's last request, which the next one repeats if it continues that conversation.
 Exchange exchange_of(const Json& line, Json& before) {
   Exchange out{.agent = word(line, "agent"), .model = word(line, "model"), .said = {}};
   const Json messages = line.at("request").value("messages", Json::array());

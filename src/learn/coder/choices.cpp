@@ -122,7 +122,7 @@ std::string key_of(const PlannedTask& task, const plan::Region& region) {
   Sha256 sum;
   sum.add_field(task.gpu.name);
   sum.add_field(name(task.plan.numerics));
-  // Values by the order in which the region meets them: names are the model's.
+  // Values are numbered as the region uses them first: names are the model's.
   std::vector<ValueId> met;
   auto value = [&](ValueId id) -> std::string {
     if (id == ValueId::none) return "none";

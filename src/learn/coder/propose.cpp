@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <span>
 
 #include "base/json.h"
 #include "base/text.h"

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/contained.h"
-#include "base/json.h"
 #include "base/text.h"
 #include "gpu/floor.h"
 #include "graph/cost.h"

@@ -9,7 +9,6 @@
 #include "base/error_codes.h"
 #include "base/text.h"
 #include "http/client.h"
-#include "serve/fleet/desk.h"
 #include "serve/reward/forms.h"
 #include "serve/reward/tasks.h"
 

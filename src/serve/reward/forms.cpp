@@ -6,8 +6,6 @@
 
 #include "base/digest/sha256.h"
 #include "base/text.h"
-#include "http/message.h"
-#include "llm/answers.h"
 #include "program/program_text.h"
 #include "serve/fleet/desk.h"
 

@@ -197,7 +197,7 @@ void VerifyingScorer::build(const Submission& submission) {
   std::shared_lock no_clock(clock_);
   try {
     verifier::build_ahead(options, gpu);
-  } catch (const std::exception&) {  // the gate will meet it again
+  } catch (const std::exception&) {  // the gate finds it again, and reports it
   }
 }
 

@@ -6,7 +6,6 @@
 
 #include "agents/loop/measured_gain.h"
 #include "base/error_codes.h"
-#include "base/json.h"
 #include "base/machine/interrupt.h"
 #include "base/machine/machine_memory.h"
 #include "base/machine/parallel.h"
@@ -19,7 +18,6 @@
 #include "cli/pages/page.h"
 #include "code/limits.h"
 #include "rubric/code_facts.h"
-#include "rubric/evidence.h"
 #include "rubric/reward.h"
 #include "verify/clock/clock.h"
 #include "verify/many/judge_all.h"
@@ -150,7 +148,7 @@ Result<void> check_flags(const VerifyCommand& command) {
   return {};
 }
 
-// A folder of results goes on; anything else with something in it takes --force.
+// Results in the folder are continued; any other folder that is not empty needs --force.
 Result<void> check_results_folder(const fs::path& out, Overwrite overwrite) {
   std::error_code ec;
   if (!fs::exists(out / "results.jsonl", ec)) return OutputFolder::check(out, overwrite);

@@ -18,8 +18,6 @@
 #include "cli/commands/commands.h"
 #include "cli/pages/page.h"
 #include "graph/folder.h"
-#include "learn/coder/collect.h"
-#include "learn/coder/table.h"
 #include "learn/draw.h"
 #include "learn/synthesis/recipes.h"
 

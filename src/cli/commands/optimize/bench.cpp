@@ -224,7 +224,7 @@ Result<std::unique_ptr<serve::FanOut>> start_workers(const BenchCommand& command
 
 constexpr const char* written[] = {"summary.json", "index.html"};
 
-// A run goes on in its folder, beside whatever else is there: nothing is removed. Another folder with
+// A run is continued in its folder, and nothing there is removed. Another folder with
 // something in it, or edited pages, need --force.
 Result<void> check_place(const fs::path& out, Overwrite overwrite) {
   std::error_code ec;

@@ -12,7 +12,6 @@
 #include "base/machine/interrupt.h"
 #include "base/terminal/progress.h"
 #include "base/text.h"
-#include "cli/arguments.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/judge/verify.h"
 #include "cli/commands/optimize/optimize_view.h"

@@ -28,7 +28,7 @@ struct OptimizeCommand : BrainFlags, JudgingFlags {
   double memory = 1;
   bool exit_slower = false;  // exit code 1 if the best PyTorch is faster
   std::string store;         // a file; empty: where runs are kept; "none": not at all
-  std::string resume;        // a run of the store that goes on
+  std::string resume;        // a run of the store to resume
 };
 
 Result<int> run_optimize(const OptimizeCommand& command, Console& console);
