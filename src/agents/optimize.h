@@ -51,7 +51,6 @@ struct OptimizeOptions : verifier::VerifyOptions {
   std::chrono::seconds deadline{0};  // wall time, after which the best program so far ships; 0: none
   int tries = 3;                     // per step, while the Coder has revisions
   int window = 4;                    // consecutive steps without a gain before replanning
-  double target_seconds = 0;         // per call: stop when reached; 0: as fast as possible
   double pytorch_seconds = 0;        // a call of the best PyTorch, where `baselines` has none; 0: not known
   bool tune = true;   // tune settings on the GPU after the steps, with at most a third of the budget
   double memory = 1;  // how much of PyTorch's peak memory a program may take

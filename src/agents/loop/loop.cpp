@@ -211,7 +211,6 @@ Result<std::optional<Proposal>> Loop::propose() {
 
 Outcome Loop::state_before(const std::optional<Proposal>& proposal) const {
   if (stopped()) return Outcome::interrupted;
-  if (best() && best()->seconds <= options_.target_seconds) return Outcome::target_met;
   if (proposal && proposal->by_model && has_model_budget())
     return model_seconds_left() > 0 ? Outcome::ready : Outcome::budget_spent;
   // After a Planner that failed the Coder is still asked.
