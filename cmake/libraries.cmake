@@ -1,7 +1,7 @@
 # Libraries of others, by the room that uses them; all but libcrypto may be missing.
 
 # base: std::format where it is missing, SHA-256 and Ed25519. Without OpenSSL's headers the library alone is enough
-# (src/base/digest/openssl.h).
+# (src/base/digest/openssl.cpp).
 if(fmt_FOUND)
   target_link_libraries(stitch_base PUBLIC fmt::fmt)
 endif()

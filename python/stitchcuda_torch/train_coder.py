@@ -1,7 +1,7 @@
 """Trains the compact Coder: python -m stitchcuda_torch.train_coder FOLDER OPTIONS.
 
 Reads FOLDER/table.safetensors, which `stitchcuda train` writes (src/learn/coder/table.h): a question per region, a row
-per choice with features and a time. Writes FOLDER/coder.safetensors, which C++ reads (src/learn/coder/weights_file.h).
+per choice with features and a time. Writes FOLDER/coder.safetensors, which C++ reads (src/learn/coder/propose.h).
 Prints a line of JSON for every epoch, then `done` or `error`.
 
 A committee of small networks regresses log(time of a choice / time of the built-in one). Each learns from two thirds of
@@ -22,7 +22,7 @@ from .base import safetensors
 from .base.errors import TaskError, first_line
 
 HIDDEN = [24, 12]
-SHARPNESS, LEAST_GAIN = 10, 0.02  # as in src/learn/coder/decide.h
+SHARPNESS, LEAST_GAIN = 10, 0.02  # as in src/learn/coder/propose.h
 MOST_DIFFERENCE = 0.7  # of log(time / time): how much slower a far slower choice is doesn't matter
 KNOWN_AFTER = 4  # training regions that must have a way before it is proposed
 BATCH = 12  # questions, of which a network learns from two thirds

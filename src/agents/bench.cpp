@@ -2,12 +2,10 @@
 
 #include <fcntl.h>
 #include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -17,7 +15,6 @@
 #include "base/digest/sha256.h"
 #include "base/error_codes.h"
 #include "base/machine/parallel.h"
-#include "base/machine/process.h"
 #include "base/text.h"
 
 namespace stitch::agents {
@@ -275,8 +272,7 @@ Json record_of(const BenchTask& task, const OptimizeEnd& end, int seconds_a_task
 
 Command optimize_command(const fs::path& task, const fs::path& program, const std::vector<std::string>& flags,
                          int seconds, int jobs) {
-  // Cores for each: all of them for all would be too many by far, and half of a task's time goes by without
-  // any.
+  // Cores for each: twice its share, since a task needs none for half of its time.
   const int cores = std::max(1, 2 * core_count() / std::max(jobs, 1));
   const std::string threads = std::to_string(cores);
   // A pool of compilers for torch.compile imports PyTorch again: not for two.

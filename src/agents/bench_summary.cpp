@@ -1,4 +1,4 @@
-#include "agents/bench_summary.h"
+#include "agents/bench.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "agents/bench.h"
-#include "agents/bench_summary.h"
 #include "base/testdata/must.h"
 
 namespace stitch::agents {

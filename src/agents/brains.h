@@ -10,20 +10,6 @@ struct BrainNames {
   std::string planner = "builtin", coder = "builtin", verifier = "builtin";
 };
 
-// The Verifier's options, the same for all programs of a run.
-struct VerifierSetup {
-  Numerics numerics = Numerics::standard;
-  runner::Device device = runner::Device::emulated;
-  std::vector<std::string> baselines;
-  bool quick = false;  // the final program gets the quick checks of a step
-  bool timing = true;
-  bool kernelbench_compatible = false;
-  // All programs come from the built-in Coder, which learns nothing from earlier questions: the same
-  // questions again, and a new one, save the reference most of its work.
-  bool same_questions = false;
-  std::function<void(std::string_view)> on_progress;
-};
-
 class LlmSession;
 
 // By name: "builtin", or "llm:PROFILE[/MODEL]". `session` may be null if none is an LLM. An error lists the
@@ -32,10 +18,11 @@ class LlmSession;
 Result<std::unique_ptr<Planner>> make_planner(const BrainNames& names, bool measured_ledger,
                                               LlmSession* session);
 Result<std::unique_ptr<Coder>> make_coder(const BrainNames& names, LlmSession* session);
-// Uses the opened verifier; renew() opens a new one.
+// Uses the opened verifier; renew() opens a new one. `options`: of the program that ships; a step's has the
+// quick checks, no baselines, and new questions.
 Result<std::unique_ptr<Verifier>> make_verifier(const BrainNames& names,
                                                 std::unique_ptr<verifier::Verifier> opened,
-                                                const VerifierSetup& setup, LlmSession* session);
+                                                const verifier::VerifyOptions& options, LlmSession* session);
 // Checks names and API keys before any work is done.
 Result<void> check_brains(const BrainNames& names, LlmSession* session);
 
@@ -43,6 +30,7 @@ Result<void> check_brains(const BrainNames& names, LlmSession* session);
 std::unique_ptr<Planner> best_first_planner(bool measured_ledger = false);
 std::unique_ptr<Planner> given_plan_planner(plan::Plan plan);  // the one step "plan"
 std::unique_ptr<Coder> builtin_coder();
-std::unique_ptr<Verifier> builtin_verifier(std::unique_ptr<verifier::Verifier> opened, VerifierSetup setup);
+std::unique_ptr<Verifier> builtin_verifier(std::unique_ptr<verifier::Verifier> opened,
+                                           verifier::VerifyOptions options);
 
 }  // namespace stitch::agents

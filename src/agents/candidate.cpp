@@ -11,9 +11,8 @@
 #include "code/limits.h"
 #include "code/write_program.h"
 #include "graph/text.h"
-#include "llm/answers/code_answer.h"
-#include "llm/answers/json_answer.h"
-#include "notes/search.h"
+#include "llm/answers.h"
+#include "notes/note.h"
 #include "plan/steps.h"
 
 namespace stitch::agents {
@@ -40,7 +39,7 @@ class CandidateWriter {
         brain_(std::move(brain)),
         gates_(gates),
         scratch_(std::move(scratch)),
-        context_(task.graph, options.gpu, options.setup.numerics),
+        context_(task.graph, options.gpu, options.verify.numerics),
         task_(task) {}
 
   Result<WrittenCandidate> run() {
@@ -67,7 +66,7 @@ class CandidateWriter {
       }
       look_back();
       STITCH_CHECK(keep());
-      if (out_.best >= 0 && !options_.setup.timing) break;  // passed, and nothing is timed
+      if (out_.best >= 0 && !options_.verify.timing) break;  // passed, and nothing is timed
     }
     judge_wholly();
     STITCH_CHECK(keep());
@@ -88,7 +87,7 @@ class CandidateWriter {
 
   Result<void> describe_task() {
     values_ = {{"hardware", hardware_text(options_.gpu)},
-               {"numerics", numerics_text(options_.setup.numerics)},
+               {"numerics", numerics_text(options_.verify.numerics)},
                {"notes", candidate_notes(brain_, task_.graph, options_.gpu)}};
     STITCH_TRY(values_["task"], read_file(options_.model));
     if (options_.form == CandidateForm::model_new) return {};
@@ -138,7 +137,7 @@ class CandidateWriter {
       out.seconds = seconds_of(*verdict, 0);
     }
     out.verdict = *std::move(verdict);
-    out.wholly = judging == Judging::as_shipped && !options_.setup.quick;
+    out.wholly = judging == Judging::as_shipped && !options_.verify.quick;
     return out;
   }
 
@@ -181,13 +180,13 @@ class CandidateWriter {
     return text;
   }
 
-  // Through every gate, beside the baselines; should the best one fail there, the next has its turn.
+  // Through every gate, with the baselines timed; if the best one fails there, the next best is judged.
   void judge_wholly() {
     while (out_.best >= 0) {
       CandidateTry& best = out_.tries[static_cast<size_t>(out_.best)];
       if (interrupted()) return;
       CandidateTry whole = judge(best.source, Judging::as_shipped);
-      if (!whole.verdict) return;  // trouble of ours: the quick verdict stands
+      if (!whole.verdict) return;  // the machine's fault: the quick verdict is kept
       best = std::move(whole);
       if (best.verdict->passed()) return;
       out_.best = -1;
@@ -243,7 +242,7 @@ Result<WrittenCandidate> write_candidate(const CandidateOptions& options) {
         "brain", format("'{}' can't write whole candidates", options.coder),
         "--coder llm:PROFILE[/MODEL]: stitchcuda llm list shows the profiles; the built-in engine "
         "is stitchcuda optimize");
-  STITCH_TRY(std::shared_ptr<LlmSession> session, LlmSession::open(options.llm, options.setup.on_progress));
+  STITCH_TRY(std::shared_ptr<LlmSession> session, LlmSession::open(options.llm, options.verify.on_progress));
   STITCH_CHECK(check_brains({.coder = options.coder, .verifier = options.verifier}, session.get()));
   STITCH_TRY(LlmBrain brain, session->brain(options.coder, llm::Agent::coder));
   auto timed = [](const char* phase, auto&& work) {
@@ -253,17 +252,17 @@ Result<WrittenCandidate> write_candidate(const CandidateOptions& options) {
   TaskOptions how = options.task;
   how.limits = code::limits_on(options.gpu);
   STITCH_TRY(verifier::OpenedTask opened, timed("import", [&] {
-               return verifier::open_task_to_judge(options.model, how, options.setup.on_progress);
+               return verifier::open_task_to_judge(options.model, how, options.verify.on_progress);
              }));
   const std::shared_ptr<const Task> task = opened.task;
   STITCH_TRY(std::unique_ptr<verifier::Verifier> verifier, timed("open the reference", [&] {
-               return verifier::Verifier::open(std::move(opened), {.numerics = options.setup.numerics,
-                                                                   .device = options.setup.device,
+               return verifier::Verifier::open(std::move(opened), {.numerics = options.verify.numerics,
+                                                                   .device = options.verify.device,
                                                                    .on_warning = options.on_warning});
              }));
   STITCH_TRY(
       std::unique_ptr<Verifier> gates,
-      make_verifier({.verifier = options.verifier}, std::move(verifier), options.setup, session.get()));
+      make_verifier({.verifier = options.verifier}, std::move(verifier), options.verify, session.get()));
   STITCH_TRY(ScratchFolder scratch, ScratchFolder::create("stitchcuda-write"));
   auto out = CandidateWriter(options, *task, std::move(brain), *gates, scratch.path()).run();
   if (out) out->llm = std::make_shared<const Json>(session->account().to_json());

@@ -40,7 +40,7 @@ struct CandidateOptions {
   int tries = 4;
   std::chrono::seconds budget{600};  // the model is asked no longer; what it wrote is judged all the same
   GpuSpec gpu;
-  VerifierSetup setup;
+  verifier::VerifyOptions verify;  // of the best one; the others get the quick checks
   LlmOptions llm;
   std::function<bool()> should_stop;
   std::function<void(std::string_view)> on_warning;

@@ -42,8 +42,8 @@ class ACandidate : public testing::TestWithParam<CandidateForm> {
     options.coder = "llm:test";
     options.form = GetParam();
     options.gpu = *find_gpu("H200");
-    options.setup.timing = false;
-    options.setup.quick = true;
+    options.verify.timing = false;
+    options.verify.quick = true;
   }
 
   std::optional<ScratchFolder> scratch;

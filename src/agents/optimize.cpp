@@ -98,17 +98,6 @@ plan::ReferenceFacts look_at_reference(verifier::OpenReference& reference, const
   return out;
 }
 
-VerifierSetup setup_of(const OptimizeOptions& options) {
-  return {.numerics = options.numerics,
-          .device = options.device,
-          .baselines = options.baselines,
-          .quick = options.quick,
-          .timing = options.timing,
-          .kernelbench_compatible = options.kernelbench_compatible,
-          .same_questions = options.brains.coder == "builtin",
-          .on_progress = teller<Doing>(options.events)};
-}
-
 Result<std::optional<plan::GivenPlan>> given_plan(const OptimizeOptions& options, const Graph& graph) {
   if (!options.plan) return std::optional<plan::GivenPlan>();
   auto given = plan::read_given_plan(*options.plan, graph, options.gpu, code::catalogue(), options.numerics);
@@ -121,7 +110,7 @@ std::string brains_text(const BrainNames& brains) {
   return format("{}, {}, {}", brains.planner, brains.coder, brains.verifier);
 }
 
-// Null: the run is not kept. One that shall go on has to be.
+// Null: the run is not recorded. A resumed run has to be.
 Result<std::unique_ptr<RecordedRun>> open_record(const OptimizeOptions& options, const Graph& graph) {
   if (!options.recording) return std::unique_ptr<RecordedRun>();
   auto record = RecordedRun::open(*options.recording,
@@ -165,10 +154,14 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
   const TimeAccount::Entries spent_before = TimeAccount::all();
   OptimizeOptions options = asked;
   options.task.limits = code::limits_on(options.gpu);
+  options.on_progress = teller<Doing>(options.events);
+  // The built-in Coder learns nothing from earlier questions: the same ones again, and a new one, save the
+  // reference most of its work.
+  options.remember_trials = options.brains.coder == "builtin";
   STITCH_CHECK(check_place(options));
   std::shared_ptr<LlmSession> session;
   if (is_llm(options.brains.planner) || is_llm(options.brains.coder) || is_llm(options.brains.verifier)) {
-    STITCH_TRY(session, LlmSession::open(options.llm, teller<Doing>(options.events)));
+    STITCH_TRY(session, LlmSession::open(options.llm, options.on_progress));
   }
   STITCH_CHECK(check_brains(options.brains, session.get()));
   if (is_llm(options.brains.planner) || is_llm(options.brains.coder))
@@ -183,8 +176,7 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
     if (auto started = verifier::TorchProcess::start(options.task.python))
       for_baselines.emplace(*std::move(started));
   STITCH_TRY(verifier::OpenedTask opened, timed("import", [&] {
-               return verifier::open_task_to_judge(options.model, options.task,
-                                                   teller<Doing>(options.events));
+               return verifier::open_task_to_judge(options.model, options.task, options.on_progress);
              }));
   if (for_baselines) opened.for_baselines.emplace(*std::move(for_baselines));
   const std::shared_ptr<const Task> task = opened.task;
@@ -205,11 +197,8 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
                                                              .on_notice = teller<Notice>(options.events)});
   };
   auto make = [&](std::unique_ptr<verifier::OpenReference> reference) {
-    auto verifier = verifier::Verifier::open(std::move(reference), {.numerics = options.numerics,
-                                                                    .device = options.device,
-                                                                    .baselines = options.baselines,
-                                                                    .timing = options.timing});
-    return make_verifier(options.brains, std::move(verifier), setup_of(options), session.get());
+    return make_verifier(options.brains, verifier::Verifier::open(std::move(reference), options), options,
+                         session.get());
   };
   // A resumed run may need no new verdicts: its reference starts on first use.
   std::optional<plan::ReferenceFacts> facts = record ? record->reference_facts(task->graph) : std::nullopt;
@@ -254,6 +243,22 @@ Result<Optimized> optimize(const Task& task, const plan::Context& context, Brain
                            const OptimizeOptions& options, Clock::time_point begin) {
   STITCH_TRY(ScratchFolder scratch, ScratchFolder::create("stitchcuda-optimize"));
   return Loop(task, context, brains, options, scratch.path(), begin).run();
+}
+
+Result<void> add_task(PackageContents& contents, const Task& task) {
+  if (!task.text.empty()) {
+    STITCH_CHECK(stitch::add_task(contents, task.source, task.options.model_class, task.facts));
+    contents.task = task.text;  // as it was judged: the file may have changed since
+  }
+  for (const ManifestTensor& tensor : contents.manifest.signature.parameters) {
+    if (tensor.role != "constant") continue;
+    const TensorBytes* found = task.weights ? task.weights->find(tensor.data) : nullptr;
+    if (!found)
+      return work_error("weights", format("the constant '{}' is not in the graph's weights", tensor.data),
+                        "import the model again, with weights");
+    contents.constants.emplace_back(tensor.data, *found);
+  }
+  return {};
 }
 
 }  // namespace stitch::agents

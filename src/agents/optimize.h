@@ -12,6 +12,8 @@
 #include "agents/record/events.h"
 #include "base/json.h"
 #include "base/output_folder.h"
+#include "import/task.h"
+#include "program/package.h"
 
 namespace stitch::agents {
 
@@ -26,18 +28,16 @@ struct Recording {
   bool memory = true;   // start from the results of earlier runs
 };
 
-struct OptimizeOptions {
+// As the shipped program is judged (steps get the quick checks), and what else a run needs.
+struct OptimizeOptions : verifier::VerifyOptions {
   fs::path model;  // a .py task
   TaskOptions task;
   fs::path out;  // the program's folder
   Overwrite overwrite = Overwrite::refuse;
-  Numerics numerics = Numerics::standard;
-  runner::Device device = runner::Device::emulated;
   GpuSpec gpu;  // for estimates, and the package's build target
   // A plan document (plan::to_json) to verify instead of the Planner's steps. Its numerics class is used.
   std::shared_ptr<const Json> plan;
   std::string plan_source;  // for errors: the file it was read from
-  std::vector<std::string> baselines;
   BrainNames brains;
   LlmOptions llm;  // for brains that are language models
   // Wraps the Planner; null: no wrapper.
@@ -46,21 +46,15 @@ struct OptimizeOptions {
   // For planning, building and judging: opening the model, and waiting for the GPU or other runs, is not
   // charged. The first program is finished whatever it takes.
   std::chrono::seconds budget{40};
-  // The same for steps by language models, beside it; 0: they share it.
+  // The same for steps by language models, in addition; 0: they share it.
   std::chrono::seconds llm_budget{0};
   std::chrono::seconds deadline{0};  // wall time, after which the best program so far ships; 0: none
   int tries = 3;                     // per step, while the Coder has revisions
   int window = 4;                    // consecutive steps without a gain before replanning
-  double target_seconds = 0;         // per call: stop when reached; 0: as fast as possible
   double pytorch_seconds = 0;        // a call of the best PyTorch, where `baselines` has none; 0: not known
-  bool tune = true;    // tune settings on the GPU after the steps, with at most a third of the budget
-  bool quick = false;  // the final program gets the quick checks of a step, not every gate
-  bool timing = true;  // false: verify only, and choose by estimates
-  // Results that KernelBench's own evaluator accepts: rounded where PyTorch rounds, within its allclose.
-  bool kernelbench_compatible = false;
+  bool tune = true;   // tune settings on the GPU after the steps, with at most a third of the budget
   double memory = 1;  // how much of PyTorch's peak memory a program may take
   ShipWeights weights = ShipWeights::automatic;
-  std::function<bool()> should_stop;  // then the best program so far is shipped
   EventSink* events = nullptr;
   std::optional<Recording> recording;  // nothing: the run is not recorded
   Replay* replay = nullptr;            // of a resumed run: set by RecordedRun::attach
@@ -94,5 +88,10 @@ Result<Optimized> optimize(const OptimizeOptions& options);
 // The same for an opened task and given brains. The budget starts at `begin`.
 Result<Optimized> optimize(const Task& task, const plan::Context& context, Brains& brains,
                            const OptimizeOptions& options, Clock::time_point begin = Clock::now());
+
+// The parts of a task that a standalone program folder needs.
+
+// Adds the model's source with its imports, for model_new.py, and constants that no constructor creates.
+Result<void> add_task(PackageContents& contents, const Task& task);
 
 }  // namespace stitch::agents

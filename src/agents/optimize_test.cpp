@@ -443,12 +443,6 @@ TEST_F(TheLoop, IsAnErrorWithoutAnyProgram) {
   EXPECT_FALSE(fs::exists(options.out));
 }
 
-TEST_F(TheLoop, StopsAtTheTarget) {
-  options.target_seconds = 3;
-  auto run = must(this->run({"plain", "a", "b"}, {passes(4), passes(3), passes(3)}));
-  EXPECT_EQ(in_words(run.ledger), "plain better, a better");
-}
-
 TEST_F(TheLoop, AsksForANewPlanWhileThereIsHeadroom) {
   new_steps = {"b"};
   auto run = must(this->run({"plain", "a"}, {passes(4), passes(3), passes(2), passes(2)}));

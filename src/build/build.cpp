@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "base/digest/sha256.h"
-#include "base/machine/machine_share.h"
+#include "base/machine/file_lock.h"
 #include "base/machine/parallel.h"
 #include "base/machine/time_account.h"
 #include "base/text.h"

@@ -3,12 +3,15 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error_codes.h"
-#include "base/file.h"
+#include "base/json.h"
 #include "base/text.h"
 
 namespace stitch {
@@ -156,6 +159,30 @@ Result<Driver> detect_gpus(const char* driver_library) {
   if (out.gpus.empty())
     return work_error(error_code::no_gpu, "the NVIDIA driver is installed, but finds no GPU");
   return out;
+}
+
+fs::path calibration_file(const std::string& gpu) {
+  std::string name;
+  for (unsigned char c : gpu) name += std::isalnum(c) ? static_cast<char>(std::tolower(c)) : '_';
+  return cache_folder() / "calibration" / (name + ".json");
+}
+
+Result<GpuSpec> choose_gpu(const std::string& name) {
+  auto named = [&]() -> Result<GpuSpec> {
+    if (!name.empty()) return find_gpu(name);
+    if (auto driver = detect_gpus()) return spec_of(driver->gpus[0]);
+    return find_gpu("H200");
+  };
+  STITCH_TRY(GpuSpec gpu, named());
+  const fs::path own = calibration_file(gpu.name);
+  if (!fs::exists(own)) return gpu;
+  STITCH_TRY(std::string text, read_file(own));
+  auto document = parse_json(text);
+  if (!document) return within(own.string(), std::move(document).error());
+  auto calibration = read_calibration(*document);
+  if (!calibration) return within(own.string(), std::move(calibration).error());
+  gpu.calibration = std::make_shared<const Calibration>(*std::move(calibration));
+  return gpu;
 }
 
 }  // namespace stitch

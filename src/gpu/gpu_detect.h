@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/result.h"
+#include "base/file.h"
 #include "gpu/gpu_spec.h"
 
 namespace stitch {
@@ -34,5 +34,10 @@ Result<Driver> detect_gpus(const char* driver_library = "libcuda.so.1");
 
 // From our table, or from the driver's data if it isn't there.
 GpuSpec spec_of(const DetectedGpu& gpu);
+
+// By name; without one, this machine's, or else an H200. With the user's own calibration, where there is one.
+Result<GpuSpec> choose_gpu(const std::string& name);
+// Where that lies: it counts before the one that is built in.
+fs::path calibration_file(const std::string& gpu);
 
 }  // namespace stitch

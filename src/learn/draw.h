@@ -37,7 +37,7 @@ class Draw {
   uint64_t state_;
 };
 
-// FNV-1a, for names that become features and for splits: the same for ever.
+// FNV-1a, for names that become features and for splits: the same in every version.
 inline uint64_t stable_hash(std::string_view text) {
   uint64_t hash = 0xcbf29ce484222325U;
   for (unsigned char c : text) hash = (hash ^ c) * 0x100000001b3U;

@@ -2,7 +2,7 @@
 
 #include "base/testdata/must.h"
 #include "llm/account.h"
-#include "llm/retry.h"
+#include "llm/connect.h"
 #include "llm/testing.h"
 #include "llm/transcript.h"
 

@@ -3,12 +3,43 @@
 
 #include "llm/account.h"
 #include "llm/chat.h"
+#include "llm/http_chat.h"
 #include "llm/profiles/profile.h"
-#include "llm/retry.h"
 #include "llm/transcript.h"
-#include "llm/transport.h"
 
 namespace stitch::llm {
+
+// Tries again what may work the second time: 429, 5xx, timeouts, dropped streams. Exponential backoff with
+// jitter, the server's Retry-After before our own guess, never past the deadline.
+
+struct RetryPolicy {
+  int tries = 5;
+  double first_wait = 1.0;        // seconds, doubled each time
+  double longest_wait = 30.0;     // of our own
+  double longest_demanded = 120;  // a server that asks for more is not waited for
+};
+
+// Time, so that tests take none.
+struct Pause {
+  std::function<Clock::time_point()> now;
+  // Sleeps, looking at should_stop several times a second; false if it said so.
+  std::function<bool(double seconds, const std::function<bool()>& should_stop)> sleep;
+  std::function<double()> jitter;  // 0 to 1
+};
+Pause real_pause();
+
+bool worth_a_retry(const Error& error);
+
+class RetryingChat final : public Chat {
+ public:
+  RetryingChat(std::unique_ptr<Chat> inner, RetryPolicy policy, Pause pause = real_pause());
+  Result<Reply> ask(const Request& request, const AskOptions& options) override;
+
+ private:
+  const std::unique_ptr<Chat> inner_;
+  const RetryPolicy policy_;
+  const Pause pause_;
+};
 
 struct Connection {
   Profile profile;  // from choose_profile()

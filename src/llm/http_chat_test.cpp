@@ -2,18 +2,18 @@
 
 #include <arpa/inet.h>
 #include <httplib.h>
+#include <openssl/evp.h>
 #include <openssl/x509.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <thread>
 
-#include "base/digest/openssl.h"
 #include "base/file.h"
 #include "base/machine/descriptor.h"
 #include "base/testdata/must.h"
 #include "llm/connect.h"
 #include "llm/http_chat.h"
-#include "llm/scripted_bodies.h"
+#include "llm/scripted_server.h"
 #include "llm/testing.h"
 
 namespace stitch::llm {

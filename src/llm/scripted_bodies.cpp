@@ -1,4 +1,4 @@
-#include "llm/scripted_bodies.h"
+#include "llm/scripted_server.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,7 +1,6 @@
 #include "llm/scripted_server.h"
 
 #include <httplib.h>
-
 #include <atomic>
 #include <deque>
 #include <mutex>
@@ -9,7 +8,6 @@
 #include <thread>
 
 #include "base/text.h"
-#include "llm/scripted_bodies.h"
 #include "llm/wire/wire.h"
 
 namespace stitch::llm {

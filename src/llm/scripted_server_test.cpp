@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/testdata/must.h"
-#include "llm/answers/json_answer.h"
+#include "llm/answers.h"
 #include "llm/connect.h"
 #include "llm/testing.h"
 

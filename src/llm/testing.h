@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "llm/chat.h"
-#include "llm/transport.h"
+#include "llm/http_chat.h"
 #include "llm/wire/wire.h"
 
 namespace stitch::llm::testing {
@@ -76,6 +76,11 @@ inline Result<Reply> read_stream(const Wire& wire, std::string_view bytes, const
   STITCH_CHECK(parser.feed(bytes));
   return reader->end();
 }
+inline std::string code_of_stream(const Wire& wire, std::string_view bytes) {
+  auto reply = read_stream(wire, bytes);
+  return reply ? "fine" : reply.error().code;
+}
+
 inline Result<Reply> read_whole(const Wire& wire, std::string_view document) {
   const AskOptions options;
   auto reader = wire.reader(options, 1 << 20);
@@ -114,7 +119,7 @@ inline void expect_full_reply(const Result<Reply>& reply) {
   EXPECT_EQ(reply->model, "m-1");
   ASSERT_EQ(reply->tool_calls.size(), 2u);
   EXPECT_EQ(reply->tool_calls[0].id, "c1");
-  EXPECT_EQ(reply->tool_calls[0].arguments, R"({"path": "a"})");
+  EXPECT_EQ(Json::parse(reply->tool_calls[0].arguments), (Json{{"path", "a"}}));
   EXPECT_EQ(reply->tool_calls[1].name, "list");
   EXPECT_EQ(reply->finish, Finish::tool_calls);
   EXPECT_EQ(reply->usage.input, 120);

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "mutants/marked_source.h"
+#include "mutants/mutation.h"
 
 namespace stitch::mutants {
 

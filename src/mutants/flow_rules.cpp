@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "mutants/marked_source.h"
+#include "mutants/mutation.h"
 
 namespace stitch::mutants {
 

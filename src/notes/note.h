@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file.h"
 #include "base/result.h"
 
 namespace stitch::notes {
@@ -39,5 +40,33 @@ Result<std::string> architecture_named(std::string_view word);
 Result<std::vector<Note>> parse_notes(const std::string& file, std::string_view text);
 // One note as its file has it.
 std::string text_of(const Note& note);
+
+// All notes that there are: those inside the program, and those of a user's folder.
+
+using Collection = std::vector<Note>;  // by name
+
+// Those of notes/ in the repository.
+const Collection& built_in();
+// Those of every .md file of a folder, on top of `others`; those of the same name are replaced.
+Result<Collection> with_folder(const fs::path& folder, Collection others = built_in());
+// By its name, else by its title; the error names the nearest.
+Result<Note> find(const Collection& all, std::string_view name);
+
+// Which notes a question is about: BM25 over their words, titles and tags counting more than text.
+
+// Text as the words that a search compares: cp.async, wgmma, sm_90 and __launch_bounds__ are words.
+
+// In lower case and without endings (coalesced and coalescing are one word). Names of CUDA come whole and in
+// their parts: "cp.async.bulk" also as cp, async and bulk, "cudaGraphLaunch" as cuda, graph and launch.
+std::vector<std::string> words_of(std::string_view text);
+
+struct Hit {
+  const Note* note;  // of the collection
+  double score;
+};
+
+// The best first; none that shares no word with the question. architecture: empty means all.
+std::vector<Hit> search(const Collection& all, std::string_view question, size_t most = 5,
+                        std::string_view architecture = {});
 
 }  // namespace stitch::notes

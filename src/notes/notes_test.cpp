@@ -5,10 +5,7 @@
 
 #include "base/testdata/must.h"
 #include "base/text.h"
-#include "notes/collection.h"
 #include "notes/note.h"
-#include "notes/search.h"
-#include "notes/words.h"
 
 namespace stitch::notes {
 

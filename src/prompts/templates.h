@@ -1,14 +1,26 @@
 // The prompts of the LLM brains: which there are, which values each may use, and a user's in their place.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/file.h"
-#include "prompts/template.h"
+#include "base/result.h"
 
 namespace stitch::prompts {
+
+// A prompt with {{names}} where values go: substitution, and nothing else.
+
+using Values = std::map<std::string, std::string, std::less<>>;
+
+// Each name once, in the order of the text. An error where a {{ is not closed or holds no name.
+Result<std::vector<std::string>> names_in(std::string_view text);
+
+// Every {{name}} replaced by its value; a name without one is an error. Values are not looked into for names,
+// and can't end the <material> block that they stand in.
+Result<std::string> fill(std::string_view text, const Values& values);
 
 struct Prompt {
   std::string name;                 // coder_answer

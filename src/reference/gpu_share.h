@@ -1,7 +1,7 @@
 // A share of the GPU's memory: verifications side by side wait for each other instead of failing.
 #pragma once
 
-#include "base/machine/machine_share.h"
+#include "base/machine/file_lock.h"
 #include "graph/graph.h"
 #include "program/manifest.h"
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "rubric/features.h"
 
 namespace stitch::rubric {
@@ -50,7 +51,7 @@ struct LibraryCall {
   Place place;
 };
 
-// A call of PyTorch's own operators where a forward pass meets it.
+// A call of PyTorch's own operators that a forward pass reaches.
 struct TorchCall {
   std::string name;
   std::vector<std::string> operators;  // of the graph, that it may be: one of them, or all if `every`
@@ -95,5 +96,13 @@ struct CodeFacts {
 };
 
 CodeFacts facts_of(const std::vector<Source>& sources);
+
+// A program's files as the rubric reads them.
+
+inline constexpr size_t most_source_bytes = size_t{64} << 20;  // of a whole program
+
+// A program folder, a .cu file, or a .py file with ModelNew. Headers that they include come along: the
+// program's own, and those under stitch/ that every program has.
+Result<std::vector<Source>> read_sources(const fs::path& program);
 
 }  // namespace stitch::rubric

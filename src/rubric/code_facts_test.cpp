@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text.h"
 #include "rubric/pairs.h"
 
 namespace stitch::rubric {
@@ -252,54 +253,14 @@ TEST(BadInput, NeverCrashes) {
     garbage += static_cast<char>(state >> 56);
   }
   survives(garbage);
-  for (const char* text : {"",
-                           "\"",
-                           "'",
-                           "'''",
-                           "\"\"\"",
-                           "/*",
-                           "//",
-                           "R\"(",
-                           "R\"",
-                           "#",
-                           "#if 0",
-                           "#define",
-                           "#define A(",
-                           "{",
-                           "}",
-                           "(((",
-                           ")))",
-                           "<<<",
-                           ">>>",
-                           "k<<<",
-                           "k<<<1,1>>>",
-                           "__global__",
-                           "__global__ void",
-                           "__global__ void k(",
-                           "__global__ void k() {",
-                           "class ModelNew",
-                           "class ModelNew:\n  def forward(",
-                           "def",
-                           "@",
-                           "self.",
-                           "\\",
-                           "\\\n",
-                           "\xEF\xBB\xBF",
-                           "a[",
-                           "x = self.y[",
-                           "if (",
-                           "for (",
-                           "static",
-                           "asm(",
-                           "'\\",
-                           "0x",
-                           "1e",
-                           "1'",
-                           "import",
-                           "def f(:\n x",
-                           "__global__ void k(float* y){y[",
-                           "}{"})
-    survives(text);
+  const std::string texts =
+      R"x(|"|'|'''|"""|/*|//|R"(|R"|#|#if 0|#define|#define A(|{|}|(((|)))|<<<|>>>|k<<<|k<<<1,1>>>
+|__global__|__global__ void|__global__ void k(|__global__ void k() {|class ModelNew|class ModelNew:
+  def forward(|def|@|self.|\|\
+|a[|x = self.y[|if (|for (|static|asm(|'\|0x|1e|1'|import|def f(:
+ x|__global__ void k(float* y){y[|}{|)x"
+      "\xEF\xBB\xBF";
+  for (const std::string& text : split(texts, '|')) survives(text);
   // Every prefix of a real one.
   const std::string whole = *read_file(testing::pairs_folder() / "linear_gelu_own.py");
   for (size_t size = 0; size < whole.size(); size += 101) survives(whole.substr(0, size));

@@ -1,4 +1,4 @@
-#include "rubric/feedback.h"
+#include "rubric/evidence.h"
 
 #include <algorithm>
 #include <array>

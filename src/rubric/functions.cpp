@@ -1,7 +1,6 @@
 #include "rubric/functions.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace stitch::rubric {
 

@@ -1,6 +1,5 @@
 #include "rubric/lexer.h"
 
-#include <algorithm>
 #include <array>
 #include <utility>
 

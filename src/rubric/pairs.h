@@ -1,11 +1,11 @@
-// Candidates of testdata/pairs: a source, its evidence as JSON, and which of two is better at what.
+// Candidates of testdata/pairs: a source, and its evidence as JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "rubric/score.h"
-#include "rubric/sources.h"
+#include "rubric/code_facts.h"
+#include "rubric/judge.h"
 
 namespace stitch::rubric::testing {
 
@@ -36,12 +36,5 @@ inline Evidence candidate(const std::string& name) {
   return gather(sources(json), run_of(json), operators_of_task(json["task"]),
                 json.contains("before") ? &before : nullptr);
 }
-
-struct Pair {
-  const char *better, *worse;
-  Dimension dimension;
-  const char* why;
-};
-std::span<const Pair> all_pairs();
 
 }  // namespace stitch::rubric::testing

@@ -3,7 +3,7 @@
 #include <deque>
 #include <utility>
 
-#include "rubric/torch_table.h"
+#include "rubric/features.h"
 #include "rubric/units.h"
 
 namespace stitch::rubric {

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "rubric/torch_table.h"
+#include "rubric/features.h"
 #include "rubric/units.h"
 
 namespace stitch::rubric {

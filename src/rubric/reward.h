@@ -9,7 +9,7 @@
 
 #include "rubric/evidence.h"
 #include "rubric/execution.h"
-#include "rubric/score.h"
+#include "rubric/judge.h"
 
 namespace stitch::rubric {
 

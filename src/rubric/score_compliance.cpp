@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "rubric/score.h"
+#include "rubric/judge.h"
 
 namespace stitch::rubric {
 

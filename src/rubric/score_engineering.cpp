@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "rubric/score.h"
+#include "rubric/judge.h"
 
 namespace stitch::rubric {
 

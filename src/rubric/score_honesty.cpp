@@ -1,8 +1,8 @@
 // Anti-hacking and operator coverage: who does the work.
 #include <algorithm>
 
+#include "rubric/judge.h"
 #include "rubric/reward.h"
-#include "rubric/score.h"
 
 namespace stitch::rubric {
 

@@ -20,7 +20,7 @@ struct Unit {
   std::vector<size_t> match;
   std::vector<Function> functions;        // of CUDA
   PythonOutline outline;                  // of Python
-  std::vector<std::vector<size_t>> dead;  // CUDA, by function: what does nothing, begin and end in turn
+  std::vector<std::vector<size_t>> dead;  // CUDA, by function: what does nothing, as dead_ranges() has it
 
   Place place(uint32_t line) const { return {path, first_line + line - 1}; }
 };
@@ -42,7 +42,7 @@ struct Units {
   static bool is_dead(const FunctionAt& at, size_t token);
 };
 
-// Of a function's body: begin and end in turn.
+// Of a function's body: begin, end, begin, end …
 std::vector<size_t> dead_ranges(const Unit& unit, const Function& function);
 
 Units take_apart(const std::vector<Source>& sources);

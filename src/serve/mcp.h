@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "notes/collection.h"
+#include "notes/note.h"
 #include "prompts/templates.h"
 
 namespace stitch::serve {

@@ -54,7 +54,7 @@ struct VerifyOptions {
   bool profile = true;      // the gate of that name: one more process; off where only a verdict is wanted
   // The gate of times on the emulated GPU too, whose times are not told: for tests of the gate.
   bool rehearse_timing = false;
-  bool kernelbench_compatible = false;
+  bool kernelbench_compatible = false;                  // KernelBench's own evaluator has to accept it, too
   std::optional<uint64_t> seed;                         // of everything that is drawn; secret unless given
   fs::path receipt;                                     // written here if everything passed; empty: nowhere
   std::chrono::milliseconds time_limit{60'000};         // for one request to the candidate

@@ -4,8 +4,8 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "llm/answers/json_answer.h"
-#include "notes/search.h"
+#include "llm/answers.h"
+#include "notes/note.h"
 #include "program/package.h"
 #include "verify/measured.h"
 

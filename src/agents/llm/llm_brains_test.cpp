@@ -1,5 +1,4 @@
 // LLM brains in the loop, against scripted servers of both APIs: good answers, and every bad one.
-#include "agents/llm/llm_brains.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +6,8 @@
 #include <mutex>
 #include <thread>
 
-#include "agents/llm/llm_plan_answer.h"
 #include "agents/llm/llm_session.h"
+#include "agents/llm/region_answer.h"
 #include "agents/llm/scripted.h"
 #include "base/machine/time_account.h"
 #include "base/testdata/must.h"

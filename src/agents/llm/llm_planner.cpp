@@ -6,15 +6,13 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "agents/llm/llm_brains.h"
-#include "agents/llm/llm_plan_answer.h"
+#include "agents/llm/llm_session.h"
 #include "agents/llm/region_answer.h"
 #include "agents/llm/region_brief.h"
-#include "agents/llm/region_facts.h"
 #include "base/text.h"
 #include "code/catalogue.h"
 #include "graph/text.h"
-#include "llm/answers/json_answer.h"
+#include "llm/answers.h"
 #include "plan/cost/estimate.h"
 #include "plan/document/document.h"
 #include "plan/document/edit.h"
@@ -172,7 +170,7 @@ class WritingPlanner final : public Planner {
     if (!inner_done_ && (!now.only_models || inner_->asks_models())) {
       auto proposal = inner_->propose(now);
       if (!proposal) {
-        // For the ledger. Asked for another list, this one goes on with the Coder's regions.
+        // For the ledger. Asked for another list, this one continues with the Coder's regions.
         inner_done_ = inner_failed_ = now.best != nullptr;
         return proposal;
       }

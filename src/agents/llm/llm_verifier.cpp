@@ -3,7 +3,7 @@
 
 #include "agents/llm/region_brief.h"
 #include "code/written.h"
-#include "llm/answers/json_answer.h"
+#include "llm/answers.h"
 
 namespace stitch::agents {
 

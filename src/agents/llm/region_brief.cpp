@@ -5,15 +5,14 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "agents/llm/region_facts.h"
 #include "base/text.h"
 #include "code/catalogue.h"
 #include "code/model_lines.h"
 #include "code/names.h"
 #include "code/written.h"
 #include "graph/text.h"
-#include "llm/answers/json_answer.h"
-#include "notes/search.h"
+#include "llm/answers.h"
+#include "notes/note.h"
 
 namespace stitch::agents {
 

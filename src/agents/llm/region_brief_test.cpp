@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "agents/llm/region_facts.h"
 #include "base/machine/process.h"
 #include "base/testdata/must.h"
 #include "code/catalogue.h"

@@ -1,4 +1,4 @@
-#include "agents/llm/region_facts.h"
+#include "agents/llm/region_brief.h"
 
 #include <algorithm>
 #include <map>

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "agents/record/replay.h"
+#include "agents/record/recorded_run.h"
 #include "base/contained.h"
 #include "base/error_codes.h"
-#include "base/machine/time_account.h"
 #include "base/text.h"
 #include "gpu/floor.h"
 #include "graph/cost.h"
@@ -157,7 +156,7 @@ Result<void> Loop::take_steps() {
         break;
       case Action::replan:
         if (state == Outcome::ready) {
-          // A Planner that knows nothing else goes on with its list.
+          // A Planner without another list continues with the one it has.
           without_gain_ = 0;
           held_ = replan() ? std::nullopt : std::move(proposal);
           break;
@@ -212,7 +211,6 @@ Result<std::optional<Proposal>> Loop::propose() {
 
 Outcome Loop::state_before(const std::optional<Proposal>& proposal) const {
   if (stopped()) return Outcome::interrupted;
-  if (best() && best()->seconds <= options_.target_seconds) return Outcome::target_met;
   if (proposal && proposal->by_model && has_model_budget())
     return model_seconds_left() > 0 ? Outcome::ready : Outcome::budget_spent;
   // After a Planner that failed the Coder is still asked.

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "agents/llm/region_facts.h"
+#include "agents/llm/region_brief.h"
 #include "agents/loop/loop.h"
 #include "agents/loop/measured_gain.h"
 #include "base/contained.h"

@@ -32,7 +32,6 @@ constexpr std::array rows = {
     Row{Outcome::not_tried, Condition::always, Action::drop},
     // of the run, before the next step
     Row{Outcome::interrupted, Condition::always, Action::ship},
-    Row{Outcome::target_met, Condition::always, Action::ship},
     Row{Outcome::budget_spent, Condition::needed, Action::next_step},
     Row{Outcome::budget_spent, Condition::always, Action::ship},
     Row{Outcome::steps_done, Condition::headroom, Action::replan},
@@ -84,10 +83,10 @@ Outcome outcome_of(const Error& no_verdict) {
 }
 
 std::string_view name(Outcome outcome) {
-  constexpr std::array<std::string_view, 19> names = {
-      "better",   "not better", "not written", "no answer",   "declined",    "away",        "not built",
-      "wrong",    "crashed",    "misbehaved",  "our trouble", "our bug",     "interrupted", "not tried",
-      "left out", "ready",      "steps done",  "target met",  "budget spent"};
+  constexpr std::array<std::string_view, 18> names = {
+      "better",      "not better", "not written", "no answer",  "declined",    "away",
+      "not built",   "wrong",      "crashed",     "misbehaved", "our trouble", "our bug",
+      "interrupted", "not tried",  "left out",    "ready",      "steps done",  "budget spent"};
   return names[static_cast<size_t>(outcome)];
 }
 

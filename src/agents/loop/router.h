@@ -30,7 +30,6 @@ enum class Outcome : uint8_t {
   // Of the run, before the next step.
   ready,
   steps_done,
-  target_met,
   budget_spent,
 };
 std::string_view name(Outcome outcome);

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/digest/sha256.h"
-#include "base/json.h"
 #include "base/text.h"
 #include "graph/op.h"
 #include "plan/cost/estimate.h"

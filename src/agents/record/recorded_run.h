@@ -3,18 +3,49 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "agents/loop/tune.h"
 #include "agents/optimize.h"
 #include "agents/record/events.h"
-#include "agents/record/replay.h"
 #include "agents/record/run_history.h"
+#include "agents/roles.h"
 #include "store/run_store.h"
+#include "verify/verdict.h"
 
 namespace stitch::agents {
+
+// Recorded answers for resuming a killed run.
+
+class Replay {
+ public:
+  // A verdict, or an error that says nothing about the program.
+  using Answer = Result<verifier::Verdict>;
+
+  virtual ~Replay() = default;
+  // Seconds of the budget used; during replay, the recorded time.
+  virtual double elapsed() const = 0;
+  // The tuner's result, if it had finished.
+  virtual std::optional<Tuned> tuned() const = 0;
+  // The next unused answer under this key; nothing: the Verifier must judge.
+  virtual std::optional<Answer> answer(const std::string& key) = 0;
+  virtual void answered(const std::string& key, const Answer& answer) = 0;
+};
+
+// A Verifier that replays verdicts from before the run was killed. The real one is opened on the first new
+// request.
+
+using OpenVerifier = std::function<Result<std::unique_ptr<Verifier>>()>;
+
+std::unique_ptr<Verifier> remembered_verifier(OpenVerifier open, Replay& replay);
+
+// Identifies a request: every file of the program except its weights and record, and how it is judged.
+Result<std::string> judging_key(const fs::path& program, Judging judging);
 
 class RecordedRun final : public EventSink, public Replay {
  public:

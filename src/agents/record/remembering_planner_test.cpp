@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "agents/llm/llm_brains.h"
+#include "agents/llm/llm_session.h"
 #include "agents/llm/scripted.h"
 #include "agents/record/recorded_run.h"
 #include "base/testdata/must.h"

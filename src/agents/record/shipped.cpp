@@ -133,10 +133,8 @@ Result<void> write_records(const Optimized& optimized, const Ledger& ledger, con
   STITCH_CHECK(add("verdict.json", std::move(document)));
   STITCH_CHECK(add("ledger.json", std::move(steps)));
   if (!verdict.passed()) return {};
-  const verifier::VerifyOptions judged{.numerics = options.numerics,
-                                       .device = options.device,
-                                       .baselines = options.baselines,
-                                       .quick = !optimized.judged_fully};
+  verifier::VerifyOptions judged = options;
+  judged.quick = !optimized.judged_fully;
   auto library = sha256_of_file(verdict.library);
   auto receipt = verifier::receipt_document({.program = folder,
                                              .library_hash = library ? *library : "",

@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
-
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "base/file.h"
+#include "base/machine/time_account.h"
 
 namespace stitch {
 
@@ -66,6 +68,28 @@ std::string FileLock::noted(const std::string& name) {
 
 FileLock::~FileLock() {
   if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+namespace {
+constexpr std::chrono::milliseconds between_looks{20};
+}
+
+Result<MachineShare> MachineShare::take(const std::string& name, int wanted, int all) {
+  const SpentOn waiting("for a share of " + name, TimeAccount::Kind::waiting);
+  // One at a time takes parts: two that each hold half of what they want would deadlock.
+  STITCH_TRY(FileLock door, FileLock::wait(name + ".door"));
+  MachineShare share;
+  for (std::vector<bool> mine(static_cast<size_t>(all)); static_cast<int>(share.parts()) < wanted;) {
+    for (int part = 0; part < all && static_cast<int>(share.parts()) < wanted; ++part) {
+      if (mine[static_cast<size_t>(part)]) continue;
+      STITCH_TRY(std::optional<FileLock> got, FileLock::if_free(format("{}.{}", name, part)));
+      if (!got) continue;
+      mine[static_cast<size_t>(part)] = true;
+      share.locks_.push_back(*std::move(got));
+    }
+    if (static_cast<int>(share.parts()) < wanted) std::this_thread::sleep_for(between_looks);
+  }
+  return share;
 }
 
 }  // namespace stitch

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 
@@ -29,6 +30,19 @@ class FileLock {
   explicit FileLock(int descriptor) : descriptor_(descriptor) {}
   static Result<FileLock> open(const std::string& name);
   int descriptor_;
+};
+
+// Shares of a limited resource of this machine: a process that needs more than is left waits.
+
+class MachineShare {
+ public:
+  // Waits until `wanted` of `all` parts of the resource `name` are free.
+  static Result<MachineShare> take(const std::string& name, int wanted, int all);
+  size_t parts() const { return locks_.size(); }
+
+ private:
+  MachineShare() = default;
+  std::vector<FileLock> locks_;  // one for each part
 };
 
 }  // namespace stitch

@@ -18,8 +18,8 @@
 
 #include "base/file.h"
 #include "base/machine/descriptor.h"
+#include "base/machine/file_lock.h"
 #include "base/machine/interrupt.h"
-#include "base/machine/machine_share.h"
 #include "base/machine/parallel.h"
 #include "base/machine/process.h"
 #include "base/testdata/must.h"

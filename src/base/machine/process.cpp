@@ -47,7 +47,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return out;
 }
 
-// Without handlers of libraries: OpenBLAS's waits for its threads to end, for ever if another thread of this
+// Without handlers of libraries: OpenBLAS's waits for its threads to end, and deadlocks if another thread of this
 // process multiplies meanwhile.
 int fork_alone() {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/flags/flags.h"
-#include "serve/fleet/fleet.h"
+#include "serve/fleet/fan_out.h"
 
 namespace stitch {
 
@@ -21,6 +21,6 @@ void add_cluster(Flags& flags, ClusterFlags& cluster);
 Result<serve::FleetOptions> fleet_options(const ClusterFlags& cluster, bool gpu, const std::string& python,
                                           const fs::path& logs);
 // The device that workers are told to use: it need not be here.
-Result<bool> workers_have_gpu(const std::string& device);
+Result<runner::Device> device_of_workers(const std::string& device);
 
 }  // namespace stitch

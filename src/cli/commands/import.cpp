@@ -8,10 +8,8 @@
 #include "base/terminal/table.h"
 #include "base/terminal/wording.h"
 #include "base/text.h"
-#include "cli/choose.h"
+#include "cli/arguments.h"
 #include "cli/commands/commands.h"
-#include "cli/flags/model_options.h"
-#include "cli/output_place.h"
 #include "code/limits.h"
 #include "graph/cost.h"
 #include "graph/mode.h"
@@ -24,14 +22,11 @@ namespace {
 struct ImportOptions {
   std::vector<std::string> paths;  // .py files, or folders of them with `all`
   std::string out;                 // the graph folder; with several tasks the folder that holds theirs
-  std::string model_class;         // empty: Model
-  Mode mode = Mode::as_written;
+  TaskOptions task_options;
   bool force = false;  // over what is in the way of the output
   int64_t seed = 42;
   bool all = false;
-  bool weights = true;  // false: only the graph
-  int jobs = 0;         // 0: one a core
-  std::string python;
+  int jobs = 0;  // 0: one a core
 };
 
 // model.py becomes model.graph beside it, unless the user names a folder.
@@ -39,10 +34,10 @@ fs::path default_out(const fs::path& task) { return task.stem().string() + ".gra
 
 Result<std::vector<ImportRequest>> requests_for(const ImportOptions& options) {
   STITCH_TRY(const GpuSpec gpu, choose_gpu(""));
-  ImportRequest common{.class_name = options.model_class,
-                       .mode = options.mode,
+  ImportRequest common{.class_name = options.task_options.model_class,
+                       .mode = options.task_options.mode,
                        .seed = options.seed,
-                       .weights = options.weights,
+                       .weights = options.task_options.weights,
                        .limits = code::limits_on(gpu),
                        .overwrite = overwrite_if(options.force)};
   std::vector<ImportRequest> requests;
@@ -156,15 +151,17 @@ int report(const std::vector<ImportOutcome>& outcomes, double seconds, Console& 
 
 Result<int> run_import(const ImportOptions& options, Console& console) {
   STITCH_TRY(std::vector<ImportRequest> requests, requests_for(options));
-  if (requests.size() == 1 && !options.all) return import_one(requests[0], options.python, console);
+  if (requests.size() == 1 && !options.all)
+    return import_one(requests[0], options.task_options.python, console);
   auto begin = std::chrono::steady_clock::now();
   Result<std::vector<ImportOutcome>> outcomes = work_error("", "");
   {
     Progress progress(console.err, console.err_terminal, console.json, "importing", std::ssize(requests));
-    outcomes = import_all(requests, options.jobs, options.python, [&](const ImportOutcome& outcome) {
-      progress.advance();
-      progress.detail(outcome.task.filename().string());
-    });
+    outcomes =
+        import_all(requests, options.jobs, options.task_options.python, [&](const ImportOutcome& outcome) {
+          progress.advance();
+          progress.detail(outcome.task.filename().string());
+        });
   }
   if (!outcomes) return std::move(outcomes).error();
   std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
@@ -180,14 +177,13 @@ Run add_import(CLI::App& app) {
       .required();
   flags("-o,--out", import->out, "FOLDER",
         "the graph folder to write; with several models, the folder that holds theirs");
-  flags.model_class(import->model_class, "the class to import");
-  flags.mode(import->mode);
+  flags.task(import->task_options, "the class to import",
+             "the Python to use (default: the one that stitchcuda doctor shows)");
   flags("--seed", import->seed, "NUMBER", "seed of weights and inputs (default: 42)");
   flags("--all", import->all, "treat MODEL as folders: import every .py file below them");
-  flags("!--no-weights", import->weights, "write the graph alone, without weights.safetensors");
+  flags("!--no-weights", import->task_options.weights, "write the graph alone, without weights.safetensors");
   flags("--jobs", import->jobs, "NUMBER", "how many models to import at once (default: one per core)")
       .between(0, 1024);
-  flags.python(import->python, "the Python to use (default: the one that stitchcuda doctor shows)");
   flags.force(import->force);
   flags.json();
   flags.examples(

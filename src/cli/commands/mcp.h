@@ -7,7 +7,6 @@
 #include "base/result.h"
 #include "cli/console.h"
 #include "serve/mcp.h"
-#include "serve/tools/workshop.h"
 
 namespace stitch {
 
@@ -19,11 +18,5 @@ struct McpCommand {
 
 // All tools: those of serve/, and show and doctor, whose work stands here.
 Result<serve::McpOptions> mcp_options(const McpCommand& command);
-
-// The MCP server's tools whose work stands in this room.
-serve::Tool show_tool(serve::Shared workshop);
-serve::Tool profile_tool(serve::Shared workshop);
-serve::Tool runs_tool();
-serve::Tool doctor_tool();
 
 }  // namespace stitch

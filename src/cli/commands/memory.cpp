@@ -6,9 +6,9 @@
 #include "base/terminal/table.h"
 #include "base/terminal/wording.h"
 #include "base/text.h"
+#include "cli/arguments.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/runs.h"
-#include "cli/output_place.h"
 #include "store/memory.h"
 
 namespace stitch {

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "gpu/gpu_spec.h"
-#include "notes/search.h"
+#include "notes/note.h"
 
 namespace stitch {
 

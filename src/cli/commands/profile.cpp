@@ -6,10 +6,7 @@
 
 #include "base/terminal/progress.h"
 #include "base/text.h"
-#include "cli/choose.h"
-#include "cli/flags/model_options.h"
-#include "cli/load_model.h"
-#include "cli/output_place.h"
+#include "cli/arguments.h"
 #include "cli/pages/page.h"
 #include "code/limits.h"
 #include "gpu/gpu_lock.h"
@@ -118,10 +115,8 @@ Result<int> run_profile(const ProfileCommand& command, Console& console) {
     Progress progress(console.err, console.err_terminal, console.json, "profiling");
     auto tell = [&](std::string_view text) { progress.detail(text); };
     if (!what.model.empty()) {
-      const TaskOptions how{.model_class = command.model_class,
-                            .mode = command.mode,
-                            .python = command.python,
-                            .limits = code::limits_of(what.program, run.gpu)};
+      TaskOptions how = command.task_options;
+      how.limits = code::limits_of(what.program, run.gpu);
       STITCH_TRY(verifier::OpenedTask opened, verifier::open_task_to_judge(what.model, how, tell));
       task = opened.task;
       run.graph = &task->graph;
@@ -205,9 +200,7 @@ Run add_profile(CLI::App& app) {
   flags.numerics(profile->numerics);
   flags.device(profile->device);
   flags.gpu(profile->gpu, "the GPU to estimate for");
-  flags.model_class(profile->model_class, "the model's class");
-  flags.python(profile->python, "the Python to use for the model");
-  flags.mode(profile->mode);
+  flags.task(profile->task_options, "the model's class");
   flags.force(profile->force);
   flags.json();
   flags.examples(

@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "base/terminal/terminal.h"
 #include "cli/console.h"
-#include "graph/mode.h"
+#include "import/task.h"
 #include "plan/cost/pytorch.h"
 #include "plan/document/document.h"
 #include "profile/regions.h"
@@ -26,9 +26,7 @@ struct ProfileCommand {
   bool counters = false;
   std::string counters_by = "any";
   bool force = false;
-  std::string model_class;
-  Mode mode = Mode::as_written;
-  std::string python;
+  TaskOptions task_options;
 };
 
 Result<int> run_profile(const ProfileCommand& command, Console& console);

@@ -146,13 +146,14 @@ TEST_F(Runs, MistakesHaveOneClearMessage) {
 }
 
 TEST_F(Runs, WhatWasStartedCanBeStartedAgain) {
-  OptimizeCommand command{
-      .model = "net.py", .out = "program", .numerics = "tf32", .budget = 77, .quick = true};
-  command.mode = Mode::eval;
+  OptimizeCommand command{.model = "net.py", .out = "program", .budget = 77};
+  command.numerics = "tf32";
+  command.quick = true;
+  command.task_options.mode = Mode::eval;
   command.no_recall = true;
   auto again = must(read_command(record_of(command)));
   EXPECT_EQ(again.model, fs::absolute("net.py").string());
-  EXPECT_EQ(again.mode, Mode::eval);
+  EXPECT_EQ(again.task_options.mode, Mode::eval);
   EXPECT_EQ(record_of(again), record_of(command));
   EXPECT_FALSE(read_command("{}"));
   EXPECT_FALSE(read_command("{\"model\": 7}"));

@@ -8,38 +8,30 @@
 #include "base/terminal/progress.h"
 #include "base/terminal/wording.h"
 #include "base/text.h"
-#include "cli/choose.h"
+#include "cli/arguments.h"
 #include "cli/commands/cluster.h"
 #include "cli/commands/commands.h"
-#include "cli/flags/model_options.h"
 #include "cli/pages/page.h"
 #include "graph/mode.h"
 #include "http/message.h"
 #include "reference/torch_lender.h"
+#include "serve/fleet/desk.h"
 #include "serve/fleet/fan_out.h"
-#include "serve/fleet/worker.h"
 #include "serve/reward/service.h"
 #include "serve/reward/tasks.h"
-#include "serve/token.h"
 #include "store/run_store.h"
 
 namespace stitch {
 
 namespace {
 
-struct ServeCommand {
+struct ServeCommand : JudgingFlags {
   std::string tasks;
   std::string host = "127.0.0.1";
   int port = 8130;  // 0: any that is free
   std::string token_env;
   std::string state;  // a folder; empty: beside the store
-  std::string device = "auto";
-  std::string numerics = "default";
-  std::string baselines = "auto";
   std::string reward = "combined";
-  std::string compatible;
-  bool quick = false;
-  bool timing = true;
   bool shared_processes = false;
   int jobs = 0;  // 0: one per core
   int time_limit = 60;
@@ -65,29 +57,17 @@ fs::path state_folder(const ServeCommand& command) {
 
 Result<serve::Judging> judging_of(const ServeCommand& command) {
   serve::Judging out;
-  STITCH_TRY(out.numerics, parse_numerics(command.numerics));
   // Workers elsewhere may have what this machine hasn't.
-  if (!command.judge_here || !command.cluster.on.empty()) {
-    STITCH_TRY(bool gpu, workers_have_gpu(command.device));
-    out.device = gpu ? runner::Device::cuda : runner::Device::emulated;
-  } else {
-    STITCH_TRY(out.device, choose_device(command.device));
-  }
+  const bool here = command.judge_here && command.cluster.on.empty();
+  STITCH_TRY(const runner::Device device,
+             here ? choose_device(command.device) : device_of_workers(command.device));
+  STITCH_CHECK(read_judging(command, device, "eager,compile-graph", out));
   STITCH_TRY(out.reward, rubric::parse_reward(command.reward));
-  STITCH_CHECK(check_compatible(command.compatible));
-  out.kernelbench_compatible = !command.compatible.empty();
-  const bool cuda = out.device == runner::Device::cuda;
-  const std::string baselines = command.baselines != "auto" ? command.baselines
-                                : cuda && command.timing    ? "eager,compile-graph"
-                                                            : "none";
-  STITCH_TRY(out.baselines, baselines_named(baselines));
-  out.quick = command.quick;
-  out.timing = command.timing;
-  out.shared_processes = command.shared_processes;
-  if (out.shared_processes && (!out.quick || out.timing))
+  out.shared_process = command.shared_processes;
+  if (out.shared_process && (!out.quick || out.timing))
     return user_error("share_processes", "--share-processes is for rewards without timing",
                       "add --quick --no-timing, or leave --share-processes out");
-  out.time_limit = command.time_limit;
+  out.time_limit = std::chrono::seconds(command.time_limit);
   out.mode = command.mode;
   out.version = STITCH_VERSION;
   return out;
@@ -264,11 +244,9 @@ Run add_serve(CLI::App& app) {
         "combined, paper, milestones, rule or rubric (default: combined; see docs/rubric.md)");
   flags.device(serve->device);
   flags.numerics(serve->numerics);
-  flags("--baselines", serve->baselines, "LIST",
-        "PyTorch baselines to time: eager,eager-graph,compile,compile-graph; all; none (default: "
-        "eager,compile-graph on a GPU)");
+  flags.baselines(serve->baselines, " (default: eager,compile-graph on a GPU)");
   flags("--quick", serve->quick, "verify with one seed and one set of weights");
-  flags("!--no-timing", serve->timing, "verify without timing");
+  flags("--no-timing", serve->no_timing, "verify without timing");
   flags("--share-processes", serve->shared_processes,
         "run candidates one after another in the same processes, which initialise CUDA once; needs --quick "
         "--no-timing");

@@ -7,10 +7,7 @@
 #include "base/file.h"
 #include "base/terminal/wording.h"
 #include "base/text.h"
-#include "cli/choose.h"
-#include "cli/flags/model_options.h"
-#include "cli/load_model.h"
-#include "cli/output_place.h"
+#include "cli/arguments.h"
 #include "cli/pages/page.h"
 #include "cli/pages/report.h"
 #include "code/limits.h"
@@ -22,11 +19,8 @@ Result<int> run_show(const ShowOptions& options, Console& console) {
   // Before the import, which may take a minute.
   if (!options.html.empty()) STITCH_CHECK(check_output_file(options.html, overwrite_if(options.force)));
   STITCH_TRY(const GpuSpec gpu, choose_gpu(options.gpu));
-  const TaskOptions how{.model_class = options.model_class,
-                        .mode = options.mode,
-                        .python = options.python,
-                        .weights = false,
-                        .limits = code::limits_on(gpu)};
+  TaskOptions how = options.task_options;
+  how.limits = code::limits_on(gpu);
   STITCH_TRY(std::shared_ptr<const Task> task, load_model(options.model, how, console));
   return show_graph(task->graph, options.model, options, console, task->facts);
 }
@@ -70,9 +64,7 @@ Run add_show(CLI::App& app) {
   flags("--html", show->html, "FILE", "write an HTML page with the graph");
   flags("--text", show->text, "print the graph itself, in the format of graph.txt");
   flags("--ops", show->ops, "list every node, not only the heaviest");
-  flags.model_class(show->model_class, "the class to import");
-  flags.mode(show->mode);
-  flags.python(show->python, "the Python to use for a .py file");
+  flags.task(show->task_options);
   flags.force(show->force);
   flags.json();
   flags.examples(

@@ -5,7 +5,7 @@
 
 #include "cli/console.h"
 #include "graph/graph.h"
-#include "graph/mode.h"
+#include "import/task.h"
 
 namespace stitch {
 
@@ -16,9 +16,7 @@ struct ShowOptions {
   bool force = false;  // overwrite existing output
   bool text = false;
   bool ops = false;
-  std::string model_class;
-  Mode mode = Mode::as_written;
-  std::string python;
+  TaskOptions task_options{.weights = false};
 };
 
 Result<int> run_show(const ShowOptions& options, Console& console);

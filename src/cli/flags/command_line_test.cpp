@@ -1,7 +1,5 @@
 // What every tool is expected to have: help that fits, completion in real shells, a manual page that groff
 // takes, defaults from files and the environment, a log without keys.
-#include "cli/flags/command_line.h"
-
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
@@ -17,12 +15,15 @@
 #include "base/terminal/progress.h"
 #include "base/testdata/must.h"
 #include "base/text.h"
+#include "cli/commands/commands.h"
+#include "cli/flags/flags.h"
 #include "cli/flags/help.h"
 #include "cli/flags/settings.h"
 #include "cli/log_file.h"
 #include "cli/testdata/ran.h"
 
 namespace stitch {
+
 namespace {
 
 // In a folder of its own, without the user's files.
@@ -312,5 +313,32 @@ TEST_F(CommandLine, TheLogHasProgressAndProcessesButNoPictures) {
   EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
 }
 
+TEST(BrainFlags, GoToAProcessForEachTaskWithItsShare) {
+  BrainFlags brains;
+  EXPECT_EQ(join(words_of(brains, 4), " "), "");
+  brains.coder = "llm:qwen";
+  brains.coder_style = "agent";
+  brains.llm_samples = 4;
+  brains.max_tokens = 1000;
+  brains.max_dollars = 10;
+  brains.config = "profiles.toml";
+  EXPECT_EQ(
+      join(words_of(brains, 4), " "),
+      "--coder llm:qwen --coder-style agent --llm-samples 4 --max-tokens 250 --max-dollars 2.5 --config " +
+          (fs::current_path() / "profiles.toml").string());
+  brains.max_tokens = 3;
+  EXPECT_NE(join(words_of(brains, 4), " ").find("--max-tokens 1 "), std::string::npos) << "0 is no limit";
+}
+
+TEST(BrainFlags, OfAModelThatIsNotThereAreRefusedBeforeAnyTask) {
+  BrainFlags brains;
+  EXPECT_TRUE(check_brains(brains));
+  brains.coder = "llm:nobody";
+  auto missing = check_brains(brains);
+  ASSERT_FALSE(missing);
+  EXPECT_NE(missing.error().text().find("nobody"), std::string::npos) << missing.error().text();
+}
+
 }  // namespace
+
 }  // namespace stitch

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "cli/flags/command_line.h"
 #include "gpu/gpu_spec.h"
 
 namespace stitch {

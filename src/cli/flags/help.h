@@ -8,13 +8,13 @@
 #include "base/terminal/terminal.h"
 
 namespace CLI {
+
 class App;
 class Option;
-}  // namespace CLI
 
-namespace CLI {
 class App;
-}
+
+}  // namespace CLI
 
 namespace stitch {
 

@@ -10,8 +10,10 @@
 #include "llm/profiles/profile.h"
 
 namespace CLI {
+
 class App;
 class Option;
+
 }  // namespace CLI
 
 namespace stitch {

@@ -9,8 +9,7 @@
 namespace stitch {
 
 // Made from files/ by cmake/embed.cmake.
-extern const std::string_view embedded_viewer_html, embedded_base_css, embedded_text_css, embedded_graph_css,
-    embedded_kit_js, embedded_layout_js, embedded_graph_js, embedded_profile_js, embedded_report_js,
+extern const std::string_view embedded_viewer_html, embedded_viewer_css, embedded_kit_js, embedded_layout_js, embedded_graph_js, embedded_profile_js, embedded_report_js,
     embedded_many_js;
 
 namespace {
@@ -50,7 +49,7 @@ std::string page(View view, const Json& document) {
     for (std::string_view part : parts) out += part;
     rest.remove_prefix(at + place.size());
   };
-  fill("{{css}}", {embedded_base_css, embedded_text_css, embedded_graph_css});
+  fill("{{css}}", {embedded_viewer_css});
   fill("{{view}}", {name(view)});
   fill("{{document}}", {inside_script(document)});
   fill("{{js}}", {embedded_kit_js, embedded_layout_js, embedded_graph_js, embedded_profile_js,

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/terminal/table.h"
+#include "base/terminal/wording.h"
 #include "base/text.h"
 #include "plan/constants.h"
 
@@ -122,18 +123,14 @@ using enum Column::Align;
 // Short enough for one screen; --ops asks for more.
 constexpr size_t most_kinds = 30, most_nodes = 15, most_values = 8;
 
-std::string plural(size_t count, std::string_view noun) {
-  return format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 std::string header(const Report& report, const Terminal& terminal) {
   const Graph& graph = report.graph;
   std::string dot = terminal.utf8 ? " · " : ", ";
   std::string out = styled(printable(graph.name.empty() ? "(no name)" : graph.name), Style::bold, terminal);
   if (!report.source.empty()) out += "  " + styled(printable(report.source), Style::dim, terminal);
-  out += '\n' + plural(graph.nodes.size(), "node") + dot +
+  out += '\n' + counted(std::ssize(graph.nodes), "node") + dot +
          count_text(static_cast<double>(report.cost.parameters)) + " parameters";
-  if (!graph.updates.empty()) out += dot + plural(graph.updates.size(), "buffer") + " updated";
+  if (!graph.updates.empty()) out += dot + counted(std::ssize(graph.updates), "buffer") + " updated";
   return out + "\n\n";
 }
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
-#include "cli/commands/judge/verify.h"
+#include "cli/pages/many_report.h"
 #include "verify/many/score.h"
 
 namespace stitch::samples {

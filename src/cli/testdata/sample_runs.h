@@ -3,12 +3,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "agents/bench_summary.h"
+#include "agents/bench.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/commands/optimize/bench.h"
-#include "cli/commands/optimize/optimize_summary.h"
+#include "cli/commands/optimize/optimize_view.h"
+#include "cli/pages/many_report.h"
 
 namespace stitch::samples {
 

@@ -3,10 +3,12 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "plan/ways.h"
+#include "program/package.h"
 
 namespace stitch::learn {
 
@@ -49,5 +51,16 @@ std::vector<RegionProblem> problems_of(const std::shared_ptr<const PlannedTask>&
 // The built-in one first, ways as they are by their estimates, then single knobs, those of the built-in way
 // first, then any, drawn from the seed; no two alike.
 std::vector<plan::Region> candidate_choices(const RegionProblem& problem, size_t most, uint64_t seed = 1);
+
+// A region alone, in several implementations side by side: a small graph that computes it once for each of
+// them, so that one program, built once, tells what all of them take.
+
+struct Alone {
+  std::shared_ptr<const PlannedTask> task;  // of the small graph
+  std::vector<size_t> regions;              // of its plan: a variant each
+};
+// Values that the region reads or writes in another type or order than the graph has are converted before and
+// behind it, by regions of their own. Errors name the variant that can't be had.
+Result<Alone> region_alone(const RegionProblem& problem, std::span<const plan::Region> variants);
 
 }  // namespace stitch::learn

@@ -16,7 +16,7 @@
 #include "learn/coder/propose.h"
 #include "learn/coder/region_question.h"
 #include "learn/coder/table.h"
-#include "learn/synthesis/compose.h"
+#include "learn/synthesis/recipes.h"
 
 namespace stitch::learn {
 

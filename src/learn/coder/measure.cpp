@@ -115,7 +115,7 @@ std::string words(const runner::Failure& failure) {
 }
 
 // A program with several variants of a region, in processes one after the other: a variant that crashes takes
-// its process along, and the next one goes on behind it.
+// its process along, and the next one continues after it.
 class AloneRun {
  public:
   AloneRun(const Alone& alone, const build::Built& built, const MeasureOptions& options)

@@ -6,7 +6,7 @@
 #include <functional>
 #include <span>
 
-#include "learn/coder/alone.h"
+#include "learn/coder/choices.h"
 #include "learn/coder/region_question.h"
 #include "runner/candidate.h"
 

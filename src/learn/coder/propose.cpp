@@ -2,18 +2,18 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <span>
 
 #include "base/json.h"
 #include "base/text.h"
-#include "learn/coder/scorer.h"
 #include "plan/cost/estimate.h"
 #include "plan/document/document.h"
 #include "plan/steps.h"
 
 namespace stitch {
+
 extern const std::span<const unsigned char> embedded_coder_sm_90;
-}
+
+}  // namespace stitch
 
 namespace stitch::learn {
 

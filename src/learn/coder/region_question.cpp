@@ -5,9 +5,7 @@
 #include <cmath>
 
 #include "code/catalogue.h"
-#include "learn/coder/choices.h"
 #include "learn/draw.h"
-#include "plan/cost/estimate.h"
 
 namespace stitch::learn {
 

@@ -1,4 +1,4 @@
-#include "learn/coder/scorer.h"
+#include "learn/coder/propose.h"
 
 #include <algorithm>
 #include <cmath>

@@ -7,7 +7,6 @@
 #include <span>
 
 #include "base/error_codes.h"
-#include "base/json.h"
 #include "base/machine/interrupt.h"
 #include "base/machine/process.h"
 #include "base/text.h"

@@ -31,7 +31,7 @@ std::string attributes_text(const Node& node) {
   return out;
 }
 
-// Numbers leaves as a walk from the outputs meets them, then hashes from the leaves up.
+// Numbers the leaves in the order of a walk from the outputs, then hashes from the leaves up.
 class Canonical {
  public:
   explicit Canonical(const Graph& graph) : graph_(graph), makers_(producers(graph)) {}

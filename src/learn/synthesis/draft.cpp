@@ -1,4 +1,4 @@
-#include "learn/synthesis/draft.h"
+#include "learn/synthesis/recipes.h"
 
 #include <cmath>
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "llm/scripted_bodies.h"
+#include "llm/scripted_server.h"
 #include "llm/testing.h"
 #include "llm/wire/wire.h"
 

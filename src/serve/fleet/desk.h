@@ -4,9 +4,12 @@
 //   POST /fleet/done {"lease", "key", "result"}    → 200 {"counted"}
 #pragma once
 
+#include <cstdlib>
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
+#include "http/client.h"
 #include "http/server.h"
 #include "serve/fleet/queue.h"
 
@@ -45,5 +48,52 @@ http::Response error_response(const Error& error, int status);
 // Base64: bytes inside JSON, and passwords of HTTP.
 std::string to_base64(std::string_view bytes);
 std::string from_base64(std::string_view text);  // up to the first character that is none of it
+
+// The token of a service, from an environment variable: never from a command line, which others can read.
+
+inline Result<std::string> token_in(const std::string& variable) {
+  if (variable.empty()) return std::string();
+  const char* value = std::getenv(variable.c_str());
+  constexpr size_t least = 8;
+  if (!value || !*value)
+    return user_error("token", format("the environment variable {} is empty", variable),
+                      format("export {}=$(openssl rand -hex 16)", variable));
+  const std::string out = value;
+  if (out.size() < least)
+    return user_error("token", format("the token in {} is shorter than {} characters", variable, least));
+  for (unsigned char c : out)
+    if (c <= ' ' || c >= 127)
+      return user_error("token",
+                        format("the token in {} has characters that an HTTP header can't hold", variable));
+  return out;
+}
+
+// A worker: leases work from a service on another machine, does it and sends the result, until there is no
+// for it. If it dies, its work goes to others.
+
+struct WorkerOptions {
+  http::Url server;
+  std::string token;      // empty: none
+  std::string name;       // machine:process
+  std::string device;     // "cuda" or "emulated"
+  double patience = 120;  // seconds to retry an unreachable server
+  double idle = 0;        // seconds without work, then it ends; 0: never
+  int jobs = 1;           // at a time
+  std::function<bool()> should_stop;
+  std::function<void(std::string_view)> on_doing;  // from several threads, one at a time
+};
+
+struct WorkerCounts {
+  int done = 0, counted = 0;
+};
+
+// Never throws; returns the result for the server.
+using Doer = std::function<Json(const std::string& key, const Json& payload)>;
+
+// An Error: the server is unreachable for longer than `patience`, or rejects this worker.
+Result<WorkerCounts> work_for(const WorkerOptions& options, const Doer& doer);
+
+// This machine's name and this process.
+std::string worker_name();
 
 }  // namespace stitch::serve

@@ -1,4 +1,4 @@
-#include "serve/fleet/fleet.h"
+#include "serve/fleet/fan_out.h"
 
 #include <algorithm>
 #include <cctype>

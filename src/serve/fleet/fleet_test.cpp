@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "http/client.h"
 #include "http/server.h"
-#include "serve/fleet/worker.h"
+#include "serve/fleet/desk.h"
 
 namespace stitch::serve {
 namespace {

@@ -8,7 +8,6 @@
 #include "base/testdata/must.h"
 #include "http/client.h"
 #include "serve/fleet/desk.h"
-#include "serve/fleet/worker.h"
 
 namespace stitch::serve {
 namespace {

@@ -12,7 +12,7 @@
 #include "gpu/gpu_detect.h"
 #include "profile/rules.h"
 #include "program/program_text.h"
-#include "rubric/sources.h"
+#include "rubric/code_facts.h"
 #include "verify/clock/clock.h"
 #include "verify/gates/gates.h"
 #include "verify/many/label.h"
@@ -159,18 +159,10 @@ VerifyingScorer::VerifyingScorer(ScorerOptions options)
 
 verifier::VerifyOptions VerifyingScorer::verify_options() const {
   const Judging& judging = options_.judging;
-  verifier::VerifyOptions out;
-  out.numerics = judging.numerics;
-  out.device = judging.device;
-  out.baselines = judging.baselines;
-  out.quick = judging.quick;
-  out.timing = judging.timing;
-  out.shared_process = judging.shared_processes;
+  verifier::VerifyOptions out = judging;
   // The rubric counts what ran. On a GPU a process that starts CUDA once more is half of what a quick look
   // takes.
   out.profile = !judging.quick || judging.timing || judging.device == runner::Device::emulated;
-  out.kernelbench_compatible = judging.kernelbench_compatible;
-  out.time_limit = std::chrono::seconds(judging.time_limit);
   out.remember_trials = true;
   return out;
 }
@@ -205,7 +197,7 @@ void VerifyingScorer::build(const Submission& submission) {
   std::shared_lock no_clock(clock_);
   try {
     verifier::build_ahead(options, gpu);
-  } catch (const std::exception&) {  // the gate will meet it again
+  } catch (const std::exception&) {  // the gate finds it again, and reports it
   }
 }
 
@@ -368,9 +360,9 @@ Json to_json(const Judging& judging) {
           {"baselines", judging.baselines},
           {"quick", judging.quick},
           {"timing", judging.timing},
-          {"shared_processes", judging.shared_processes},
+          {"shared_processes", judging.shared_process},
           {"kernelbench", judging.kernelbench_compatible},
-          {"time_limit", judging.time_limit},
+          {"time_limit", judging.time_limit / std::chrono::seconds(1)},
           {"reward", info(judging.reward).name},
           {"mode", name(judging.mode)}};
 }
@@ -384,9 +376,9 @@ Result<Judging> judging_from_json(const Json& json) {
     out.baselines = json.at("baselines").get<std::vector<std::string>>();
     out.quick = json.at("quick").get<bool>();
     out.timing = json.at("timing").get<bool>();
-    out.shared_processes = json.value("shared_processes", false);
+    out.shared_process = json.value("shared_processes", false);
     out.kernelbench_compatible = json.at("kernelbench").get<bool>();
-    out.time_limit = json.at("time_limit").get<int>();
+    out.time_limit = std::chrono::seconds(json.at("time_limit").get<int>());
     STITCH_TRY(out.reward, rubric::parse_reward(json.at("reward").get<std::string>()));
     if (auto mode = parse_mode(json.at("mode").get<std::string>())) out.mode = *mode;
   } catch (const Json::exception& wrong) {

@@ -1,29 +1,74 @@
 // A submission becomes an answer: verdict, rubric, reward. Tasks stay open between candidates.
 #pragma once
 
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
 
+#include "base/error_codes.h"
 #include "gpu/gpu_spec.h"
 #include "import/task.h"
 #include "rubric/reward.h"
-#include "serve/reward/side_by_side.h"
-#include "serve/reward/submission.h"
+#include "serve/reward/forms.h"
 #include "serve/reward/tasks.h"
+#include "verify/verdict.h"
 #include "verify/verify.h"
 
 namespace stitch::serve {
 
+// Candidates that are judged at the same time on one GPU. A kernel that never ends holds up all of them until
+// it is killed: a candidate that timed out beside others is run once more, alone.
+
+class SideBySide {
+ public:
+  using Judge = std::function<Result<verifier::Verdict>()>;
+  Result<verifier::Verdict> judge(const Judge& judge) {
+    bool among_others = false;
+    auto verdict = [&] {
+      std::shared_lock with_others(candidates_);
+      const Visit visit(*this, among_others);
+      return judge();
+    }();
+    if (!verdict || !among_others) return verdict;
+    const verifier::GateReport* failure = verdict->failure();
+    if (!failure || failure->code != error_code::hung) return verdict;
+    std::unique_lock alone(candidates_);
+    return judge();
+  }
+
+ private:
+  // Whether another candidate ran at the same time.
+  class Visit {
+   public:
+    Visit(SideBySide& all, bool& among_others) : all_(all), among_others_(among_others) {
+      std::lock_guard hold(all_.mutex_);
+      begun_ = ++all_.begun_;
+      among_others_ = all_.present_++ > 0;
+    }
+    Visit(const Visit&) = delete;
+    Visit& operator=(const Visit&) = delete;
+    ~Visit() {
+      std::lock_guard hold(all_.mutex_);
+      --all_.present_;
+      among_others_ = among_others_ || all_.begun_ != begun_;
+    }
+
+   private:
+    SideBySide& all_;
+    bool& among_others_;
+    uint64_t begun_ = 0;
+  };
+
+  std::shared_mutex candidates_;  // shared for judging, exclusive for one alone
+  std::mutex mutex_;
+  uint64_t begun_ = 0;
+  int present_ = 0;
+};
+
 // How all workers of a service judge; sent to them as JSON.
-struct Judging {
-  Numerics numerics = Numerics::standard;
-  runner::Device device = runner::Device::emulated;
-  std::vector<std::string> baselines;
-  bool quick = false, timing = true, kernelbench_compatible = false;
-  bool shared_processes = false;  // candidates run one after another in the same processes: for quick checks
-  int time_limit = 60;            // seconds for one call of a candidate
+struct Judging : verifier::VerifyOptions {
   rubric::RewardKind reward = rubric::RewardKind::combined;
   Mode mode = Mode::as_written;
   std::string version;  // of stitchcuda

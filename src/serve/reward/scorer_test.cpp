@@ -68,7 +68,7 @@ TEST(VerifyingScorer, JudgesLabelsAndRewards) {
   ScorerOptions options{.gpu = *find_gpu("H200"), .machine = "here"};
   options.judging.quick = true;
   options.judging.timing = false;
-  options.judging.shared_processes = true;  // a crash there is judged again alone
+  options.judging.shared_process = true;  // a crash there is judged again alone
   options.judging.version = "test";
   VerifyingScorer scorer(options);
   const TaskFile task{verify_data / "row_center/task.py", "row_center", "hash"};
@@ -236,7 +236,8 @@ TEST(SideBySide, WhoIsLateAmongOthersIsAskedAgainAlone) {
 
 TEST(Judging, GoesToWorkersAndBack) {
   Judging judging{
-      .baselines = {"eager"}, .quick = true, .shared_processes = true, .time_limit = 7, .version = "1.2"};
+      {.baselines = {"eager"}, .quick = true, .shared_process = true, .time_limit = std::chrono::seconds(7)}};
+  judging.version = "1.2";
   auto read = judging_from_json(to_json(judging));
   ASSERT_TRUE(read);
   EXPECT_EQ(to_json(*read), to_json(judging));

@@ -12,8 +12,8 @@
 
 #include "base/json.h"
 #include "base/machine/descriptor.h"
-#include "serve/json_rpc.h"
 #include "serve/mcp.h"
+#include "serve/mcp_session.h"
 
 namespace stitch::serve {
 

@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "notes/search.h"
+#include "notes/note.h"
 #include "serve/tools/workshop.h"
 
 namespace stitch::serve {

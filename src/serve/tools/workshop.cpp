@@ -50,11 +50,7 @@ Result<Numerics> numerics_of(const Json& arguments) {
   return parse_numerics(text(arguments, "numerics", "default"));
 }
 
-Result<GpuSpec> gpu_of(const Json& arguments) {
-  if (const std::string name = text(arguments, "gpu"); !name.empty()) return find_gpu(name);
-  if (auto driver = detect_gpus()) return spec_of(driver->gpus[0]);
-  return find_gpu("H200");
-}
+Result<GpuSpec> gpu_of(const Json& arguments) { return choose_gpu(text(arguments, "gpu")); }
 
 Result<runner::Device> device_of(const Json& arguments) {
   const std::string name = text(arguments, "device", "auto");

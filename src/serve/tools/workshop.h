@@ -9,7 +9,7 @@
 #include "gpu/gpu_spec.h"
 #include "graph/numerics.h"
 #include "import/task.h"
-#include "notes/collection.h"
+#include "notes/note.h"
 #include "plan/document/document.h"
 #include "prompts/templates.h"
 #include "runner/candidate.h"
@@ -84,7 +84,7 @@ struct RegionNeeds {
 // An error names the regions that there are.
 Result<RegionNeeds> needs_of(const plan::GivenPlan& given, const std::string& region);
 
-// The tools, a file each; those of other rooms can be put beside them.
+// The tools; the command line adds its own (cli/commands/mcp.cpp).
 Tool import_tool(Shared workshop);
 Tool plan_tool(Shared workshop);
 Tool code_tool(Shared workshop);

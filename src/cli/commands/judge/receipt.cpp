@@ -2,9 +2,8 @@
 
 #include "base/json.h"
 #include "base/terminal/progress.h"
-#include "cli/choose.h"
+#include "cli/arguments.h"
 #include "cli/commands/commands.h"
-#include "cli/flags/model_options.h"
 #include "code/limits.h"
 #include "graph/mode.h"
 #include "verify/receipt.h"

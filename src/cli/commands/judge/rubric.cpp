@@ -4,37 +4,29 @@
 #include "base/json.h"
 #include "base/terminal/progress.h"
 #include "base/terminal/terminal.h"
-#include "cli/choose.h"
+#include "cli/arguments.h"
 #include "cli/commands/commands.h"
-#include "cli/flags/model_options.h"
-#include "cli/load_model.h"
 #include "code/limits.h"
 #include "graph/mode.h"
 #include "llm/connect.h"
-#include "rubric/llm_judge.h"
+#include "rubric/code_facts.h"
+#include "rubric/judge.h"
 #include "rubric/reward.h"
-#include "rubric/sources.h"
 #include "verify/verify.h"
 
 namespace stitch {
 
 namespace {
 
-struct RubricCommand {
+struct RubricCommand : JudgingFlags {
   std::string program, task;
   std::string before, feedback;         // of a change; both or none
   std::string verdict, before_verdict;  // known ones; empty: it is verified now
   bool verify = true;
   std::string judge = "builtin";
   std::string reward = "combined";
-  std::string numerics = "default";
-  std::string device = "auto";
-  std::string baselines = "auto";
   std::string gpu;
-  bool quick = false;
-  std::string model_class;
-  Mode mode = Mode::as_written;
-  std::string python;
+  TaskOptions task_options;
   std::string config, prompts;
 };
 
@@ -58,23 +50,17 @@ struct Runs {
 };
 
 TaskOptions task_options(const RubricCommand& command, const GpuSpec& gpu) {
-  return {.model_class = command.model_class,
-          .mode = command.mode,
-          .python = command.python,
-          .limits = code::limits_of(command.program, gpu)};
+  TaskOptions out = command.task_options;
+  out.limits = code::limits_of(command.program, gpu);
+  return out;
 }
 
 Result<void> verify_them(const RubricCommand& command, const GpuSpec& gpu, Console& console,
                          Warnings& warnings, Runs& out) {
   verifier::VerifyOptions options;
   options.program = command.program;
-  options.quick = command.quick;
-  STITCH_TRY(options.numerics, parse_numerics(command.numerics));
-  STITCH_TRY(options.device, choose_device(command.device));
-  const bool cuda = options.device == runner::Device::cuda;
-  STITCH_TRY(options.baselines, baselines_named(command.baselines != "auto" ? command.baselines
-                                                : cuda                      ? "all"
-                                                                            : "none"));
+  STITCH_TRY(const runner::Device device, choose_device(command.device));
+  STITCH_CHECK(read_judging(command, device, "all", options));
   Progress progress(console.err, console.err_terminal, console.json, "verifying");
   options.on_progress = [&](std::string_view text) { progress.detail(text); };
   options.on_warning = warnings.above(progress);
@@ -221,17 +207,13 @@ Run add_rubric(CLI::App& app) {
   flags("!--no-verify", rubric->verify, "score the code alone: nothing is built or run");
   flags.numerics(rubric->numerics);
   flags.device(rubric->device);
-  flags("--baselines", rubric->baselines, "LIST",
-        "PyTorch baselines to time: eager,eager-graph,compile,compile-graph; all; none (default: all on a "
-        "GPU)");
+  flags.baselines(rubric->baselines, " (default: all on a GPU)");
   flags.gpu(rubric->gpu, "the GPU to estimate operator times for");
   flags("--quick", rubric->quick, "verify with one seed and one set of weights");
   flags("--config", rubric->config, "FILE",
         "file with LLM profiles (default: ./stitchcuda.toml, then the user's config.toml)");
   flags("--prompts", rubric->prompts, "FOLDER", "a folder of your own prompts (see stitchcuda prompts)");
-  flags.model_class(rubric->model_class, "the task's class");
-  flags.python(rubric->python, "the Python to use for the task");
-  flags.mode(rubric->mode);
+  flags.task(rubric->task_options, "the task's class");
   flags.json();
   flags.examples(
       "stitchcuda rubric program/ --task model.py\n"

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/testdata/must.h"
-#include "cli/commands/judge/verify.h"
+#include "cli/pages/many_report.h"
 #include "cli/testdata/ran.h"
 #include "gpu/gpu_detect.h"
 #include "verify/many/score.h"

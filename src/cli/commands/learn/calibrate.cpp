@@ -9,9 +9,8 @@
 #include "base/file.h"
 #include "base/terminal/table.h"
 #include "base/text.h"
-#include "cli/choose.h"
+#include "cli/arguments.h"
 #include "cli/commands/commands.h"
-#include "cli/output_place.h"
 #include "plan/cost/cost_fit.h"
 
 namespace stitch {

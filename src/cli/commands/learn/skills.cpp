@@ -7,11 +7,10 @@
 #include "base/json.h"
 #include "base/terminal/table.h"
 #include "base/text.h"
-#include "cli/choose.h"
+#include "cli/arguments.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/learn/train_problems.h"
+#include "cli/commands/learn/train.h"
 #include "cli/commands/runs.h"
-#include "cli/output_place.h"
 #include "graph/folder.h"
 #include "learn/skills/rows.h"
 

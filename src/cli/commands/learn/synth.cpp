@@ -7,10 +7,9 @@
 #include "base/terminal/progress.h"
 #include "base/terminal/table.h"
 #include "base/text.h"
-#include "cli/choose.h"
+#include "cli/arguments.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/learn/train_problems.h"
-#include "cli/output_place.h"
+#include "cli/commands/learn/train.h"
 #include "graph/folder.h"
 #include "learn/synthesis/synthesize.h"
 

@@ -1,4 +1,4 @@
-#include "cli/commands/optimize/bench.h"
+#include "cli/pages/many_report.h"
 
 #include <algorithm>
 #include <cctype>
@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "agents/bench.h"
-#include "agents/bench_summary.h"
 #include "base/digest/sha256.h"
 #include "base/error_codes.h"
 #include "base/json.h"
@@ -17,13 +16,11 @@
 #include "base/machine/process.h"
 #include "base/terminal/progress.h"
 #include "base/text.h"
-#include "cli/choose.h"
+#include "cli/arguments.h"
 #include "cli/commands/cluster.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/optimize/optimize.h"
-#include "cli/flags/brains.h"
-#include "cli/flags/model_options.h"
-#include "cli/output_place.h"
+#include "cli/flags/flags.h"
 #include "cli/pages/page.h"
 #include "graph/mode.h"
 #include "import/import_all.h"
@@ -31,30 +28,23 @@
 #include "reference/numerics.h"
 #include "reference/torch_lender.h"
 #include "serve/fleet/fan_out.h"
-#include "serve/fleet/optimize_work.h"
 #include "verify/clock/clock.h"
 
 namespace stitch {
 
 namespace {
 
-struct BenchCommand : BrainFlags {
+struct BenchCommand : BrainFlags, JudgingFlags {
   std::vector<std::string> paths;  // .py tasks, or folders of them
   std::string out;
-  bool force = false;  // over what is in the way of the output
-  std::string numerics = "default";
-  std::string device = "auto";
-  std::string baselines = "auto";
+  bool force = false;           // over what is in the way of the output
   std::string known_baselines;  // a JSONL file
   std::string python;
   Mode mode = Mode::as_written;
   int jobs = 0;  // 0: chosen
   int budget = 40;
-  int time_limit = 3600;  // seconds for one task
-  int deadline = 0;       // seconds of wall time per task; 0: none
-  bool no_timing = false;
-  bool quick = false;
-  std::string compatible;     // kernelbench
+  int time_limit = 3600;      // seconds for one task
+  int deadline = 0;           // seconds of wall time per task; 0: none
   std::string coder_weights;  // of the compact Coder; empty: none
   bool no_tune = false;
   bool recall = false;
@@ -208,11 +198,6 @@ void warn_of_training(const std::vector<std::shared_ptr<const Json>>& records, W
                count, records.size(), count == 1 ? "has" : "have"));
 }
 
-Result<bool> has_gpu(const std::string& name) {
-  STITCH_TRY(runner::Device device, choose_device(name));
-  return device == runner::Device::cuda;
-}
-
 // Tasks go to workers of a cluster; two are on their way for each, so that none waits.
 Result<std::unique_ptr<serve::FanOut>> start_workers(const BenchCommand& command, bool cuda,
                                                      agents::BenchOptions& options,
@@ -239,7 +224,7 @@ Result<std::unique_ptr<serve::FanOut>> start_workers(const BenchCommand& command
 
 constexpr const char* written[] = {"summary.json", "index.html"};
 
-// A run goes on in its folder, beside whatever else is there: nothing is removed. Another folder with
+// A run is continued in its folder, and nothing there is removed. Another folder with
 // something in it, or edited pages, need --force.
 Result<void> check_place(const fs::path& out, Overwrite overwrite) {
   std::error_code ec;
@@ -256,19 +241,19 @@ Result<void> check_place(const fs::path& out, Overwrite overwrite) {
 Result<int> run_bench(const BenchCommand& command, Console& console) {
   agents::BenchOptions options;
   STITCH_TRY(options.tasks, tasks_of(command.paths));
-  STITCH_CHECK(parse_numerics(command.numerics));
   const bool elsewhere = !command.cluster.on.empty();
-  STITCH_TRY(bool cuda, elsewhere ? workers_have_gpu(command.device) : has_gpu(command.device));
+  STITCH_TRY(const runner::Device device,
+             elsewhere ? device_of_workers(command.device) : choose_device(command.device));
+  const bool cuda = device == runner::Device::cuda;
+  verifier::VerifyOptions judging;
+  STITCH_CHECK(read_judging(command, device, command.known_baselines.empty() ? "all" : "none", judging));
   STITCH_TRY(GpuSpec gpu, choose_gpu(""));
   agents::KnownBaselines known;
   if (!command.known_baselines.empty()) {
     STITCH_TRY(known, agents::read_known_baselines(command.known_baselines, command.numerics));
     for (agents::BenchTask& task : options.tasks) task.pytorch_seconds = best_known(known, task.name);
   }
-  std::string baselines = command.baselines;
-  const bool beside = cuda && command.known_baselines.empty() && !command.no_timing;
-  if (baselines == "auto") baselines = beside ? "all" : "none";
-  STITCH_CHECK(baselines_named(baselines));
+  const std::string baselines = judging.baselines.empty() ? "none" : join(judging.baselines, ",");
   STITCH_CHECK(check_place(command.out, overwrite_if(command.force)));
   options.out = command.out;
   options.flags = {"--numerics",  command.numerics, "--device", cuda ? "cuda" : "emulated",
@@ -278,10 +263,8 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
     options.flags.insert(options.flags.end(), {"--deadline", std::to_string(command.deadline)});
   if (command.no_timing) options.flags.emplace_back("--no-timing");
   if (command.quick) options.flags.emplace_back("--quick");
-  if (!command.compatible.empty()) {
-    STITCH_CHECK(check_compatible(command.compatible));
+  if (!command.compatible.empty())
     options.flags.insert(options.flags.end(), {"--compat", command.compatible});
-  }
   if (!command.coder_weights.empty()) {
     STITCH_CHECK(learn::load_coder(command.coder_weights));
     options.flags.insert(options.flags.end(), {"--coder-weights", place_of_coder(command.coder_weights)});
@@ -387,8 +370,7 @@ Run add_bench(CLI::App& app) {
       .required();
   flags.device(bench->device);
   flags.numerics(bench->numerics);
-  flags("--baselines", bench->baselines, "LIST",
-        "PyTorch baselines to time: eager,eager-graph,compile,compile-graph; all; none");
+  flags.baselines(bench->baselines);
   flags("--known-baselines", bench->known_baselines, "FILE",
         "baselines measured earlier, one JSON line per task; others are timed only with --baselines");
   flags("--jobs", bench->jobs, "NUMBER",

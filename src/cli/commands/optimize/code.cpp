@@ -2,15 +2,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "agents/package_task.h"
+#include "agents/optimize.h"
 #include "base/json.h"
 #include "base/terminal/wording.h"
 #include "base/text.h"
-#include "cli/choose.h"
+#include "cli/arguments.h"
 #include "cli/commands/commands.h"
-#include "cli/flags/model_options.h"
-#include "cli/load_model.h"
-#include "cli/output_place.h"
 #include "code/catalogue.h"
 #include "code/limits.h"
 #include "code/write_program.h"
@@ -25,11 +22,8 @@ struct CodeCommand {
   std::string model, out;
   bool force = false;  // over what is in the way of the output
   std::string numerics = "default";
-  std::string model_class;
-  std::vector<std::string> dynamic;  // sizes that change from call to call
-  Mode mode = Mode::as_written;
+  TaskOptions task_options{.dynamic = std::vector<std::string>()};
   std::string gpu;
-  std::string python;
   std::string plan;        // a document to read instead of planning
   std::string compatible;  // kernelbench
   bool plain = false;
@@ -55,12 +49,9 @@ Result<int> run_code(const CodeCommand& command, Console& console) {
   STITCH_TRY(const plan::ReferenceFacts facts, facts_for(command.compatible, numerics));
   STITCH_TRY(GpuSpec gpu, choose_gpu(command.gpu));
   STITCH_CHECK(OutputFolder::check(command.out, overwrite_if(command.force)));
-  const TaskOptions options{.model_class = command.model_class,
-                            .mode = command.mode,
-                            .python = command.python,
-                            .algebra = !facts.as_pytorch,
-                            .limits = code::limits_on(gpu),
-                            .dynamic = command.dynamic};
+  TaskOptions options = command.task_options;
+  options.algebra = !facts.as_pytorch;
+  options.limits = code::limits_on(gpu);
   STITCH_TRY(std::shared_ptr<const Task> task, load_model(command.model, options, console));
   Warnings warnings(console);
   warnings.say_mode(task->facts);
@@ -111,10 +102,7 @@ Run add_code(CLI::App& app) {
   flags.gpu(code->gpu, "the GPU to write it for");
   flags.numerics(code->numerics);
   flags.compatible(code->compatible);
-  flags.model_class(code->model_class, "the class to import");
-  flags.dynamic(code->dynamic);
-  flags.python(code->python, "the Python to use for a .py file");
-  flags.mode(code->mode);
+  flags.task(code->task_options);
   flags.force(code->force);
   flags.json();
   flags.examples(

@@ -1,7 +1,5 @@
 #include "cli/commands/optimize/optimize.h"
 
-#include "cli/commands/commands.h"
-
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -9,18 +7,15 @@
 #include "agents/loop/measured_gain.h"
 #include "agents/optimize.h"
 #include "base/error_codes.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/machine/interrupt.h"
 #include "base/terminal/progress.h"
 #include "base/text.h"
-#include "cli/choose.h"
+#include "cli/commands/commands.h"
 #include "cli/commands/judge/verify.h"
-#include "cli/commands/optimize/optimize_summary.h"
 #include "cli/commands/optimize/optimize_view.h"
 #include "cli/commands/runs.h"
-#include "cli/flags/model_options.h"
-#include "cli/load_model.h"
-#include "cli/output_place.h"
 #include "cli/pages/page.h"
 #include "learn/coder/propose.h"
 #include "program/package.h"
@@ -79,13 +74,12 @@ Result<std::string> write_page(const OptimizeCommand& command, const Published& 
 }
 
 // --exit-slower is no use where nothing is timed beside PyTorch.
-Result<void> check_comparison(const OptimizeCommand& command, bool cuda,
-                              const std::vector<std::string>& baselines) {
+Result<void> check_comparison(const OptimizeCommand& command, const verifier::VerifyOptions& options) {
   if (!command.exit_slower) return {};
-  if (!cuda)
+  if (options.device != runner::Device::cuda)
     return user_error("exit_slower", "--exit-slower needs times, and the emulated GPU has none",
                       "run it on a machine with a GPU");
-  if (command.no_timing || baselines.empty())
+  if (!options.timing || options.baselines.empty())
     return user_error("exit_slower", "--exit-slower needs PyTorch's times",
                       "leave out --no-timing and --baselines none");
   return {};
@@ -108,18 +102,13 @@ Result<agents::OptimizeOptions> optimize_options(const OptimizeCommand& command)
   options.overwrite = overwrite_if(command.force);
   STITCH_CHECK(check_task_file(command.model));
   if (!command.html.empty()) STITCH_CHECK(check_output_file(command.html, options.overwrite));
-  STITCH_TRY(options.numerics, parse_numerics(command.numerics));
-  STITCH_TRY(options.device, choose_device(command.device));
-  const bool cuda = options.device == runner::Device::cuda;
+  STITCH_TRY(const runner::Device device, choose_device(command.device));
+  STITCH_CHECK(read_judging(command, device, "all", options));
+  STITCH_CHECK(facts_for(command.compatible, options.numerics));
   STITCH_TRY(options.gpu, choose_gpu(command.gpu));
-  const std::string beside = cuda && !command.no_timing ? "all" : "none";
-  STITCH_TRY(options.baselines, baselines_named(command.baselines == "auto" ? beside : command.baselines));
-  STITCH_CHECK(check_comparison(command, cuda, options.baselines));
-  options.task = {.model_class = command.model_class,
-                  .mode = command.mode,
-                  .python = command.python,
-                  .algebra = command.compatible.empty(),
-                  .dynamic = command.dynamic};
+  STITCH_CHECK(check_comparison(command, options));
+  options.task = command.task_options;
+  options.task.algebra = command.compatible.empty();
   if (!command.plan.empty()) {
     STITCH_TRY(Json document, load_plan_file(command.plan));
     options.plan = std::make_shared<const Json>(std::move(document));
@@ -134,16 +123,10 @@ Result<agents::OptimizeOptions> optimize_options(const OptimizeCommand& command)
   options.budget = std::chrono::seconds(command.budget);
   options.brains = {command.planner, command.coder, command.verifier};
   STITCH_TRY(options.llm, llm_options(command));
-  options.llm.record = command.record;
-  options.llm.replay = command.replay;
   options.deadline = std::chrono::seconds(command.deadline);
   options.pytorch_seconds = command.pytorch_seconds;
   options.measured_ledger = command.ledger == "measured";
-  options.timing = !command.no_timing;
   STITCH_TRY(options.weights, parse_ship_weights(command.weights));
-  options.quick = command.quick;
-  STITCH_TRY(const plan::ReferenceFacts facts, facts_for(command.compatible, options.numerics));
-  options.kernelbench_compatible = facts.as_pytorch;
   options.tune = !command.no_tune;
   options.memory = command.memory;
   options.recording = recording_of(command);
@@ -246,8 +229,7 @@ Run add_optimize(CLI::App& app) {
       .between(1, 86400);
   flags.device(optimize->device);
   flags.gpu(optimize->gpu, "the GPU to write it for");
-  flags("--baselines", optimize->baselines, "LIST",
-        "PyTorch baselines to time: eager,eager-graph,compile,compile-graph; all; none");
+  flags.baselines(optimize->baselines);
   flags("--pytorch-seconds", optimize->pytorch_seconds, "SECONDS",
         "a call of the best PyTorch, measured earlier: a slower program gets twice the budget")
       .between(1e-9, 1e6);
@@ -275,17 +257,11 @@ Run add_optimize(CLI::App& app) {
       .between(0.1, 100.0);
   flags("--no-recall", optimize->no_recall, "ignore what earlier runs found");
   flags.store(optimize->store);
-  flags.model_class(optimize->model_class, "the class to import");
-  flags.dynamic(optimize->dynamic);
-  flags.python(optimize->python, "the Python to use for the task");
+  flags.task(optimize->task_options);
   flags.group("Language models");
   add_brains(flags, *optimize, "over all models");
-  flags("--record", optimize->record, "FILE",
-        "append every request and answer to this file; keys are left out");
-  flags("--replay", optimize->replay, "FILE",
-        "answer from a file that --record wrote instead of calling a model");
+  add_transcripts(flags, *optimize);
   flags.group("");
-  flags.mode(optimize->mode);
   flags.force(optimize->force);
   flags.json();
   flags.examples(
@@ -295,6 +271,91 @@ Run add_optimize(CLI::App& app) {
       "stitchcuda optimize model.py --plan plan.json -o program/\n"
       "stitchcuda optimize model.py -o program/ --coder llm:ollama/qwen2.5-coder --coder-style agent");
   return [optimize](Console& console) { return run_optimize(*optimize, console); };
+}
+
+namespace {
+
+std::string absolute(const std::string& path) {
+  std::error_code ec;
+  const fs::path whole = fs::absolute(path, ec);
+  return path.empty() || ec ? path : whole.lexically_normal().string();
+}
+
+// Every member that a run depends on, once: written and read by the same list.
+template <class Command, class Visit>
+void each_member(Command& command, const Visit& visit) {
+  visit("model", command.model);
+  visit("out", command.out);
+  visit("force", command.force);
+  visit("numerics", command.numerics);
+  visit("device", command.device);
+  visit("gpu", command.gpu);
+  visit("plan", command.plan);
+  visit("coder_weights", command.coder_weights);
+  visit("baselines", command.baselines);
+  visit("class", command.task_options.model_class);
+  visit("dynamic", *command.task_options.dynamic);
+  visit("python", command.task_options.python);
+  visit("html", command.html);
+  visit("weights", command.weights);
+  visit("budget", command.budget);
+  visit("deadline", command.deadline);
+  visit("pytorch_seconds", command.pytorch_seconds);
+  visit("ledger", command.ledger);
+  visit("no_timing", command.no_timing);
+  visit("quick", command.quick);
+  visit("compat", command.compatible);
+  visit("no_tune", command.no_tune);
+  visit("no_recall", command.no_recall);
+  visit("memory", command.memory);
+  visit("exit_slower", command.exit_slower);
+  visit("planner", command.planner);
+  visit("coder", command.coder);
+  visit("verifier", command.verifier);
+  visit("coder_style", command.coder_style);
+  visit("llm_regions", command.llm_regions);
+  visit("llm_samples", command.llm_samples);
+  visit("llm_rounds", command.llm_rounds);
+  visit("llm_budget", command.llm_budget);
+  visit("whole_program", command.whole_program);
+  visit("max_tokens", command.max_tokens);
+  visit("max_dollars", command.max_dollars);
+  visit("config", command.config);
+  visit("replay", command.replay);
+  visit("prompts", command.prompts);
+  visit("notes", command.notes);
+}
+
+}  // namespace
+
+std::string place_of_coder(const std::string& weights) {
+  return weights == learn::shipped_coder ? weights : absolute(weights);
+}
+
+std::string record_of(const OptimizeCommand& given) {
+  OptimizeCommand command = given;
+  for (std::string* path : {&command.model, &command.out, &command.plan, &command.html, &command.config,
+                            &command.replay, &command.prompts, &command.notes})
+    *path = absolute(*path);
+  command.coder_weights = place_of_coder(command.coder_weights);
+  Json json = {{"mode", name(command.task_options.mode)}};
+  each_member(command, [&](const char* key, const auto& value) { json[key] = value; });
+  return line_text(json);
+}
+
+Result<OptimizeCommand> read_command(const std::string& record) {
+  STITCH_TRY(Json json, parse_json(record));
+  OptimizeCommand out;
+  try {
+    each_member(out, [&](const char* key, auto& value) {
+      if (auto found = json.find(key); found != json.end()) found->get_to(value);
+    });
+  } catch (const std::exception& error) {
+    return work_error("store_damaged", format("the run's settings can't be read: {}", error.what()));
+  }
+  if (auto mode = parse_mode(word(json, "mode"))) out.task_options.mode = *mode;
+  if (out.model.empty()) return work_error("store_damaged", "the run has no model recorded");
+  return out;
 }
 
 }  // namespace stitch

@@ -4,41 +4,31 @@
 #include <string>
 
 #include "base/result.h"
+#include "cli/arguments.h"
 #include "cli/console.h"
-#include "cli/flags/brains.h"
-#include "graph/mode.h"
+#include "cli/flags/flags.h"
 
 namespace stitch {
 
-struct OptimizeCommand : BrainFlags {
+struct OptimizeCommand : BrainFlags, JudgingFlags {
   std::string model, out;
   bool force = false;  // over what is in the way of the output
-  std::string numerics = "default";
-  std::string device = "auto";
   std::string gpu;
   std::string plan;           // a file; empty: the loop's own steps
   std::string coder_weights;  // of the compact Coder; empty: none
-  std::string baselines = "auto";
-  std::string model_class;
-  std::vector<std::string> dynamic;  // sizes that change from call to call
-  Mode mode = Mode::as_written;
-  std::string python;
+  TaskOptions task_options{.dynamic = std::vector<std::string>()};
   std::string html;            // empty: report.html in the program's folder
   int budget = 40;             // seconds
-  std::string record, replay;  // transcripts
   int deadline = 0;            // seconds of wall time; 0: none
   double pytorch_seconds = 0;  // a call of the best PyTorch, measured earlier; 0: not known
   std::string ledger = "estimated";
   std::string weights = "auto";  // in the package: auto, always, never
-  bool no_timing = false;
-  bool quick = false;
-  std::string compatible;  // kernelbench
   bool no_tune = false;
   bool no_recall = false;
   double memory = 1;
   bool exit_slower = false;  // exit code 1 if the best PyTorch is faster
   std::string store;         // a file; empty: where runs are kept; "none": not at all
-  std::string resume;        // a run of the store that goes on
+  std::string resume;        // a run of the store to resume
 };
 
 Result<int> run_optimize(const OptimizeCommand& command, Console& console);

@@ -3,11 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "agents/bench_summary.h"
+#include "agents/bench.h"
 #include "base/text.h"
-#include "cli/commands/optimize/bench.h"
-#include "cli/commands/optimize/optimize_summary.h"
 #include "cli/commands/optimize/optimize_view.h"
+#include "cli/pages/many_report.h"
 #include "cli/testdata/sample_runs.h"
 
 namespace stitch {

@@ -4,11 +4,8 @@
 
 #include "base/json.h"
 #include "base/terminal/wording.h"
-#include "cli/choose.h"
+#include "cli/arguments.h"
 #include "cli/commands/commands.h"
-#include "cli/flags/model_options.h"
-#include "cli/load_model.h"
-#include "cli/output_place.h"
 #include "code/limits.h"
 #include "graph/mode.h"
 #include "graph/safetensors.h"
@@ -22,9 +19,7 @@ struct PackageCommand {
   std::string program, task, out;
   std::string weights;  // a safetensors file; empty: the one in the program's folder, if there is one
   bool force = false;   // overwrite existing output
-  std::string model_class;
-  Mode mode = Mode::as_written;
-  std::string python;
+  TaskOptions task_options{.weights = false};
   std::string gpu;
 };
 
@@ -61,10 +56,8 @@ bool has_every_node(const Graph& graph, const Manifest& manifest) {
 // from.
 Result<void> check_task(const PackageCommand& command, const Manifest& manifest, const TaskFacts& facts,
                         Console& console) {
-  TaskOptions options{.model_class = command.model_class,
-                      .mode = parse_mode(mode_in(facts)).value_or(command.mode),
-                      .python = command.python,
-                      .weights = false};
+  TaskOptions options = command.task_options;
+  options.mode = parse_mode(mode_in(facts)).value_or(options.mode);
   STITCH_TRY(const GpuSpec here, choose_gpu(""));
   options.limits = code::limits_of(command.program, here);
   if (options.model_class.empty() && facts && facts->is_object()) options.model_class = word(*facts, "class");
@@ -92,7 +85,7 @@ Result<int> run_package(const PackageCommand& command, Console& console) {
     return at(command.program, user_error("package", "expected a program folder, got a file",
                                           "put it into a folder as program.cu"));
   STITCH_TRY(TaskFacts facts, read_task_facts(package.folder));
-  if (auto same = check_mode(command.mode, facts, "this program"); !same)
+  if (auto same = check_mode(command.task_options.mode, facts, "this program"); !same)
     return at(command.program, same.error());
   Warnings warnings(console);
   warnings.say_mode(facts);
@@ -112,7 +105,7 @@ Result<int> run_package(const PackageCommand& command, Console& console) {
   if (!command.task.empty()) {
     STITCH_CHECK(check_task_file(command.task));
     STITCH_CHECK(check_task(command, package.manifest, facts, console));
-    STITCH_CHECK(add_task(contents, command.task, command.model_class, facts));
+    STITCH_CHECK(add_task(contents, command.task, command.task_options.model_class, facts));
   }
   if (!command.gpu.empty() || package.manifest.architecture.empty()) {
     STITCH_TRY(GpuSpec gpu, choose_gpu(command.gpu));
@@ -141,13 +134,11 @@ Run add_package(CLI::App& app) {
   Flags flags(app, "package", "Package a program as a folder that builds with CMake and nvcc alone");
   flags("PROGRAM", package->program, "a folder with program.cu").required();
   flags("--task", package->task, "FILE", "the task's .py file, to generate model_new.py from");
-  flags.model_class(package->model_class, "the task's class");
+  flags.task(package->task_options, "the task's class");
   flags("--weights", package->weights, "FILE",
         "a safetensors file with the model's weights (default: the program's weights.safetensors)");
-  flags.python(package->python, "the Python to use for the task");
   flags("--gpu", package->gpu, "NAME", "the GPU that CMake builds for (default: the program's)");
   flags("-o,--out", package->out, "FOLDER", "the folder to write").required();
-  flags.mode(package->mode);
   flags.force(package->force);
   flags.json();
   flags.examples("stitchcuda package examples/programs/mlp --task examples/programs/mlp/task.py -o mlp/");

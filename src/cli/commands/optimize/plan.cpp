@@ -1,15 +1,10 @@
-#include "cli/commands/optimize/plan.h"
-
-#include "cli/commands/commands.h"
-
+// stitchcuda plan: what the built-in Planner would do with a model.
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
 #include "base/json.h"
-#include "cli/choose.h"
-#include "cli/flags/model_options.h"
-#include "cli/load_model.h"
-#include "cli/output_place.h"
+#include "cli/arguments.h"
+#include "cli/commands/commands.h"
 #include "cli/pages/page.h"
 #include "cli/pages/report.h"
 #include "code/catalogue.h"
@@ -24,6 +19,20 @@
 namespace stitch {
 
 namespace {
+
+struct PlanCommand {
+  std::string model;
+  std::string numerics = "default";
+  std::string compatible;  // kernelbench
+  std::string gpu;         // empty: the one in this machine, or else an H200
+  TaskOptions task_options{.weights = false, .dynamic = std::vector<std::string>()};
+  std::string html;           // empty: no page
+  std::string out;            // the document; empty: none
+  std::string plan;           // a document to read instead of planning
+  std::string coder_weights;  // of the compact Coder; empty: none
+  bool schema = false;
+  bool force = false;  // overwrite existing output
+};
 
 Result<plan::GivenPlan> plan_for(const PlanCommand& command, const Task& task, const GpuSpec& gpu,
                                  Numerics numerics, const plan::ReferenceFacts& facts) {
@@ -52,8 +61,6 @@ Json page_document(const PlanCommand& command, const plan::Context& context, con
   return out;
 }
 
-}  // namespace
-
 Result<int> run_plan(const PlanCommand& command, Console& console) {
   if (command.schema) {
     console.out << document_text(plan::plan_schema(code::catalogue()));
@@ -66,13 +73,9 @@ Result<int> run_plan(const PlanCommand& command, Console& console) {
   STITCH_TRY(GpuSpec gpu, choose_gpu(command.gpu));
   for (const std::string& file : {command.html, command.out})
     if (!file.empty()) STITCH_CHECK(check_output_file(file, overwrite_if(command.force)));
-  const TaskOptions options{.model_class = command.model_class,
-                            .mode = command.mode,
-                            .python = command.python,
-                            .weights = false,
-                            .algebra = !facts.as_pytorch,
-                            .limits = code::limits_on(gpu),
-                            .dynamic = command.dynamic};
+  TaskOptions options = command.task_options;
+  options.algebra = !facts.as_pytorch;
+  options.limits = code::limits_on(gpu);
   STITCH_TRY(std::shared_ptr<const Task> task, load_model(command.model, options, console));
   Warnings warnings(console);
   warnings.say_mode(task->facts);
@@ -96,6 +99,8 @@ Result<int> run_plan(const PlanCommand& command, Console& console) {
   return 0;
 }
 
+}  // namespace
+
 Run add_plan(CLI::App& app) {
   const auto plan = std::make_shared<PlanCommand>();
   Flags flags(app, "plan", "Show how a model would be computed: regions, techniques, steps, estimates");
@@ -109,10 +114,7 @@ Run add_plan(CLI::App& app) {
   flags.numerics(plan->numerics);
   flags.compatible(plan->compatible);
   flags("--html", plan->html, "FILE", "write an HTML page with the graph and its regions");
-  flags.model_class(plan->model_class, "the class to import");
-  flags.dynamic(plan->dynamic);
-  flags.python(plan->python, "the Python to use for a .py file");
-  flags.mode(plan->mode);
+  flags.task(plan->task_options);
   flags.force(plan->force);
   flags.json();
   flags.examples(

@@ -9,34 +9,23 @@
 #include "base/terminal/table.h"
 #include "base/terminal/wording.h"
 #include "base/text.h"
-#include "cli/choose.h"
+#include "cli/arguments.h"
 #include "cli/commands/commands.h"
-#include "cli/flags/model_options.h"
-#include "cli/output_place.h"
 #include "graph/mode.h"
 
 namespace stitch {
 
 namespace {
 
-struct WriteCommand {
+struct WriteCommand : JudgingFlags, LlmFlags {
   std::string model, out;
   bool force = false;
   std::string coder, verifier = "builtin";
   std::string form = "model-new";
   int tries = 4;
   int budget = 600;  // seconds
-  std::string numerics = "default";
-  std::string device = "auto";
   std::string gpu;
-  std::string baselines = "auto";
-  std::string model_class;
-  Mode mode = Mode::as_written;
-  std::string python;
-  bool no_timing = false, quick = false;
-  int64_t max_tokens = 0;  // 0: no limit
-  double max_dollars = 0;  // 0: no limit
-  std::string config, record, replay, prompts, notes;
+  TaskOptions task_options;
 };
 
 Result<agents::CandidateOptions> candidate_options(const WriteCommand& command) {
@@ -47,23 +36,12 @@ Result<agents::CandidateOptions> candidate_options(const WriteCommand& command) 
   out.tries = command.tries;
   out.budget = std::chrono::seconds(command.budget);
   STITCH_TRY(out.form, agents::parse_candidate_form(command.form));
-  STITCH_TRY(out.setup.numerics, parse_numerics(command.numerics));
-  STITCH_TRY(out.setup.device, choose_device(command.device));
+  STITCH_TRY(const runner::Device device, choose_device(command.device));
+  STITCH_CHECK(read_judging(command, device, "all", out.verify));
+  out.verify.timing = out.verify.timing && device == runner::Device::cuda;
   STITCH_TRY(out.gpu, choose_gpu(command.gpu));
-  const bool timed = out.setup.device == runner::Device::cuda && !command.no_timing;
-  STITCH_TRY(out.setup.baselines, baselines_named(command.baselines != "auto" ? command.baselines
-                                                  : timed                     ? "all"
-                                                                              : "none"));
-  out.setup.timing = timed;
-  out.setup.quick = command.quick;
-  out.task = {.model_class = command.model_class, .mode = command.mode, .python = command.python};
-  out.llm.config = command.config;
-  if (command.max_tokens > 0) out.llm.budget.tokens = command.max_tokens;
-  if (command.max_dollars > 0) out.llm.budget.dollars = command.max_dollars;
-  out.llm.record = command.record;
-  out.llm.replay = command.replay;
-  out.llm.prompts = command.prompts;
-  out.llm.notes = command.notes;
+  out.task = command.task_options;
+  out.llm = llm_options(command);
   return out;
 }
 
@@ -161,7 +139,7 @@ Result<int> run_write(const WriteCommand& command, Console& console) {
   Result<agents::WrittenCandidate> written = work_error("", "");
   {
     Progress progress(console.err, console.err_terminal, console.json, "writing");
-    options.setup.on_progress = [&](std::string_view text) { progress.detail(text); };
+    options.verify.on_progress = [&](std::string_view text) { progress.detail(text); };
     options.on_warning = warnings.above(progress);
     written = agents::write_candidate(options);
   }
@@ -211,22 +189,12 @@ Run add_write(CLI::App& app) {
   flags.numerics(write->numerics);
   flags.device(write->device);
   flags.gpu(write->gpu, "the GPU to write it for");
-  flags("--baselines", write->baselines, "LIST",
-        "PyTorch baselines to time: eager,eager-graph,compile,compile-graph; all; none");
+  flags.baselines(write->baselines);
   flags("--no-timing", write->no_timing, "verify without timing; keep the first candidate that passes");
   flags("--quick", write->quick, "check the best candidate with one seed and fewer gates");
-  flags("--max-tokens", write->max_tokens, "NUMBER", "token limit over all models").positive();
-  flags("--max-dollars", write->max_dollars, "NUMBER", "cost limit over all models, in dollars").positive();
-  flags("--config", write->config, "FILE",
-        "file with LLM profiles (default: ./stitchcuda.toml, then the user's config.toml)");
-  flags("--record", write->record, "FILE", "append every request and answer to this file; keys are left out");
-  flags("--replay", write->replay, "FILE",
-        "answer from a file that --record wrote instead of calling a model");
-  flags("--prompts", write->prompts, "FOLDER", "a folder of your own prompts (see stitchcuda prompts)");
-  flags("--notes", write->notes, "FOLDER", "a folder of your own notes (see stitchcuda notes)");
-  flags.model_class(write->model_class, "the class to import");
-  flags.python(write->python, "the Python to use for the task");
-  flags.mode(write->mode);
+  add_llm(flags, *write, "over all models");
+  add_transcripts(flags, *write);
+  flags.task(write->task_options);
   flags.force(write->force);
   flags.json();
   flags.examples(

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/terminal/table.h"
 #include "base/text.h"
-#include "cli/choose.h"
+#include "cli/arguments.h"
 #include "profile/collect.h"
 #include "profile/regions.h"
 
