@@ -19,7 +19,7 @@
 namespace stitch::agents {
 
 enum class Judging : uint8_t {
-  quickly,     // one seed, one distribution: for a step
+  quickly,     // two seeds, one distribution: for a step
   wholly,      // every gate
   as_shipped,  // as the final program, with baselines: not judged again before shipping
   built,       // compiled and screened, not run: for a Coder with tools

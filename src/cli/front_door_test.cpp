@@ -108,7 +108,9 @@ TEST_F(FrontDoor, CtrlCEndsAnImport) {
   ASSERT_EQ(::waitpid(tool, &status, 0), tool);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << status;
   EXPECT_FALSE(fs::exists(ended));
-  EXPECT_EQ(must(read_file(heard)), "error: stopped before a first program had passed\n");
+  EXPECT_EQ(must(read_file(heard)),
+            "error: stopped before a first program had passed\n"
+            "fix: run the same command again; nothing was written\n");
 }
 
 TEST_F(FrontDoor, AProgramIsPackagedAndJudgedWithItsOwnTaskOnly) {

@@ -71,7 +71,7 @@ TEST(RunCli, HelpSpeaksAsOtherToolsDo) {
   EXPECT_NE(stitchcuda({"import", "--help"}).out.find("(default: 42)"), std::string::npos);
   std::string optimize = stitchcuda({"optimize", "--help"}).out;
   for (const char* expected : {"(default: 40)", "verify without timing; choose by estimates",
-                               "check the final program with one seed and fewer gates",
+                               "check the final program with two seeds and fewer gates",
                                "wall time in seconds after which the best program so far is written"})
     EXPECT_NE(optimize.find(expected), std::string::npos) << expected << "\n" << optimize;
 }

@@ -159,7 +159,7 @@ int main(int argc, char** argv) {
       ->type_name("CLASS");
   app.add_option("--device", arguments.device, "emulated or cuda (default: emulated)")->type_name("NAME");
   app.add_option("--python", arguments.python, "the Python to use for the tasks")->type_name("PATH");
-  app.add_flag("--quick", arguments.quick, "one seed and one kind of inputs: how blind is verify --quick?");
+  app.add_flag("--quick", arguments.quick, "two seeds and one kind of inputs: how blind is verify --quick?");
   app.add_flag("--sanitize", arguments.sanitize,
                "survivors once more under AddressSanitizer (cuda: compute-sanitizer)");
   app.add_flag("--questions", arguments.questions,

@@ -73,9 +73,10 @@ Result<std::string> extra_for(Session& session, const fs::path& init) {
 }  // namespace
 
 Error found(const runner::Failure& failure, std::string_view while_doing) {
-  std::string reason = format("{} while {}", failure.message, while_doing);
-  Error error = user_error(std::string(runner::name(failure.kind)), reason);
-  return error;
+  // What refuses a file says what is wrong with it.
+  const bool is_whole = failure.kind == runner::FailureKind::refused && while_doing == loading;
+  return user_error(std::string(runner::name(failure.kind)),
+                    is_whole ? failure.message : format("{} while {}", failure.message, while_doing));
 }
 
 // Others may fill the GPU for a while; not while they wait for this one to be done with it.
@@ -188,7 +189,7 @@ Result<Attempt> Attempt::start_with(Session& session, Weights weights, const run
     STITCH_TRY(extra, extra_for(session, init));
   }
   if (before_load) STITCH_CHECK(before_load(candidate));
-  STITCH_CHECK(or_found(candidate.load(session.library), "it was loaded"));
+  STITCH_CHECK(or_found(candidate.load(session.library), loading));
   return create(session, weights, std::move(candidate), extra, fence);
 }
 

@@ -18,6 +18,7 @@ void expect_candidate(const Session& session);
 // Asked before the candidate is loaded: afterwards "no profiler" may be the candidate's doing.
 Result<void> ask_for_profiler(Session& session, runner::Candidate& candidate);
 
+inline constexpr std::string_view loading = "it was loaded";
 // What a failure of the candidate is called in a verdict.
 Error found(const runner::Failure& failure, std::string_view while_doing);
 

@@ -43,7 +43,7 @@ struct VerifyOptions {
   bool sanitizer = false;  // compute-sanitizer's three tools
   bool address_sanitizer = false;
   bool line_info = true;        // cuda: compiled for profiles that name source lines
-  bool quick = false;           // one seed, one distribution, no second weights: for inner loops
+  bool quick = false;           // two seeds, one distribution, no second weights: for inner loops
   bool build_only = false;      // and screened, no further
   bool shared_process = false;  // with others before and after it (runner::Options): for quick looks
   bool timing = true;

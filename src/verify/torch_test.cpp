@@ -114,13 +114,14 @@ def get_inputs():
 }
 
 // `own`: a Model, too.
-Result<Verdict> verdict_of(const std::string& task, std::string own) {
+Result<Verdict> verdict_of(const std::string& task, std::string own, bool quick = false) {
   STITCH_TRY(ScratchFolder scratch, ScratchFolder::create("stitchcuda-overflow"));
   STITCH_CHECK(write_file(scratch.path() / "task.py", task));
   own.replace(own.find("Model("), 5, "ModelNew");
   STITCH_CHECK(write_file(scratch.path() / "model_new.py", own));
-  return verify(scratch.path() / "task.py",
-                {.program = scratch.path() / "model_new.py", .timing = false, .profile = false});
+  return verify(
+      scratch.path() / "task.py",
+      {.program = scratch.path() / "model_new.py", .quick = quick, .timing = false, .profile = false});
 }
 
 // Judged with a ModelNew that is the same.
@@ -173,8 +174,9 @@ TEST(Weights, WithNaNAreNamed) {
       << join(verdict->notes, "\n");
 }
 
-TEST(Weights, AreNotMissedWhereATaskHasNone) {
-  const std::string task = R"(import torch
+namespace {
+
+const std::string without_weights = R"(import torch
 
 class Model(torch.nn.Module):
     def forward(self, x):
@@ -186,7 +188,24 @@ def get_init_inputs():
 def get_inputs():
     return [torch.randn(8, 16)]
 )";
-  auto verdict = verdict_of(task, task);
+
+}  // namespace
+
+TEST(QuickLook, FindsTheResultOfAnEarlierCall) {
+  std::string keeps = without_weights;
+  keeps.replace(keeps.find("        return torch"),
+                std::string_view("        return torch.relu(x * 2)").size(),
+                "        self.first = getattr(self, 'first', torch.relu(x * 2))\n        return self.first");
+  auto verdict = verdict_of(without_weights, keeps, true);
+  ASSERT_TRUE(verdict) << verdict.error().text();
+  EXPECT_FALSE(verdict->passed()) << table(*verdict, {});
+  auto honest = verdict_of(without_weights, without_weights, true);
+  ASSERT_TRUE(honest) << honest.error().text();
+  EXPECT_TRUE(honest->passed()) << table(*honest, {});
+}
+
+TEST(Weights, AreNotMissedWhereATaskHasNone) {
+  auto verdict = verdict_of(without_weights, without_weights);
   ASSERT_TRUE(verdict) << verdict.error().text();
   EXPECT_TRUE(verdict->passed()) << table(*verdict, {});
   EXPECT_EQ(join(verdict->notes, "\n").find("its parameters are not the task's"), std::string::npos)

@@ -110,7 +110,8 @@ std::string table(const Verdict& verdict, const Terminal& terminal) {
   out += '\n' + (failure ? (verdict.inconclusive() ? styled("inconclusive", Style::warning, terminal)
                                                    : styled("failed", Style::bad, terminal)) +
                                format(" at {}: {}", failure->gate, printable(failure->summary))
-                         : styled("passed", Style::good, terminal));
+                         // The rows say why a gate was not run.
+                         : styled(split(gates_text(verdict), ';').front(), Style::good, terminal));
   return out + '\n';
 }
 

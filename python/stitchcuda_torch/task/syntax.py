@@ -25,7 +25,7 @@ def syntax_error(file, error):
     line = getattr(error, "lineno", None)
     if not line:
         return TaskError("syntax", f"{name} is not Python: {error}", name, "")
-    text = (error.text or "").strip()
+    text = (error.text or "").strip().rstrip(":")
     place = f"{name}:{line}:{error.offset or 1}"
     return TaskError("syntax", f"{type(error).__name__}: {error.msg}", f"{place}: {text}" if text else place, "Correct this line.")
 

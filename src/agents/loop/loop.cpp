@@ -107,7 +107,9 @@ Error Loop::none_passed() const {
         error_code::stopped,
         format("no program had passed when the deadline of {} s was over", options_.deadline.count()),
         "give it more time, or none: without --deadline the first program is always finished");
-  if (stopped()) return work_error(error_code::stopped, "stopped before a first program had passed");
+  if (stopped())
+    return work_error(error_code::stopped, "stopped before a first program had passed",
+                      "run the same command again; nothing was written");
   return work_error("optimize", "no program passed the gates: " + reasons(ledger_));
 }
 

@@ -245,7 +245,7 @@ Run add_serve(CLI::App& app) {
   flags.device(serve->device);
   flags.numerics(serve->numerics);
   flags.baselines(serve->baselines, " (default: eager,compile-graph on a GPU)");
-  flags("--quick", serve->quick, "verify with one seed and one set of weights");
+  flags("--quick", serve->quick, "verify with two seeds and one set of weights");
   flags("--no-timing", serve->no_timing, "verify without timing");
   flags("--share-processes", serve->shared_processes,
         "run candidates one after another in the same processes, which initialise CUDA once; needs --quick "

@@ -12,7 +12,7 @@ namespace stitch {
 
 namespace {
 
-constexpr int widest_name = 26;  // a longer one has a line to itself
+constexpr int widest_name = 22;  // a longer one has a line to itself
 constexpr int narrowest_text = 30;
 
 struct HelpRow {

@@ -27,7 +27,7 @@ Result<Passed> load(Session& session, Json& evidence) {
   STITCH_TRY(runner::Candidate candidate,
              runner::Candidate::start(candidate_options(session), session.arena));
   STITCH_CHECK(ask_for_profiler(session, candidate));
-  STITCH_TRY(runner::Loaded loaded, or_found(candidate.load(session.library), "it was loaded"));
+  STITCH_TRY(runner::Loaded loaded, or_found(candidate.load(session.library), loading));
   auto manifest = parse_manifest(loaded.manifest);
   if (!manifest) return found("manifest", "its manifest can't be read: " + manifest.error().text());
   session.manifest = *std::move(manifest);

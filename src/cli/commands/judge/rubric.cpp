@@ -209,7 +209,7 @@ Run add_rubric(CLI::App& app) {
   flags.device(rubric->device);
   flags.baselines(rubric->baselines, " (default: all on a GPU)");
   flags.gpu(rubric->gpu, "the GPU to estimate operator times for");
-  flags("--quick", rubric->quick, "verify with one seed and one set of weights");
+  flags("--quick", rubric->quick, "verify with two seeds and one set of weights");
   flags("--config", rubric->config, "FILE",
         "file with LLM profiles (default: ./stitchcuda.toml, then the user's config.toml)");
   flags("--prompts", rubric->prompts, "FOLDER", "a folder of your own prompts (see stitchcuda prompts)");

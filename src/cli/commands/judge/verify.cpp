@@ -297,7 +297,7 @@ Run add_verify(CLI::App& app) {
   flags("--sanitizer", verify->sanitizer,
         "run compute-sanitizer's memcheck, racecheck and initcheck; on the emulated GPU, AddressSanitizer");
   flags("--asan", verify->address_sanitizer, "run under AddressSanitizer (emulated GPU only)");
-  flags("--quick", verify->quick, "check with one seed and one set of weights: for work in progress");
+  flags("--quick", verify->quick, "check with two seeds and one set of weights: for work in progress");
   flags("--no-timing", verify->no_timing, "verify without timing");
   flags("--compat", verify->compatible, "NAME",
         "kernelbench: also require its allclose to accept the result");

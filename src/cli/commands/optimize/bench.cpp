@@ -385,7 +385,7 @@ Run add_bench(CLI::App& app) {
   flags("--time-limit", bench->time_limit, "SECONDS", "seconds after which a task is stopped (default: 3600)")
       .between(1, 86400);
   flags("--no-timing", bench->no_timing, "verify without timing; choose by estimates");
-  flags("--quick", bench->quick, "check the final program with one seed and fewer gates");
+  flags("--quick", bench->quick, "check the final program with two seeds and fewer gates");
   flags.compatible(bench->compatible);
   flags("--coder-weights", bench->coder_weights, "FILE",
         "try the compact Coder's choices as the last step: sm_90, or weights of train");

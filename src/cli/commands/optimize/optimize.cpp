@@ -199,7 +199,8 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
     const EndChildrenWhen given_up([&] { return stop_requested() && !view.has_steps(); });
     optimized = agents::optimize(options);
     if (!optimized && stop_requested() && !view.has_steps())
-      return work_error(error_code::stopped, "stopped before a first program had passed");
+      return work_error(error_code::stopped, "stopped before a first program had passed",
+                        "run the same command again; nothing was written");
   }
   if (!optimized) return std::move(optimized).error();
   Json json = optimize_document(command, options, *optimized, warnings);
@@ -246,7 +247,7 @@ Run add_optimize(CLI::App& app) {
         "what each step gained: estimated by the cost model, or measured without it (default: estimated)")
       .one_of({"estimated", "measured"});
   flags("--no-timing", optimize->no_timing, "verify without timing; choose by estimates");
-  flags("--quick", optimize->quick, "check the final program with one seed and fewer gates");
+  flags("--quick", optimize->quick, "check the final program with two seeds and fewer gates");
   flags.compatible(optimize->compatible);
   flags("--no-tune", optimize->no_tune,
         "skip tuning settings on the GPU after the steps (tuning takes at most a third of the budget)");

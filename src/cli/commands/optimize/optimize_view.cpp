@@ -308,6 +308,8 @@ std::string summary_text(const Json& run, const SummaryPlaces& places, const Ter
     for (const std::string& line : why_slower(run)) out += "  " + printable(line) + '\n';
   if (std::string gates = word(run, "gates"); passed(run) && !gates.empty())
     out += format("Gates:  {}\n", printable(gates));
+  for (const Json& note : run.at("verdict").value("notes", Json::array()))
+    out += format("Note:   {}\n", printable(note.get<std::string>()));
   out += format("Report: {}\n", printable(places.report));
   const std::vector<std::string> next = next_steps(run, places);
   for (size_t i = 0; i < next.size(); ++i)

@@ -191,7 +191,7 @@ Run add_write(CLI::App& app) {
   flags.gpu(write->gpu, "the GPU to write it for");
   flags.baselines(write->baselines);
   flags("--no-timing", write->no_timing, "verify without timing; keep the first candidate that passes");
-  flags("--quick", write->quick, "check the best candidate with one seed and fewer gates");
+  flags("--quick", write->quick, "check the best candidate with two seeds and fewer gates");
   add_llm(flags, *write, "over all models");
   add_transcripts(flags, *write);
   flags.task(write->task_options);
