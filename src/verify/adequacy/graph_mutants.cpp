@@ -207,9 +207,31 @@ bool is_idle(const Graph& graph, const Node& node, std::string_view attribute) {
   return false;
 }
 
+// Values that nothing reads but branches, and what makes those.
+std::vector<bool> behind_branches(const Graph& graph) {
+  std::vector<bool> out(graph.values.size());
+  std::vector<bool> elsewhere(graph.values.size());
+  for (ValueId id : graph.outputs) elsewhere[index_of(id)] = true;
+  for (const Update& update : graph.updates) elsewhere[index_of(update.value)] = true;
+  for (size_t n = graph.nodes.size(); n-- > 0;) {
+    const Node& node = graph.nodes[n];
+    const bool inside = std::ranges::all_of(
+        node.results, [&](ValueId id) { return out[index_of(id)] && !elsewhere[index_of(id)]; });
+    for (size_t i = 0; i < node.operands.size(); ++i) {
+      const ValueId id = node.operands[i];
+      if (id == ValueId::none) continue;
+      const bool is_branch = node.op == Op::where && i > 0;
+      (inside || is_branch ? out : elsewhere)[index_of(id)] = true;
+    }
+  }
+  for (size_t i = 0; i < out.size(); ++i) out[i] = out[i] && !elsewhere[i];
+  return out;
+}
+
 class Maker {
  public:
-  explicit Maker(const Graph& graph) : graph_(graph), ranges_(ranges_of(graph)) {}
+  explicit Maker(const Graph& graph)
+      : graph_(graph), ranges_(ranges_of(graph)), behind_(behind_branches(graph)) {}
 
   std::vector<GraphMutant> make() {
     for (ValueId id : graph_.leaves()) leaf(id);
@@ -424,8 +446,9 @@ class Maker {
     }
   }
 
-  // Does anything depend on it?
+  // Work behind a branch alone: does anything depend on it?
   void whatever(const Node& node) {
+    if (!behind_[index_of(node.results[0])]) return;
     add(node, "whatever it gives", [](const Evaluated& at) -> Result<std::vector<Tensor>> {
       std::vector<Tensor> out;
       for (const Tensor& result : at.results) out.push_back(moved_by_one(result));
@@ -480,6 +503,7 @@ class Maker {
 
   const Graph& graph_;
   const std::vector<Range> ranges_;
+  const std::vector<bool> behind_;
   std::vector<GraphMutant> out_;
 };
 
