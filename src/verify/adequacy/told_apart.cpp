@@ -419,14 +419,11 @@ std::string Adequacy::untested() const {
   std::vector<bool> unasked(graph_.values.size());  // by place, for lack of work
   for (const State& state : states_)
     if (state.fate == Fate::not_asked || state.left_out) unasked[state.place] = true;
-  std::set<ValueId> anew;  // what a program reads anew in each call
-  for (const Update& update : graph_.updates) anew.insert(update.target);
-  for (ValueId id : graph_.inputs()) anew.insert(id);
   std::vector<bool> behind(graph_.values.size());  // a branch that was never taken: backwards from it
   for (const State& state : states_) {
     if (!is_left(state) || state.differed || unasked[state.place]) continue;
     const GraphMutant& mutant = state.mutant;
-    if (anew.contains(mutant.leaf) && mutant.change == LeafChange::frozen && seen_[state.place])
+    if (mutant.change == LeafChange::frozen && graph_[mutant.leaf].role == Role::input && seen_[state.place])
       return mutant.where + " was the same in every question";
     if (mutant.taken && seen_[state.place] && !fixed_[index_of(graph_.node(mutant.node).operands[0])])
       behind[index_of(graph_.node(mutant.node).operands[static_cast<size_t>(3 - mutant.taken)])] = true;
