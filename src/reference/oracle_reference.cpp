@@ -67,7 +67,15 @@ class OracleReference : public Reference {
     for (const ManifestTensor& tensor : task_.signature.inputs) {
       if (tensor.role == "state") {
         STITCH_TRY(Tensors state, weighted({tensor}, question.weights));
-        inputs.add(state[0], state.owners[0]);
+        if (question.weights != Weights::task && counts_calls(tensor)) {
+          STITCH_TRY(oracle::Tensor count,
+                     oracle::Tensor::from_bytes(tensor.type.dtype, tensor.type.shape, state[0].bytes));
+          count = count.copy();
+          *count.writable<int64_t>() += static_cast<int64_t>(1 + weights_seed_ % 3);
+          inputs.add(state[0].type, count.to_bytes());
+        } else {
+          inputs.add(state[0], state.owners[0]);
+        }
       } else if (tensor.role == "seed") {
         std::vector<std::byte> bytes(sizeof(int64_t));
         std::memcpy(bytes.data(), &question.seed, sizeof(int64_t));
@@ -96,6 +104,12 @@ class OracleReference : public Reference {
   Json describe() const override { return {{"by", "the float64 oracle"}}; }
 
  private:
+  // An integer that no tensor is indexed with: as one to three calls leave it.
+  bool counts_calls(const ManifestTensor& state) const {
+    return state.type.dtype == DType::i64 && state.type.elements() == 1 &&
+           !index_bound(task_.graph, task_.graph.find(state.name));
+  }
+
   Result<Tensors> weighted(const std::vector<ManifestTensor>& wanted, Weights weights) const {
     STITCH_TRY(Tensors found, find_tensors(wanted, task_.weights, nullptr));
     if (weights == Weights::task) return found;

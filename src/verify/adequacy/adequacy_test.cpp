@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/terminal/wording.h"
+#include "base/text.h"
 #include "graph/text.h"
 #include "verify/adequacy/told_apart.h"
 #include "verify/verify.h"
@@ -92,6 +93,50 @@ end
     EXPECT_TRUE(std::ranges::find(words, wanted) != words.end()) << wanted;
 }
 
+TEST(GraphMutants, AreNoneWhereNothingCanDiffer) {
+  const std::vector<std::string> words = words_of(parsed(R"(graph "g"
+input %x : f32[2,1,8,8]
+parameter %w : f32[3,1,1,1]
+%conv = conv(%x, %w) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[2,3,8,8]
+%relu = relu(%conv) : f32[2,3,8,8]
+%pool = max_pool(%relu) kernel=[2,2] stride=[2,2] padding=[0,0] dilation=[1,1] : f32[2,3,4,4]
+%sum = sum(%pool) dims=[3] : f32[2,3,4]
+%exp = exp(%pool) : f32[2,3,4,4]
+%largest = amax(%exp) dims=[-1] : f32[2,3,4]
+output %sum
+output %largest
+end
+)"));
+  auto are = [&](std::string_view part) {
+    return std::ranges::any_of(words, [&](const std::string& one) { return one.find(part) != one.npos; });
+  };
+  EXPECT_TRUE(are("max_pool 'pool' with stride [1,2] for [2,2]")) << "with other padding";
+  EXPECT_TRUE(are("relu 'relu' left out"));
+  EXPECT_FALSE(are("max_pool 'pool' from zero on")) << "of what is not below it";
+  EXPECT_FALSE(are("amax 'largest' of absolute values"));
+  EXPECT_FALSE(are("sum 'sum' of absolute values"));
+  EXPECT_FALSE(are("conv 'conv' without the last channel")) << "of one";
+  EXPECT_FALSE(are("conv 'conv' with dilation")) << "of one element";
+}
+
+TEST(GraphMutants, HaveNeighboursOfSlicesSortsAndAttention) {
+  const std::vector<std::string> words = words_of(parsed(R"(graph "g"
+input %x : f32[2,4,8]
+%first = slice(%x) dim=2 start=0 end=4 : f32[2,4,4]
+%even = slice(%x) dim=2 start=0 end=8 step=2 : f32[2,4,4]
+%turned = sub(%first, %even) : f32[2,4,4]
+%joined = concat(%turned, %first) dim=2 : f32[2,4,8]
+%mixed = attention(%joined, %x, %x) scale=0.5 : f32[2,4,8]
+output %mixed
+end
+)"));
+  for (std::string_view wanted :
+       {"slice 'first' of every second element for a half", "slice 'even' of a half for every second element",
+        "sub 'turned' with its first operands exchanged", "concat 'joined' with its first operands exchanged",
+        "attention 'mixed' without the maximum", "attention 'mixed' without the last key"})
+    EXPECT_TRUE(std::ranges::find(words, wanted) != words.end()) << wanted << "\n" << join(words, "\n");
+}
+
 TEST(GraphMutants, TakeTheLastOfEqualsForTheFirst) {
   const Graph graph = parsed(R"(graph "g"
 input %x : f32[2,4]
@@ -164,6 +209,13 @@ TEST(Adequacy, NamesWhatNoQuestionTellsApart) {
             evidence["mutants"].get<size_t>());
   EXPECT_GE(evidence["told_apart"].get<double>(), 0.9 * evidence["mutants"].get<double>())
       << evidence.dump(1);
+}
+
+TEST(Adequacy, KnowsABranchThatNoQuestionTakes) {
+  auto untested = [](const std::string& task) { return word(adequacy_of(task, 1e9), "untested"); };
+  EXPECT_NE(untested("far_branch").find("lies behind a branch that no question took"), std::string::npos);
+  for (const char* task : {"cross_entropy", "clamped", "batch_norm", "masked_attention"})
+    EXPECT_EQ(untested(task), "") << task;
 }
 
 TEST(Adequacy, WhatItsWorkDoesNotAllowIsNotAsked) {

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "oracle/interpreter.h"
 #include "verify/adequacy/neighbours.h"
+#include "verify/adequacy/ranges.h"
 
 namespace stitch::verifier {
 
@@ -32,18 +33,16 @@ Tensor mapped(const Tensor& tensor, double (*formula)(double)) {
 }
 
 // The dimension of the first operand that a node goes along.
-size_t dimension_of(const Evaluated& at) {
-  const int64_t rank = at.operands[0]->rank();
+size_t dimension_of(const Node& node, int64_t rank) {
   int64_t dim = rank - 1;
-  if (info(at.node.op).family == Family::convolution) dim = 1;
-  if (at.node.attributes.find("dim")) dim = at.node.attributes.integer("dim");
-  if (info(at.node.op).family == Family::reduce && !at.node.attributes.integers("dims").empty())
-    dim = at.node.attributes.integers("dims").back();
+  if (info(node.op).family == Family::convolution) dim = 1;
+  if (node.attributes.find("dim")) dim = node.attributes.integer("dim");
+  if (info(node.op).family == Family::reduce && !node.attributes.integers("dims").empty())
+    dim = node.attributes.integers("dims").back();
   return static_cast<size_t>(dim < 0 ? dim + rank : dim);
 }
 
 Tensor with_last(const Tensor& tensor, size_t axis, double value) {
-  if (axis >= tensor.shape().size() || tensor.shape()[axis] < 2) return tensor;
   Tensor out = tensor.copy();
   const int64_t size = tensor.shape()[axis], stride = contiguous_strides(tensor.shape())[axis];
   oracle::with_element(tensor.dtype(), [&]<class T>(T) {
@@ -58,6 +57,17 @@ Tensor with_last(const Tensor& tensor, size_t axis, double value) {
   return out;
 }
 
+Tensor moved_by_one(const Tensor& tensor) {
+  Tensor out(tensor.dtype(), tensor.shape());
+  oracle::with_element(tensor.dtype(), [&]<class T>(T) {
+    const T* from = tensor.data<T>();
+    T* to = out.writable<T>();
+    for (int64_t i = 0; i < tensor.elements(); ++i)
+      to[i] = tensor.dtype() == DType::boolean ? static_cast<T>(from[i] == 0) : from[i] + 1;
+  });
+  return out;
+}
+
 // Whether the node would be one of this graph, with results of the same types.
 bool fits(const Graph& graph, const Node& changed) {
   const auto types = infer(graph, changed);
@@ -67,6 +77,22 @@ bool fits(const Graph& graph, const Node& changed) {
         (*types)[i].shape != graph.type(changed.results[i]).shape)
       return false;
   return true;
+}
+
+// A window with another step or distance between its elements gets the padding that leaves as many of them.
+bool fits_padded(const Graph& graph, Node& changed) {
+  if (fits(graph, changed)) return true;
+  if (!changed.attributes.find("padding") || !changed.attributes.find("stride")) return false;
+  const std::vector<int64_t> padding = changed.attributes.integers("padding");
+  const Shape& from = graph.type(changed.operands[0]).shape;
+  for (size_t i = 0; i < padding.size(); ++i)
+    for (int64_t other = 0; other <= from[i + 2]; ++other) {
+      std::vector<int64_t> padded = padding;
+      padded[i] = other;
+      changed.attributes.set("padding", std::move(padded));
+      if (fits(graph, changed)) return true;
+    }
+  return false;
 }
 
 // The same node with other attributes, or another op on the same operands.
@@ -93,13 +119,18 @@ Instead with_operand(size_t index, std::function<Tensor(const Evaluated&)> chang
 std::vector<double> other_numbers(std::string_view name, double value) {
   constexpr double infinity = std::numeric_limits<double>::infinity(), moved = 1 + 0x1p-6, little = 1e-2;
   if (!std::isfinite(value)) return {};
-  if (name == "low") return {-infinity, value == 0 ? 0x1p-6 : value * moved};
-  if (name == "high") return {infinity, value == 0 ? 0x1p-6 : value * moved};
   if (name == "correction") return {1 - value};
   if (name == "soft_cap" && value == 0) return {};
-  if (value == 0) return {0x1p-6};
-  if (std::fabs(value) < little) return {10 * value, value / 10};
-  return {value * moved};
+  std::vector<double> out;
+  if (name == "low" || name == "high") out.push_back(name == "low" ? -infinity : infinity);
+  if (name == "eps") out.push_back(0);
+  if (value == 0)
+    out.push_back(0x1p-6);
+  else if (std::fabs(value) < little)
+    out.insert(out.end(), {10 * value, value / 10});
+  else
+    out.push_back(value * moved);
+  return out;
 }
 
 std::vector<AttributeValue> other_values(const Node& node, const std::string& name,
@@ -108,6 +139,11 @@ std::vector<AttributeValue> other_values(const Node& node, const std::string& na
   switch (kind_of(value)) {
     case AttributeKind::flag: out.push_back(!std::get<bool>(value)); break;
     case AttributeKind::integer:
+      if (name == "groups") {
+        for (int64_t groups : {int64_t{1}, 2 * std::get<int64_t>(value), std::get<int64_t>(value) / 2})
+          out.push_back(groups);
+        break;
+      }
       for (int64_t by : {1, -1}) out.push_back(std::get<int64_t>(value) + by);
       break;
     case AttributeKind::number:
@@ -126,14 +162,19 @@ std::vector<AttributeValue> other_values(const Node& node, const std::string& na
       // Neighbours in a permutation exchanged; each number moved by one.
       const auto& list = std::get<std::vector<int64_t>>(value);
       for (size_t i = 0; i < list.size(); ++i) {
-        std::vector<int64_t> changed = list;
         if (node.op == Op::permute) {
           if (i + 1 == list.size()) break;
+          std::vector<int64_t> changed = list;
           std::swap(changed[i], changed[i + 1]);
-        } else {
-          changed[i] += list[i] > 0 ? -1 : 1;
+          out.push_back(std::move(changed));
+          continue;
         }
-        out.push_back(std::move(changed));
+        for (int64_t by : {-1, 1}) {
+          std::vector<int64_t> changed = list;
+          changed[i] += by;
+          if (by < 0 ? list[i] > 0 : list[i] <= 0 || name == "stride" || name == "dilation")
+            out.push_back(std::move(changed));
+        }
       }
       break;
     }
@@ -166,9 +207,31 @@ bool is_idle(const Graph& graph, const Node& node, std::string_view attribute) {
   return false;
 }
 
+// Values that nothing reads but branches, and what makes those.
+std::vector<bool> behind_branches(const Graph& graph) {
+  std::vector<bool> out(graph.values.size());
+  std::vector<bool> elsewhere(graph.values.size());
+  for (ValueId id : graph.outputs) elsewhere[index_of(id)] = true;
+  for (const Update& update : graph.updates) elsewhere[index_of(update.value)] = true;
+  for (size_t n = graph.nodes.size(); n-- > 0;) {
+    const Node& node = graph.nodes[n];
+    const bool inside = std::ranges::all_of(
+        node.results, [&](ValueId id) { return out[index_of(id)] && !elsewhere[index_of(id)]; });
+    for (size_t i = 0; i < node.operands.size(); ++i) {
+      const ValueId id = node.operands[i];
+      if (id == ValueId::none) continue;
+      const bool is_branch = node.op == Op::where && i > 0;
+      (inside || is_branch ? out : elsewhere)[index_of(id)] = true;
+    }
+  }
+  for (size_t i = 0; i < out.size(); ++i) out[i] = out[i] && !elsewhere[i];
+  return out;
+}
+
 class Maker {
  public:
-  explicit Maker(const Graph& graph) : graph_(graph) {}
+  explicit Maker(const Graph& graph)
+      : graph_(graph), ranges_(ranges_of(graph)), behind_(behind_branches(graph)) {}
 
   std::vector<GraphMutant> make() {
     for (ValueId id : graph_.leaves()) leaf(id);
@@ -177,8 +240,10 @@ class Maker {
       attributes(node);
       moved(node);
       operands(node);
+      exchanged(node);
       decided(node);
       of_table(node);
+      whatever(node);
     }
     return std::move(out_);
   }
@@ -202,8 +267,8 @@ class Maker {
       add(LeafChange::zeros, "as false");
       add(LeafChange::ones, "as true");
     }
+    if (value.type.dtype != DType::boolean) add(LeafChange::zeros, moves ? "ignored" : "as zeros");
     if (!moves) return;
-    add(LeafChange::zeros, "ignored");
     if (value.type.elements() < 2) return;
     add(LeafChange::mean, "by its mean");
     const Shape& shape = value.type.shape;
@@ -220,9 +285,16 @@ class Maker {
 
   void left_out(const Node& node) {
     const Family family = info(node.op).family;
-    if (node.results.size() != 1 || node.op == Op::cast || node.op == Op::reshape || node.op == Op::expand)
+    if (node.results.size() != 1 || node.op == Op::cast || node.op == Op::reshape || node.op == Op::expand ||
+        node.operands.empty() || node.operands[0] == ValueId::none || does_nothing(node))
       return;
-    for (size_t i = 0; i < node.operands.size(); ++i) {
+    if (node.op == Op::where)
+      for (int taken : {1, 2}) {
+        add(node, format("left out, with '{}' alone", graph_[node.operands[static_cast<size_t>(taken)]].name),
+            with_operand(0, [taken](const Evaluated& at) { return filled(*at.operands[0], taken == 1); }));
+        out_.back().taken = taken;
+      }
+    for (size_t i = 0; i < node.operands.size() && node.op != Op::where; ++i) {
       const ValueId id = node.operands[i];
       if (id == ValueId::none || graph_.type(id).dtype != graph_.type(node.results[0]).dtype ||
           graph_.type(id).shape != graph_.type(node.results[0]).shape)
@@ -241,16 +313,72 @@ class Maker {
       for (AttributeValue& other : other_values(node, name, value)) {
         Node changed = node;
         changed.attributes.set(name, other);
-        if (same(other, value) || !fits(graph_, changed)) continue;
+        const bool windows = name == "stride" || name == "dilation";
+        if (same(other, value) || is_same_dimension(node, name, other) ||
+            (windows && is_idle_window(node, name, other)) ||
+            !(windows ? fits_padded(graph_, changed) : fits(graph_, changed)) || is_unreached(node, changed))
+          continue;
         add(node, format("with {} {} for {}", name, shown(other), shown(value)),
             evaluated_as(std::move(changed)));
       }
     }
   }
 
-  // A window of the same size.
+  // Of one element there is no next one.
+  bool is_idle_window(const Node& node, const std::string& name, const AttributeValue& other) const {
+    const auto& before = node.attributes.integers(name);
+    const auto& after = std::get<std::vector<int64_t>>(other);
+    const bool pools = info(node.op).family == Family::pool;
+    for (size_t i = 0; i < before.size(); ++i)
+      if (before[i] != after[i])
+        return 1 == (name == "stride" ? graph_.type(node.results[0]).shape[i + 2]
+                     : pools          ? node.attributes.integers("kernel")[i]
+                                      : graph_.type(node.operands[1]).shape[i + 2]);
+    return false;
+  }
+
+  Range range_of(ValueId id) const { return ranges_[index_of(id)]; }
+
+  // Bounds that nothing comes near to, moved.
+  bool is_unreached(const Node& node, const Node& changed) const {
+    if (node.op != Op::clamp) return false;
+    const Range x = range_of(node.operands[0]);
+    return x.within(node.attributes.number("low"), node.attributes.number("high")) &&
+           x.within(changed.attributes.number("low"), changed.attributes.number("high"));
+  }
+
+  // What leaves everything that it is given as it is.
+  bool does_nothing(const Node& node) const {
+    const Range x = range_of(node.operands[0]);
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    if (node.op == Op::clamp) return x.within(node.attributes.number("low"), node.attributes.number("high"));
+    return (node.op == Op::relu || node.op == Op::abs || node.op == Op::leaky_relu) && x.within(0, infinity);
+  }
+
+  // Counted from the other end.
+  bool is_same_dimension(const Node& node, const std::string& name, const AttributeValue& other) const {
+    const int64_t* dim = std::get_if<int64_t>(&other);
+    return name == "dim" && dim &&
+           (*dim - node.attributes.integer("dim")) % graph_.type(node.operands[0]).rank() == 0;
+  }
+
+  // A window of the same size; one half for every second element, as of pairs that lie beside each other.
   void moved(const Node& node) {
     if (node.op != Op::slice) return;
+    const int64_t rank = graph_.type(node.operands[0]).rank(), dim = node.attributes.integer("dim"),
+                  size = graph_.type(node.operands[0]).shape[static_cast<size_t>(dim < 0 ? dim + rank : dim)],
+                  start = node.attributes.integer("start"), step = node.attributes.integer("step");
+    if (size % 2 == 0 && size > 2 &&
+        (step == 2 ? start < 2 : step == 1 && (start == 0 || start == size / 2))) {
+      Node changed = node;
+      const bool second = start > 0;
+      changed.attributes.set("step", int64_t{3} - step);
+      changed.attributes.set("start", step == 1 ? int64_t{second} : second ? size / 2 : 0);
+      changed.attributes.set("end", step == 2 && !second ? size / 2 : size);
+      if (fits(graph_, changed))
+        add(node, step == 1 ? "of every second element for a half" : "of a half for every second element",
+            evaluated_as(std::move(changed)));
+    }
     for (int64_t by : {1, -1}) {
       Node changed = node;
       for (const char* end : {"start", "end"}) changed.attributes.set(end, node.attributes.integer(end) + by);
@@ -268,6 +396,21 @@ class Maker {
       if (fits(graph_, changed))
         add(node, format("without its {}", op.operands[i].name), evaluated_as(std::move(changed)));
     }
+  }
+
+  void exchanged(const Node& node) {
+    const bool ordered = node.op == Op::sub || node.op == Op::div || node.op == Op::pow ||
+                         node.op == Op::atan2 || node.op == Op::fmod || node.op == Op::remainder ||
+                         node.op == Op::concat;
+    if (!ordered || node.operands.size() < 2 || node.operands[0] == node.operands[1]) return;
+    Node changed = node;
+    std::swap(changed.operands[0], changed.operands[1]);
+    if (!fits(graph_, changed)) return;
+    add(node, "with its first operands exchanged", [changed](const Evaluated& at) {
+      std::vector<const Tensor*> operands(at.operands.begin(), at.operands.end());
+      std::swap(operands[0], operands[1]);
+      return oracle::evaluate_node(at.graph, changed, operands);
+    });
   }
 
   // A branch that is always taken, or never.
@@ -291,9 +434,27 @@ class Maker {
     for (const Neighbour& neighbour : neighbours()) {
       if (neighbour.op != node.op || (!averages && std::holds_alternative<Computed>(neighbour.change)))
         continue;
+      // A formula is one of floats.
+      const bool is_formula =
+          info(node.op).family == Family::pointwise || !std::holds_alternative<Computed>(neighbour.change);
+      if (is_formula && !std::holds_alternative<Op>(neighbour.change) &&
+          !std::holds_alternative<LastIs>(neighbour.change) && node.op != Op::where &&
+          !is_floating(graph_.type(node.operands[0]).dtype))
+        continue;
       std::optional<Instead> instead = instead_of(node, neighbour);
       if (instead) add(node, std::string(neighbour.what), *std::move(instead));
     }
+  }
+
+  // Work behind a branch alone: does anything depend on it?
+  void whatever(const Node& node) {
+    if (!behind_[index_of(node.results[0])]) return;
+    add(node, "whatever it gives", [](const Evaluated& at) -> Result<std::vector<Tensor>> {
+      std::vector<Tensor> out;
+      for (const Tensor& result : at.results) out.push_back(moved_by_one(result));
+      return out;
+    });
+    out_.back().last_resort = true;
   }
 
   std::optional<Instead> instead_of(const Node& node, const Neighbour& neighbour) const {
@@ -306,19 +467,27 @@ class Maker {
       if (!fits(graph_, changed)) return {};
       return evaluated_as(std::move(changed));
     }
-    if (const OfResult* of = std::get_if<OfResult>(&neighbour.change))
+    if (const OfResult* of = std::get_if<OfResult>(&neighbour.change)) {
+      if (range_of(node.results[0]).is_fixed_by(of->formula)) return {};
       return [formula = of->formula](const Evaluated& at) -> Result<std::vector<Tensor>> {
         std::vector<Tensor> out(at.results.begin(), at.results.end());
         out[0] = mapped(out[0], formula);
         return out;
       };
-    if (const OfOperand* of = std::get_if<OfOperand>(&neighbour.change))
+    }
+    if (const OfOperand* of = std::get_if<OfOperand>(&neighbour.change)) {
+      if (range_of(node.operands[0]).is_fixed_by(of->formula)) return {};
       return with_operand(
           0, [formula = of->formula](const Evaluated& at) { return mapped(*at.operands[0], formula); });
-    if (const LastIs* last = std::get_if<LastIs>(&neighbour.change))
+    }
+    if (const LastIs* last = std::get_if<LastIs>(&neighbour.change)) {
+      const Shape& shape = graph_.type(node.operands[0]).shape;
+      if (const size_t axis = dimension_of(node, std::ssize(shape)); axis >= shape.size() || shape[axis] < 2)
+        return {};
       return with_operand(0, [value = last->value](const Evaluated& at) {
-        return with_last(*at.operands[0], dimension_of(at), value);
+        return with_last(*at.operands[0], dimension_of(at.node, at.operands[0]->rank()), value);
       });
+    }
     return Instead(std::get<Computed>(neighbour.change));
   }
 
@@ -333,6 +502,8 @@ class Maker {
   }
 
   const Graph& graph_;
+  const std::vector<Range> ranges_;
+  const std::vector<bool> behind_;
   std::vector<GraphMutant> out_;
 };
 

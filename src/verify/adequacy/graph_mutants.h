@@ -35,8 +35,10 @@ struct GraphMutant {
   int32_t node = -1;             // that is computed otherwise
   ValueId leaf = ValueId::none;  // or that is another tensor
   LeafChange change = LeafChange::none;
-  Instead instead;          // the node's results
-  std::string where, what;  // "gelu 'y'", "by its tanh form"
+  Instead instead;           // the node's results
+  std::string where, what;   // "gelu 'y'", "by its tanh form"
+  int taken = 0;             // of a where: the operand that stands for it
+  bool last_resort = false;  // asked where no other mutant of its node made a difference
 };
 
 // In the order of the graph: the leaves, then node by node.

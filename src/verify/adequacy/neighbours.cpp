@@ -1,8 +1,11 @@
 #include "verify/adequacy/neighbours.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <span>
+#include <vector>
 
 #include "oracle/interpreter.h"
 
@@ -19,13 +22,25 @@ constexpr double most_exponent = 88.73, least_exponent = -104;
 double at_most_6(double x) { return std::min(x, 6.0); }
 double at_least_0(double x) { return std::fmax(x, 0); }
 double at_most_0(double x) { return std::fmin(x, 0); }
+// Numbers that a search for the largest is begun at.
+double at_least_far_below(double x) { return std::fmax(x, -1000); }
+double at_most_far_above(double x) { return std::fmin(x, 1000); }
 double half_away(double x) { return std::round(x); }
 double half_up(double x) { return std::floor(x + 0.5); }
 double to_nearest(double x) { return std::nearbyint(x); }
+double one_less_below_zero(double x) { return std::trunc(x) - (x < 0); }
 double next_whole(double x) { return std::floor(x) + 1; }
 double never_zero(double x) { return x >= 0 ? 1 : -1; }
 double without_maximum(double x) { return x > most_exponent ? infinity : x; }
 double without_low_maximum(double x) { return x < least_exponent ? -infinity : x; }
+// The angle is reduced by 2 pi as FP32 has it.
+double reduced(double x) {
+  constexpr double turn = 6.2831854820251465;
+  return x - std::nearbyint(x / turn) * turn;
+}
+double tanh_by_exponentials(double x) {
+  return std::fabs(x) > most_exponent / 2 ? std::nan("") : std::tanh(x);
+}
 double leaks(double x) { return x > 0 ? x : 0.01 * x; }
 double by_sigmoid(double x) { return x / (1 + std::exp(-1.702 * x)); }
 double by_exponential(double x) { return static_cast<float>(std::exp(x)) - 1.0F; }
@@ -100,19 +115,23 @@ Tensor reversed(const Tensor& tensor, int64_t axis) {
   return out;
 }
 
-// Of equal ones the last.
+// Of equal ones the last; of a sort, equal ones in reverse where it promises their order.
 Result<std::vector<Tensor>> last_of_equals(const Evaluated& at) {
   const Tensor& x = *at.operands[0];
-  const std::vector<int64_t>& dims = at.node.attributes.integers("dims");
-  if (dims.size() > 1 || x.rank() == 0) return std::vector<Tensor>(at.results.begin(), at.results.end());
+  const bool sorts = at.node.op == Op::sort;
+  const std::vector<int64_t> dims =
+      sorts ? std::vector{at.node.attributes.integer("dim")} : at.node.attributes.integers("dims");
+  if (dims.size() > 1 || x.rank() == 0 || (sorts && !at.node.attributes.flag("stable")))
+    return std::vector<Tensor>(at.results.begin(), at.results.end());
   const int64_t axis = dims.empty() ? 0 : dims[0] < 0 ? dims[0] + x.rank() : dims[0];
   const Tensor lines = dims.empty() ? x.reshaped({x.elements()}) : x;
   const Tensor turned = reversed(lines, axis).reshaped(x.shape());
   const Tensor* operand = &turned;
   STITCH_TRY(std::vector<Tensor> out, oracle::evaluate_node(at.graph, at.node, {&operand, 1}));
-  out[0] = out[0].copy();
-  int64_t* indices = out[0].writable<int64_t>();
-  for (int64_t i = 0; i < out[0].elements(); ++i)
+  Tensor& places = out.back();
+  places = places.copy();
+  int64_t* indices = places.writable<int64_t>();
+  for (int64_t i = 0; i < places.elements(); ++i)
     indices[i] = lines.shape()[static_cast<size_t>(axis)] - 1 - indices[i];
   return out;
 }
@@ -143,7 +162,68 @@ Result<std::vector<Tensor>> biased_update(const Evaluated& at) {
   return out;
 }
 
+// Without its last index along an axis.
+Tensor shortened(const Tensor& tensor, int64_t axis) {
+  Shape shape = tensor.shape();
+  const int64_t size = shape[static_cast<size_t>(axis)]--,
+                stride = contiguous_strides(tensor.shape())[static_cast<size_t>(axis)];
+  Tensor out(tensor.dtype(), std::move(shape));
+  oracle::with_element(tensor.dtype(), [&]<class T>(T) {
+    const T* from = tensor.data<T>();
+    T* to = out.writable<T>();
+    for (int64_t i = 0; i < tensor.elements(); ++i)
+      if (i / stride % size < size - 1) *to++ = from[i];
+  });
+  return out;
+}
+
+Result<std::vector<Tensor>> without_the_last_key(const Evaluated& at) {
+  const int64_t axis = at.operands[1]->rank() - 2, keys = at.operands[1]->shape()[static_cast<size_t>(axis)];
+  if (keys < 2) return std::vector<Tensor>(at.results.begin(), at.results.end());
+  const Tensor k = shortened(*at.operands[1], axis), v = shortened(*at.operands[2], axis);
+  const Tensor* mask = at.operands.size() > 3 ? at.operands[3] : nullptr;
+  const bool masks_it = mask && mask->rank() > 0 && mask->shape().back() == keys;
+  const Tensor short_mask = masks_it ? shortened(*mask, mask->rank() - 1) : Tensor();
+  const std::array<const Tensor*, 4> operands = {at.operands[0], &k, &v, masks_it ? &short_mask : mask};
+  return oracle::evaluate_node(at.graph, at.node, std::span(operands).first(at.operands.size()));
+}
+
+// Exponentials overflow where scores are large; those of a row whose mean is, at least.
+Result<std::vector<Tensor>> attention_without_the_maximum(const Evaluated& at) {
+  std::vector<Tensor> out(at.results.begin(), at.results.end());
+  if (at.node.attributes.text("weights") == "relu") return out;
+  Node sums = at.node;
+  sums.attributes.set("weights", std::string("relu"));
+  const Tensor ones = filled(*at.operands[2], 1);
+  std::vector<const Tensor*> operands(at.operands.begin(), at.operands.end());
+  operands[2] = &ones;
+  STITCH_TRY(const std::vector<Tensor> scores, oracle::evaluate_node(at.graph, sums, operands));
+  const double keys = static_cast<double>(ones.shape()[ones.shape().size() - 2]);
+  out[0] = out[0].copy();
+  for (int64_t i = 0; i < out[0].elements(); ++i)
+    if (scores[0].data<double>()[i] > most_exponent * keys) out[0].writable<double>()[i] = std::nan("");
+  return out;
+}
+
+// The larger or the smaller one of its branches: PReLU is no maximum where its slope is above one.
+template <Op op>
+Result<std::vector<Tensor>> branches_by(const Evaluated& at) {
+  Node changed = at.node;
+  changed.op = op;
+  changed.operands = {at.node.operands[1], at.node.operands[2]};
+  changed.attributes = {};
+  if (at.results[0].dtype() == DType::boolean || at.operands[1]->shape() != at.results[0].shape() ||
+      at.operands[2]->shape() != at.results[0].shape())
+    return std::vector<Tensor>(at.results.begin(), at.results.end());
+  return oracle::evaluate_node(at.graph, changed, at.operands.subspan(1));
+}
+
 constexpr Neighbour table[] = {
+    {Op::where, "as a maximum", branches_by<Op::maximum>},
+    {Op::where, "as a minimum", branches_by<Op::minimum>},
+    {Op::attention, "without the maximum", attention_without_the_maximum},
+    {Op::attention, "without the last key", without_the_last_key},
+    {Op::sort, "with equals in reverse", last_of_equals},
     {Op::argmax, "with the last of equals", last_of_equals},
     {Op::argmin, "with the last of equals", last_of_equals},
     {Op::cummax, "with the first of equals", first_of_equals},
@@ -168,6 +248,7 @@ constexpr Neighbour table[] = {
     {Op::logical_or, "as and", Op::logical_and},
     {Op::logical_xor, "as or", Op::logical_or},
     {Op::floor, "towards zero", Op::trunc},
+    {Op::floor, "one less at negative whole numbers", as_formula<one_less_below_zero>},
     {Op::trunc, "as floor", Op::floor},
     {Op::ceil, "as floor plus one", as_formula<next_whole>},
     {Op::round, "with halves away from zero", as_formula<half_away>},
@@ -183,9 +264,15 @@ constexpr Neighbour table[] = {
     {Op::sigmoid, "as hardsigmoid", as_formula<hard_sigmoid>},
     {Op::hardsigmoid, "as sigmoid", Op::sigmoid},
     {Op::tanh, "as a clamp", as_formula<without_ends>},
+    {Op::tanh, "by exponentials that overflow", as_formula<tanh_by_exponentials>},
+    {Op::softplus, "by an exponential that overflows", OfResult{without_maximum}},
+    {Op::mish, "as silu", Op::silu},
     {Op::erf, "by a tanh", as_formula<by_tanh>},
     {Op::expm1, "as e^x - 1", as_formula<by_exponential>},
     {Op::log1p, "as log(1 + x)", as_formula<by_logarithm>},
+    {Op::sin, "of an angle reduced by 2 pi in FP32", OfOperand{reduced}},
+    {Op::cos, "of an angle reduced by 2 pi in FP32", OfOperand{reduced}},
+    {Op::tan, "of an angle reduced by 2 pi in FP32", OfOperand{reduced}},
     {Op::sin, "as cosine", Op::cos},
     {Op::cos, "as sine", Op::sin},
     {Op::sum, "as a mean", Op::mean},
@@ -193,6 +280,11 @@ constexpr Neighbour table[] = {
     {Op::sum, "without the last element", LastIs{0}},
     {Op::mean, "without the last element", LastIs{0}},
     {Op::norm, "without the last element", LastIs{0}},
+    {Op::var, "without the last element", LastIs{0}},
+    {Op::layer_norm, "without the last element", LastIs{0}},
+    {Op::rms_norm, "without the last element", LastIs{0}},
+    {Op::group_norm, "without the last element", LastIs{0}},
+    {Op::log_softmax, "without the last element", LastIs{-infinity}},
     {Op::prod, "without the last element", LastIs{1}},
     {Op::amax, "without the last element", LastIs{-infinity}},
     {Op::amin, "without the last element", LastIs{infinity}},
@@ -210,6 +302,14 @@ constexpr Neighbour table[] = {
     {Op::cummin, "from zero on", OfResult{at_most_0}},
     {Op::max_pool, "from zero on", OfResult{at_least_0}},
     {Op::adaptive_max_pool, "from zero on", OfResult{at_least_0}},
+    {Op::amax, "from -1000 on", OfResult{at_least_far_below}},
+    {Op::amin, "from 1000 on", OfResult{at_most_far_above}},
+    {Op::cummax, "from -1000 on", OfResult{at_least_far_below}},
+    {Op::cummin, "from 1000 on", OfResult{at_most_far_above}},
+    {Op::max_pool, "from -1000 on", OfResult{at_least_far_below}},
+    {Op::adaptive_max_pool, "from -1000 on", OfResult{at_least_far_below}},
+    {Op::log_softmax, "as the logarithm of a softmax", OfResult{without_low_maximum}},
+    {Op::logcumsumexp, "without the maximum", OfOperand{without_maximum}},
     {Op::softmax, "without the maximum", OfOperand{without_maximum}},
     {Op::log_softmax, "without the maximum", OfOperand{without_maximum}},
     {Op::logsumexp, "without the maximum", OfOperand{without_maximum}},

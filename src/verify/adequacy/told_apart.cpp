@@ -236,11 +236,19 @@ Result<void> Recorded::carry(Known& changed, int32_t after) const {
   return {};
 }
 
-Adequacy::Adequacy(const Graph& graph, double work) : graph_(graph), left_work_(work) {
+Adequacy::Adequacy(const Graph& graph, double work)
+    : graph_(graph), left_work_(work), fixed_(graph.values.size()), seen_(graph.values.size()) {
   for (const Value& value : graph.values) recorded_bytes_ += 8 * value.type.elements();
+  for (size_t i = 0; i < fixed_.size(); ++i) fixed_[i] = graph.values[i].role == Role::constant;
+  for (const Node& node : graph.nodes)
+    for (ValueId id : node.results)
+      fixed_[index_of(id)] = std::ranges::all_of(node.operands, [&](ValueId operand) {
+        return operand == ValueId::none || fixed_[index_of(operand)];
+      });
   for (GraphMutant& mutant : mutants_of(graph)) {
     const double each = work_of(graph, mutant);
-    states_.push_back({.mutant = std::move(mutant), .work = each});
+    const size_t place = index_of(mutant.node < 0 ? mutant.leaf : graph.node(mutant.node).results[0]);
+    states_.push_back({.mutant = std::move(mutant), .place = place, .work = each});
   }
   // Most are told apart by the first trial: half of the work is theirs.
   std::vector<size_t> order(states_.size());
@@ -250,6 +258,7 @@ Adequacy::Adequacy(const Graph& graph, double work) : graph_(graph), left_work_(
   for (const Node& node : graph.nodes) graph_work_ += work_of(graph, node);
   double planned = 0;
   for (size_t i : order) {
+    if (states_[i].mutant.last_resort) continue;
     planned += states_[i].work;
     if (planned > work / 2) states_[i].fate = Fate::not_asked;
   }
@@ -281,7 +290,7 @@ Result<void> Adequacy::take(const Session& session, const Trial& trial, const Te
   const size_t begin = begin_;
   for (size_t i = 0; i < states_.size(); ++i) {
     State& state = states_[(begin + i) % states_.size()];
-    if (!is_left(state)) continue;
+    if (!is_left(state) || is_needless(state)) continue;
     if (left_work_ < least) {
       state.left_out = true;
       continue;
@@ -299,6 +308,13 @@ Result<void> Adequacy::ask(const Session& session, const Trial& trial, const Rec
   if (!changed || !changed->empty()) left_work_ -= state.work;
   if (!changed) {  // it can't go on: an index out of range
     state.fate = Fate::by_budget;
+    seen_[state.place] = true;
+    return {};
+  }
+  // What is the same here is the same in every call, as far as constants go.
+  if (fixed_[state.place] &&
+      std::ranges::all_of(*changed, [&](const auto& one) { return fixed_[index_of(one.first)]; })) {
+    state.fate = Fate::no_mutant;
     return {};
   }
   bool seen = false;
@@ -306,7 +322,7 @@ Result<void> Adequacy::ask(const Session& session, const Trial& trial, const Rec
   for (size_t i = 0; i < wanted.size(); ++i) {
     const auto found = changed->find(wanted[i]);
     if (found == changed->end()) continue;
-    state.differed = true;
+    state.differed = seen_[state.place] = true;
     const TensorType type = session.task.signature.outputs[i].type;
     const std::vector<std::byte> bytes = found->second.to_bytes(type.dtype);
     const TensorBytes values{{type.dtype, type.shape, {}}, bytes};
@@ -359,7 +375,7 @@ Result<void> Adequacy::take_region(const Known& known, std::vector<int32_t> node
     for (size_t i = 0; i < writes.size(); ++i) {
       const auto found = changed->find(writes[i]);
       if (found == changed->end()) continue;
-      state.differed = true;
+      state.differed = seen_[state.place] = true;
       const DType dtype = expected[i].floating() ? DType::f64 : expected[i].dtype();
       const std::vector<std::byte> exact = expected[i].to_bytes(dtype), other = found->second.to_bytes(dtype);
       const TensorType type{dtype, expected[i].shape(), {}};
@@ -394,15 +410,46 @@ std::string Adequacy::nearer_to_a_mutant() const {
 }
 
 size_t Adequacy::left() const {
-  return static_cast<size_t>(
-      std::ranges::count_if(states_, [&](const State& state) { return is_left(state); }));
+  return static_cast<size_t>(std::ranges::count_if(
+      states_, [&](const State& state) { return is_left(state) && !is_needless(state); }));
+}
+
+std::string Adequacy::untested() const {
+  if (trials_ < 2) return "";
+  std::vector<bool> unasked(graph_.values.size());  // by place, for lack of work
+  for (const State& state : states_)
+    if (state.fate == Fate::not_asked || state.left_out) unasked[state.place] = true;
+  std::vector<bool> behind(graph_.values.size());  // a branch that was never taken: backwards from it
+  for (const State& state : states_) {
+    if (!is_left(state) || state.differed || unasked[state.place]) continue;
+    const GraphMutant& mutant = state.mutant;
+    if (mutant.change == LeafChange::frozen && graph_[mutant.leaf].role == Role::input && seen_[state.place])
+      return mutant.where + " was the same in every question";
+    if (mutant.taken && seen_[state.place] && !fixed_[index_of(graph_.node(mutant.node).operands[0])])
+      behind[index_of(graph_.node(mutant.node).operands[static_cast<size_t>(3 - mutant.taken)])] = true;
+  }
+  for (size_t n = graph_.nodes.size(); n-- > 0;) {
+    const Node& node = graph_.nodes[n];
+    const size_t place = index_of(node.results[0]);
+    if (!behind[place] || seen_[place] || fixed_[place] || unasked[place]) continue;
+    for (ValueId id : node.operands)
+      if (id != ValueId::none) behind[index_of(id)] = true;
+  }
+  for (const State& state : states_)
+    if (state.mutant.last_resort && behind[state.place] && !seen_[state.place] && !fixed_[state.place] &&
+        !unasked[state.place])
+      return state.mutant.where + " lies behind a branch that no question took";
+  return "";
 }
 
 Json Adequacy::evidence() const {
   std::map<Fate, int> counts;
   Json unproven = Json::array();
   int within_budget = 0;
+  int made = 0;
   for (const State& state : states_) {
+    if (state.fate == Fate::no_mutant || is_needless(state)) continue;
+    ++made;
     const bool by_direction = is_told_by_direction(state);
     const bool left_out = is_left(state) && !by_direction && state.left_out;
     ++counts[by_direction ? Fate::by_direction : left_out ? Fate::not_asked : state.fate];
@@ -414,13 +461,14 @@ Json Adequacy::evidence() const {
                                                     : "no trial's outputs depend on it";
     unproven.push_back({{"where", state.mutant.where}, {"what", state.mutant.what}, {"why", why}});
   }
-  return {{"mutants", states_.size()},
+  return {{"mutants", made},
           {"told_apart", counts[Fate::by_budget] + counts[Fate::by_region] + counts[Fate::by_direction]},
           {"by_region", counts[Fate::by_region]},
           {"by_direction", counts[Fate::by_direction]},
           {"not_asked", counts[Fate::not_asked]},
           {"within_budget", within_budget},
           {"seconds", seconds_},
+          {"untested", untested()},
           {"unproven", std::move(unproven)}};
 }
 

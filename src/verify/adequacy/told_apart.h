@@ -52,6 +52,9 @@ class Adequacy {
                            std::span<const Judging> judging);
   // Whether so many calm trials more could tell another mutant by direction.
   bool wants_directions(int more) const;
+  // What a program could leave out of its work, whatever it makes of the rest: an input that was the same in
+  // every trial although outputs depend on it, an op behind a branch that no trial took. Empty: nothing.
+  std::string untested() const;
   // Wrong: on several trials the program's outputs were nearer to a mutant's than to the truth. Empty: none.
   std::string nearer_to_a_mutant() const;
 
@@ -60,10 +63,11 @@ class Adequacy {
   Json evidence() const;
 
  private:
-  enum class Fate : uint8_t { asked, not_asked, by_budget, by_region, by_direction };
+  enum class Fate : uint8_t { asked, not_asked, no_mutant, by_budget, by_region, by_direction };
   struct State {
     GraphMutant mutant;
-    double work = 0;  // a run of what depends on it
+    size_t place = 0;  // the leaf or the node's first result
+    double work = 0;   // a run of what depends on it
     Fate fate = Fate::asked;
     bool left_out = false;  // of some trial, for lack of work
     bool differed = false;  // in some trial
@@ -78,6 +82,8 @@ class Adequacy {
 
   bool is_told_by_direction(const State& state) const;
   bool is_left(const State& state) const { return state.fate == Fate::asked; }
+  // Of a last resort: whether another mutant of its node made a difference.
+  bool is_needless(const State& state) const { return state.mutant.last_resort && seen_[state.place]; }
   Result<void> ask(const Session& session, const Trial& trial, const Recorded& recorded, State& state,
                    const std::vector<std::vector<double>>& honest, const Tensors& own);
 
@@ -89,6 +95,8 @@ class Adequacy {
   double seconds_ = 0;          // that were spent on it
   int64_t recorded_bytes_ = 0;  // of all values, in float64
   std::vector<State> states_;
+  std::vector<bool> fixed_;  // values that are made of constants alone, the same in every call
+  std::vector<bool> seen_;   // by place: whether a mutant made a difference
   oracle::Known first_;
 };
 

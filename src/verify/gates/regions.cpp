@@ -264,6 +264,10 @@ Result<Passed> regions(Session& session, Json& evidence) {
   for (size_t i = 0; i < session.proved.size() && session.unproven.empty(); ++i)
     if (!session.proved[i]) session.unproven = format("NaN for '{}'", session.task.signature.outputs[i].name);
   STITCH_TRY(Checked alone, regions_alone(session, evidence));
+  // Of gigabytes fewer questions are asked.
+  const bool measured = session.adequacy && !session.large();
+  if (const std::string what = measured ? session.adequacy->untested() : ""; !what.empty())
+    return found(std::string(inconclusive_code), what + ": it may be left out");
   if (session.unproven.empty() || session.options.quick) return alone.passed;
   if (alone.passed.skipped || !alone.all)
     return found(
