@@ -3,6 +3,7 @@
 #include <charconv>
 #include <set>
 
+#include "base/format.h"
 #include "base/text.h"
 #include "mutants/mutation.h"
 

@@ -1,6 +1,7 @@
 // Off-by-one mistakes in loops, guards and indices, and loops that skip every second step.
 #include <algorithm>
 
+#include "base/format.h"
 #include "base/text.h"
 #include "mutants/mutation.h"
 
