@@ -101,6 +101,7 @@ def made(models_of, file, family, library, options):
         stem = f"{family}_{kind.__name__}"
         try:
             torch.manual_seed(0)
+            without_cache(configuration)
             given = copy.deepcopy(configuration)
             model = kind(**given) if library == "diffusers" else kind(given)
             with torch.no_grad():
@@ -111,6 +112,13 @@ def made(models_of, file, family, library, options):
             yield kind.__name__, None
         except Exception as error:
             yield kind.__name__, f"{type(error).__name__}: {error}"[:300]
+
+
+def without_cache(configuration):
+    """A cache is no tensor, and programs return tensors."""
+    for part in (configuration, *vars(configuration).values()) if hasattr(configuration, "use_cache") else ():
+        if getattr(part, "use_cache", False):
+            part.use_cache = False
 
 
 def task_text(kind, library, stem, dtype):
