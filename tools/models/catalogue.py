@@ -24,25 +24,25 @@ def row(name, build, inputs, **options):
     return {"name": name, "build": build, "inputs": inputs, **options}
 
 
-def vision(name, batch=16, size=224, small_size=SMALL_IMAGE, small_arguments="", **options):
-    call, arguments = options.pop("call", "self.model(x)"), options.pop("arguments", "")
-    build = f"torchvision.models.{name}(weights=None{arguments}"
-    return row(f"torchvision_{name}", build + ")", image(batch, size), library="torchvision", call=call,
-               small={"build": build + small_arguments + ")", "inputs": image(1, small_size)}, **options)
+def images(library, name, build, batch, size, small="", small_size=SMALL_IMAGE, call="self.model(x)", **options):
+    """small: more arguments, where the family can be smaller."""
+    return row(f"{library}_{name}", build + ")", image(batch, size), library=library, call=call,
+               small={"build": build + small + ")", "inputs": image(1, small_size)}, **options)
+
+
+def vision(name, batch=16, size=224, arguments="", **options):
+    return images("torchvision", name, f"torchvision.models.{name}(weights=None{arguments}", batch, size, **options)
 
 
 def from_timm(name, batch=16, size=224, **options):
-    return row(f"timm_{name}", f'timm.create_model("{name}", pretrained=False)', image(batch, size), library="timm",
-               call="self.model(x)", **options)
+    return images("timm", name, f'timm.create_model("{name}", pretrained=False', batch, size, **options)
 
 
-def language(name, family, arguments, inputs, call="self.model(x).last_hidden_state", kind="Model", has_small=True,
-             **options):
+def language(name, family, arguments, inputs, call="self.model(x).last_hidden_state", kind="Model",
+             small=SMALL_LANGUAGE, few=None, **options):
     build = f"transformers.{family}{kind}(transformers.{family}Config({{}}))"
-    both = f"**{{**dict({arguments}), **dict({SMALL_LANGUAGE})}}"
-    few = tokens(1, 16, 100) if "randint" in inputs[0] else image(1, SMALL_IMAGE) if ", 3, " in inputs[0] else inputs
-    if has_small:
-        options["small"] = {"build": build.format(both), "inputs": few}
+    few = few or (tokens(1, 16, 100) if "randint" in inputs[0] else image(1, SMALL_IMAGE) if ", 3, " in inputs[0] else inputs)
+    options["small"] = {"build": build.format(f"**{{**dict({arguments}), **dict({small})}}"), "inputs": few}
     return row(f"transformers_{name}", build.format(arguments), inputs, library="transformers", call=call, **options)
 
 
@@ -55,8 +55,8 @@ TORCHVISION = [
     vision("mobilenet_v3_small"), vision("mobilenet_v3_large", half="fp16"), vision("shufflenet_v2_x1_0"),
     vision("mnasnet1_0"), vision("efficientnet_b0", half="fp16"), vision("efficientnet_b3", 8, 300),
     vision("efficientnet_v2_s"), vision("regnet_y_400mf"), vision("regnet_x_800mf"), vision("regnet_y_8gf"),
-    vision("convnext_tiny", half="bf16"), vision("convnext_small", 8), vision("vit_b_16", half="fp16", small_arguments=", image_size=64"),
-    vision("vit_b_32", small_arguments=", image_size=64"), vision("swin_t", half="fp16"), vision("swin_v2_t"), vision("maxvit_t", 8, small_size=224),
+    vision("convnext_tiny", half="bf16"), vision("convnext_small", 8), vision("vit_b_16", half="fp16", small=", image_size=64"),
+    vision("vit_b_32", small=", image_size=64"), vision("swin_t", half="fp16"), vision("swin_v2_t"), vision("maxvit_t", 8, small_size=224),
     vision("segmentation.fcn_resnet50", 2, 256, arguments=", weights_backbone=None", call='self.model(x)["out"]'),
     vision("segmentation.deeplabv3_mobilenet_v3_large", 2, 256, arguments=", weights_backbone=None",
            call='self.model(x)["out"]'),
@@ -66,16 +66,22 @@ TORCHVISION = [
         library="torchvision", call="self.model(x)"),
 ]
 
+SHALLOW = ", depths=(1, 1, 1, 1)"
+BLOCKS = ", layers=(1, 1, 1, 1)"
+SIZED = f", img_size={SMALL_IMAGE}"
 TIMM = [
-    from_timm("resnet50d"), from_timm("seresnet50"), from_timm("ecaresnet50t"), from_timm("mobilenetv4_conv_small"),
-    from_timm("efficientnet_lite0"), from_timm("ghostnet_100"), from_timm("hrnet_w18_small"),
-    from_timm("mixer_b16_224"), from_timm("resmlp_12_224"), from_timm("gmlp_s16_224"), from_timm("poolformer_s12"),
-    from_timm("convmixer_768_32", 8), from_timm("coatnet_0_rw_224", 8), from_timm("edgenext_small"),
-    from_timm("fastvit_t8", size=256), from_timm("levit_128"), from_timm("pit_s_224"),
-    from_timm("xcit_tiny_12_p16_224"), from_timm("nfnet_l0", 8), from_timm("darknet53"), from_timm("dla34"),
-    from_timm("res2net50_26w_4s"), from_timm("rexnet_100"), from_timm("deit_small_patch16_224", half="fp16"),
-    from_timm("twins_pcpvt_small"), from_timm("convnextv2_atto"), from_timm("repvgg_a0"),
-    from_timm("caformer_s18"), from_timm("mobileone_s0"), from_timm("visformer_small"),
+    from_timm("resnet50d", small=BLOCKS), from_timm("seresnet50", small=BLOCKS), from_timm("ecaresnet50t", small=BLOCKS),
+    from_timm("mobilenetv4_conv_small"), from_timm("efficientnet_lite0"), from_timm("ghostnet_100"),
+    from_timm("hrnet_w18_small"), from_timm("mixer_b16_224", small=SIZED), from_timm("resmlp_12_224", small=SIZED),
+    from_timm("gmlp_s16_224", small=SIZED), from_timm("poolformer_s12"), from_timm("convmixer_768_32", 8),
+    from_timm("coatnet_0_rw_224", 8, small=SIZED + SHALLOW), from_timm("edgenext_small", small=SHALLOW),
+    from_timm("fastvit_t8", size=256, small=BLOCKS), from_timm("levit_128", small=SIZED + ", depth=(1, 1, 1)"),
+    from_timm("pit_s_224", small=SIZED + ", depth=(1, 1, 1)"), from_timm("xcit_tiny_12_p16_224", small=", depth=2"),
+    from_timm("nfnet_l0", 8, small=SHALLOW), from_timm("darknet53"), from_timm("dla34"),
+    from_timm("res2net50_26w_4s", small=BLOCKS), from_timm("rexnet_100"),
+    from_timm("deit_small_patch16_224", half="fp16", small=SIZED + ", depth=2"),
+    from_timm("twins_pcpvt_small", small=SHALLOW), from_timm("convnextv2_atto", small=SHALLOW), from_timm("repvgg_a0"),
+    from_timm("caformer_s18"), from_timm("mobileone_s0"), from_timm("visformer_small", small=SIZED + ", depth=2"),
 ]
 
 SMALL = "hidden_size=768, num_hidden_layers=6, num_attention_heads=12, num_key_value_heads=4, " \
@@ -90,7 +96,8 @@ TRANSFORMERS = [
     language("deberta_v2", "DebertaV2", "hidden_size=768, num_hidden_layers=4, num_attention_heads=12, "
              "intermediate_size=3072, relative_attention=True, pos_att_type=['p2c', 'c2p']", tokens(4, 128, 120000)),
     language("mpnet", "MPNet", "num_hidden_layers=6", tokens(8, 128, 30000)),
-    language("modernbert", "ModernBert", "num_hidden_layers=6", tokens(8, 128, 50000), has_small=False),
+    language("modernbert", "ModernBert", "num_hidden_layers=6", tokens(8, 128, 50000),
+             small=SMALL_LANGUAGE + ", pad_token_id=0"),
     language("gpt2", "GPT2", "n_layer=6, use_cache=False", tokens(4, 256, 50000), half="bf16"),
     language("gpt_neox", "GPTNeoX", "hidden_size=768, num_hidden_layers=6, num_attention_heads=12, "
              "intermediate_size=3072, use_cache=False", tokens(4, 256, 50000)),
@@ -116,14 +123,18 @@ TRANSFORMERS = [
     language("siglip_vision", "SiglipVision", "", image(16)),
     language("dinov2", "Dinov2", "", image(8), half="fp16"),
     language("beit", "Beit", "num_hidden_layers=6", image(16)),
-    language("swin", "Swin", "", image(16), has_small=False),
-    language("segformer", "Segformer", "", image(8, 256), has_small=False),
+    language("swin", "Swin", "", image(16),
+             small="image_size=64, embed_dim=32, depths=[1, 1], num_heads=[2, 4], window_size=4"),
+    language("segformer", "Segformer", "", image(8, 256),
+             small="image_size=64, depths=[1, 1, 1, 1], hidden_sizes=[16, 32, 64, 64]"),
     language("mobilevit", "MobileViT", "", image(8, 256)),
-    language("wav2vec2", "Wav2Vec2", "num_hidden_layers=4", ["torch.randn(2, 16000)"]),
-    language("hubert", "Hubert", "num_hidden_layers=4", ["torch.randn(2, 16000)"]),
+    language("wav2vec2", "Wav2Vec2", "num_hidden_layers=4", ["torch.randn(2, 16000)"], few=["torch.randn(1, 2000)"]),
+    language("hubert", "Hubert", "num_hidden_layers=4", ["torch.randn(2, 16000)"], few=["torch.randn(1, 2000)"]),
     language("whisper_encoder", "Whisper", "encoder_layers=4, decoder_layers=1, d_model=384, "
              "encoder_attention_heads=6, encoder_ffn_dim=1536", ["torch.randn(2, 80, 3000)"],
-             call="self.model.encoder(x).last_hidden_state", half="fp16", has_small=False),
+             call="self.model.encoder(x).last_hidden_state", half="fp16", few=["torch.randn(1, 80, 64)"],
+             small="encoder_layers=2, d_model=64, encoder_attention_heads=4, encoder_ffn_dim=128, decoder_ffn_dim=128, "
+             "decoder_attention_heads=4, max_source_positions=32, vocab_size=128, pad_token_id=0"),
     language("mamba", "Mamba", "hidden_size=512, num_hidden_layers=4, use_cache=False", tokens(2, 128, 50000)),
 ]
 

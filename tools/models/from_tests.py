@@ -3,6 +3,7 @@
     git clone --depth 1 https://github.com/huggingface/transformers
     python tools/models/from_tests.py transformers -o tasks            the first class of each test
     python tools/models/sweep.py --out sweep tasks --tasks tasks imported, and the graphs held against PyTorch
+    stitchcuda bench tasks/*_fp16.py -o out --eval --budget 1    with --half fp16: a program of each, judged by every gate
 
 A library's tests know for each model a tiny configuration and inputs that fit it, text, images, sound and video alike.
 CHECKOUT is its repository, whose `tests` are read; the library itself is the installed one (about the same version), and
@@ -23,12 +24,14 @@ import unittest.mock
 import torch
 
 ABSENT = ("httpx", "datasets", "fetch_hub_objects_for_ci", "timeout_decorator")
+HALVES = {"fp16": "float16", "bf16": "bfloat16"}
 TEMPLATE = '''"""{library}: {name}, with the configuration and the inputs of its own tests."""
 
 import pathlib
 
 import torch
 from torch import nn
+from torch.utils import _pytree
 from {module} import {name}
 
 CONFIGURATION, INPUTS = torch.load(pathlib.Path(__file__).parent / "data" / "{file}.pt", weights_only=False)
@@ -37,14 +40,14 @@ CONFIGURATION, INPUTS = torch.load(pathlib.Path(__file__).parent / "data" / "{fi
 class Model(nn.Module):
     def __init__(self):
         super().__init__()
-        self.model = {name}({stars}CONFIGURATION).eval()
+        self.model = {name}({stars}CONFIGURATION).eval(){cast}
 
     def forward(self, **inputs):
         return self.model(**inputs)
 
 
 def get_inputs():
-    return INPUTS
+    return {inputs}
 
 
 def get_init_inputs():
@@ -58,6 +61,7 @@ def main():
     parser.add_argument("families", nargs="*", help="only tests of these names, such as bert or flux (default: all)")
     parser.add_argument("-o", "--out", type=pathlib.Path, required=True)
     parser.add_argument("--classes", type=int, default=1, help="maximum classes per test, heads after the bare model (default: 1)")
+    parser.add_argument("--half", choices=HALVES, action="append", default=[], help="in this precision, too; can be repeated")
     options = parser.parse_args()
     (options.out / "data").mkdir(parents=True, exist_ok=True)
     stand_in()
@@ -97,16 +101,31 @@ def made(models_of, file, family, library, options):
         stem = f"{family}_{kind.__name__}"
         try:
             torch.manual_seed(0)
+            without_cache(configuration)
             given = copy.deepcopy(configuration)
             model = kind(**given) if library == "diffusers" else kind(given)
             with torch.no_grad():
                 model.eval()(**copy.deepcopy(inputs))
             torch.save((configuration, inputs), options.out / "data" / f"{stem}.pt")
-            text = TEMPLATE.format(library=library, module=kind.__module__, name=kind.__name__, file=stem, stars="**" if library == "diffusers" else "")
-            (options.out / f"{stem}.py").write_text(text)
+            for dtype in (None, *options.half):
+                (options.out / (stem + (f"_{dtype}" if dtype else "") + ".py")).write_text(task_text(kind, library, stem, dtype))
             yield kind.__name__, None
         except Exception as error:
             yield kind.__name__, f"{type(error).__name__}: {error}"[:300]
+
+
+def without_cache(configuration):
+    """A cache is no tensor, and programs return tensors."""
+    for part in (configuration, *vars(configuration).values()) if hasattr(configuration, "use_cache") else ():
+        if getattr(part, "use_cache", False):
+            part.use_cache = False
+
+
+def task_text(kind, library, stem, dtype):
+    of_floats = f"lambda value: value.to(torch.{HALVES[dtype]}) if value.is_floating_point() else value" if dtype else ""
+    return TEMPLATE.format(library=library, module=kind.__module__, name=kind.__name__, file=stem, stars="**" if library == "diffusers" else "",
+                           cast=f".to(torch.{HALVES[dtype]})" if dtype else "",
+                           inputs=f"_pytree.tree_map_only(torch.Tensor, {of_floats}, INPUTS)" if dtype else "INPUTS")
 
 
 def import_tests(name):

@@ -8,6 +8,7 @@ has that one alone. --small: one small image or sixteen tokens, for the emulated
 
 import argparse
 import ast
+import importlib.util
 import pathlib
 
 from catalogue import LIBRARIES, row
@@ -84,8 +85,8 @@ def main():
     parser.add_argument("names", nargs="*", help="models whose names contain one of these (default: all)")
     parser.add_argument("-o", "--out", type=pathlib.Path, required=True)
     parser.add_argument("--family", choices=("libraries", *FAMILIES), action="append", help="models of this file alone; can be repeated")
-    parser.add_argument("--half", choices=HALVES, help="every model in this precision alone")
-    parser.add_argument("--small", action="store_true", help="small models and inputs, of families that have such")
+    parser.add_argument("--half", choices=HALVES, action="append", help="every model in this precision alone; can be repeated")
+    parser.add_argument("--small", action="store_true", help="small models and inputs, of installed libraries alone")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     written = 0
@@ -96,10 +97,10 @@ def main():
         if options.family and model.get("family", "libraries") not in options.family:
             continue
         if options.small:
-            if "small" not in model:
+            if "small" not in model or importlib.util.find_spec(model["library"]) is None:
                 continue
             model = {**model, **model["small"]}
-        for dtype in [options.half] if options.half else [None, model["half"]] if model.get("half") else [None]:
+        for dtype in options.half or ([None, model["half"]] if model.get("half") else [None]):
             path = options.out / (name + (f"_{dtype}" if dtype else "") + ".py")
             path.write_text(task_text(model, imports, source, dtype), encoding="utf-8")
             written += 1

@@ -170,6 +170,12 @@ class ServerTest(unittest.TestCase):
         answer = self.ask("masked", source.replace("self.state = torch.ones(4)", layers))
         self.assertNotIn("error", answer, answer)
 
+    def test_addresses_are_those_of_fresh_tensors(self):
+        # As transformers' experts do in bf16; a part of a tensor lies where it lies, and two tensors never at one place.
+        chosen = "x = self.linear(x) if self.linear.weight.data_ptr() % 16 == 0 and self.linear.weight[0, 1:].data_ptr() % 16 == 4 else x"
+        for forward in (chosen, "x = x if x.data_ptr() == self.state.data_ptr() else self.linear(x)"):
+            self.assertIn("aten.linear.default", [node["op"] for node in self.export(forward)["nodes"]])
+
     def test_state_that_forward_changes(self):
         document = self.export("self.seen = self.seen + x.sum(0); self.state.mul_(2); x = x.masked_fill(x > 1, float('-inf'))")
         roles = {value["name"]: value["role"] for value in document["values"]}

@@ -130,6 +130,7 @@ def export_once(model, inputs, task_file, given):
             torch.compiler.set_stance("force_eager"),
             below_autograd.attention_written_out(),
             distributions_unchecked(),
+            addresses_made_up(),
         ):
             program = above_or_below(model, inputs)
         if values.selected.unused:
@@ -169,6 +170,20 @@ def masks_unread():
 def distributions_unchecked():
     """torch.distributions reads its parameters to see whether they are valid: a program is called with those that PyTorch accepts."""
     return replaced(torch.distributions.Distribution, "_validate_args", False)
+
+
+def addresses_made_up():
+    """Experts in transformers read their weights' addresses, to see whether a kernel for bf16 may read them 16 bytes at a time:
+    tensors that are only traced lie as fresh ones would, each storage somewhere else."""
+    original, page = torch.Tensor.data_ptr, 4096
+
+    def data_ptr(tensor):
+        try:
+            return original(tensor)
+        except RuntimeError:
+            return tensor.untyped_storage()._cdata * page + tensor.storage_offset() * tensor.element_size()
+
+    return replaced(torch.Tensor, "data_ptr", data_ptr)
 
 
 def promote_tensor_attributes(model):

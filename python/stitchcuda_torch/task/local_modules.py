@@ -3,6 +3,7 @@
 A program's package takes them along, or the task is refused by the name of the module that can't go.
 """
 
+import glob
 import os
 import sys
 import sysconfig
@@ -58,8 +59,9 @@ def loaded():
 
 
 def installed_folders():
-    """Another interpreter's packages and this one's: a task's folder may hold a virtual environment."""
-    folders = {sys.prefix, sys.base_prefix, FOLDER, *sysconfig.get_paths().values()} - {"/", "/usr"}
+    """Another interpreter's packages, this one's, and what `pip install --target` wrote: a task's folder may hold a virtual environment."""
+    targets = {os.path.abspath(folder) for folder in sys.path if glob.glob(os.path.join(glob.escape(folder), "*.dist-info"))}
+    folders = {sys.prefix, sys.base_prefix, FOLDER, *sysconfig.get_paths().values(), *targets} - {"/", "/usr"}
     return tuple(folder + os.sep for folder in folders)
 
 

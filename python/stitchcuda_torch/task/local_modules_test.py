@@ -42,6 +42,11 @@ class LocalModules(unittest.TestCase):
         self.assertEqual(found["own_single.py"], os.path.join(self.library, "own_single.py"))
         self.assertFalse([place for place in local_modules.elsewhere(self.task) if place.startswith(("json", "torch", "stitchcuda"))])
 
+    def test_what_pip_wrote_into_a_folder_is_installed(self):
+        __import__("own_single")
+        os.mkdir(os.path.join(self.library, "own_single-1.0.dist-info"))
+        self.assertNotIn("own_single.py", local_modules.elsewhere(self.task))
+
     def test_what_cannot_go_along_is_refused_by_name(self):
         module = type(sys)("own_kernels")
         module.__file__ = os.path.join(self.library, "own_kernels.so")
