@@ -1,5 +1,5 @@
-// What the arguments of many commands mean: a device, baselines, a model, a plan, the place of a result, how a
-// program is judged; and warnings about the model.
+// What the arguments of many commands mean: a device, baselines, a model, a plan, the place of a result, how
+// a program is judged; and warnings about the model.
 #pragma once
 
 #include <functional>

@@ -47,8 +47,8 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return out;
 }
 
-// Without handlers of libraries: OpenBLAS's waits for its threads to end, and deadlocks if another thread of this
-// process multiplies meanwhile.
+// Without handlers of libraries: OpenBLAS's waits for its threads to end, and deadlocks if another thread of
+// this process multiplies meanwhile.
 int fork_alone() {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
   return ::_Fork();

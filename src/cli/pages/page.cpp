@@ -9,8 +9,8 @@
 namespace stitch {
 
 // Made from files/ by cmake/embed.cmake.
-extern const std::string_view embedded_viewer_html, embedded_viewer_css, embedded_kit_js, embedded_layout_js, embedded_graph_js, embedded_profile_js, embedded_report_js,
-    embedded_many_js;
+extern const std::string_view embedded_viewer_html, embedded_viewer_css, embedded_kit_js, embedded_layout_js,
+    embedded_graph_js, embedded_profile_js, embedded_report_js, embedded_many_js;
 
 namespace {
 

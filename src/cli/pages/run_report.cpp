@@ -27,7 +27,8 @@ int64_t count(const Json& usage, const char* key) {
   return value.is_number_integer() ? value.get<int64_t>() : 0;
 }
 
-// `before`: the messages of this agent's last request, which the next one repeats if it continues that conversation.
+// `before`: the messages of this agent's last request, which the next one repeats if it continues that
+// conversation.
 Exchange exchange_of(const Json& line, Json& before) {
   Exchange out{.agent = word(line, "agent"), .model = word(line, "model"), .said = {}};
   const Json messages = line.at("request").value("messages", Json::array());
