@@ -42,21 +42,6 @@ size_t dimension_of(const Node& node, int64_t rank) {
   return static_cast<size_t>(dim < 0 ? dim + rank : dim);
 }
 
-Tensor with_last(const Tensor& tensor, size_t axis, double value) {
-  Tensor out = tensor.copy();
-  const int64_t size = tensor.shape()[axis], stride = contiguous_strides(tensor.shape())[axis];
-  oracle::with_element(tensor.dtype(), [&]<class T>(T) {
-    // Of integers the least or the largest is as good as an infinity.
-    const T last = std::is_same_v<T, double> || std::isfinite(value) ? static_cast<T>(value)
-                   : value < 0                                       ? std::numeric_limits<T>::lowest()
-                                                                     : std::numeric_limits<T>::max();
-    T* to = out.writable<T>();
-    for (int64_t i = 0; i < tensor.elements(); ++i)
-      if (i / stride % size == size - 1) to[i] = last;
-  });
-  return out;
-}
-
 Tensor moved_by_one(const Tensor& tensor) {
   Tensor out(tensor.dtype(), tensor.shape());
   oracle::with_element(tensor.dtype(), [&]<class T>(T) {
@@ -231,7 +216,7 @@ std::vector<bool> behind_branches(const Graph& graph) {
 class Maker {
  public:
   explicit Maker(const Graph& graph)
-      : graph_(graph), ranges_(ranges_of(graph)), behind_(behind_branches(graph)) {}
+      : graph_(graph), ranges_(ranges_of(graph)), behind_(behind_branches(graph)), users_(users(graph)) {}
 
   std::vector<GraphMutant> make() {
     for (ValueId id : graph_.leaves()) leaf(id);
@@ -259,7 +244,7 @@ class Maker {
                       .what = std::string(what)});
     };
     // What the model's own code holds is no other in any call.
-    if (value.role == Role::constant || value.type.elements() == 0) return;
+    if (value.role == Role::constant || value.type.elements() == 0 || !is_used(id)) return;
     add(LeafChange::frozen, value.has_data() ? "as the task has it" : "as it was once");
     if (!value.has_data() && value.type.rank() > 1 && value.type.shape[0] > 1)
       add(LeafChange::first, "with its first sample for all");
@@ -274,6 +259,21 @@ class Maker {
     const Shape& shape = value.type.shape;
     if (value.has_data() && shape.size() == 2 && shape[0] == shape[1])
       add(LeafChange::identity, "as the identity");
+  }
+
+  bool is_used(ValueId id) const {
+    return !users_[index_of(id)].empty() || std::ranges::find(graph_.outputs, id) != graph_.outputs.end() ||
+           std::ranges::find(graph_.updates, id, &Update::value) != graph_.updates.end();
+  }
+
+  // Squares and magnitudes have no sign.
+  bool loses_its_sign(ValueId id) const {
+    const std::vector<int32_t>& readers = users_[index_of(id)];
+    return !readers.empty() && std::ranges::all_of(readers, [&](int32_t n) {
+      const Node& node = graph_.node(n);
+      return node.op == Op::abs || node.op == Op::norm ||
+             (node.op == Op::mul && node.operands[0] == node.operands[1]);
+    });
   }
 
   void add(const Node& node, std::string what, Instead instead) {
@@ -402,7 +402,9 @@ class Maker {
     const bool ordered = node.op == Op::sub || node.op == Op::div || node.op == Op::pow ||
                          node.op == Op::atan2 || node.op == Op::fmod || node.op == Op::remainder ||
                          node.op == Op::concat;
-    if (!ordered || node.operands.size() < 2 || node.operands[0] == node.operands[1]) return;
+    if (!ordered || node.operands.size() < 2 || node.operands[0] == node.operands[1] ||
+        (node.op == Op::sub && loses_its_sign(node.results[0])))
+      return;
     Node changed = node;
     std::swap(changed.operands[0], changed.operands[1]);
     if (!fits(graph_, changed)) return;
@@ -504,6 +506,7 @@ class Maker {
   const Graph& graph_;
   const std::vector<Range> ranges_;
   const std::vector<bool> behind_;
+  const std::vector<std::vector<int32_t>> users_;
   std::vector<GraphMutant> out_;
 };
 
@@ -513,6 +516,21 @@ oracle::Tensor filled(const oracle::Tensor& like, double value) {
   Tensor out(like.dtype(), like.shape());
   oracle::with_element(like.dtype(), [&]<class T>(T) {
     std::fill_n(out.writable<T>(), out.elements(), static_cast<T>(value));
+  });
+  return out;
+}
+
+oracle::Tensor with_last(const oracle::Tensor& tensor, size_t axis, double value) {
+  Tensor out = tensor.copy();
+  const int64_t size = tensor.shape()[axis], stride = contiguous_strides(tensor.shape())[axis];
+  oracle::with_element(tensor.dtype(), [&]<class T>(T) {
+    // Of integers the least or the largest is as good as an infinity.
+    const T last = std::is_same_v<T, double> || std::isfinite(value) ? static_cast<T>(value)
+                   : value < 0                                       ? std::numeric_limits<T>::lowest()
+                                                                     : std::numeric_limits<T>::max();
+    T* to = out.writable<T>();
+    for (int64_t i = 0; i < tensor.elements(); ++i)
+      if (i / stride % size == size - 1) to[i] = last;
   });
   return out;
 }

@@ -45,5 +45,7 @@ struct GraphMutant {
 std::vector<GraphMutant> mutants_of(const Graph& graph);
 
 oracle::Tensor filled(const oracle::Tensor& like, double value);
+// Whose last index along an axis is that number.
+oracle::Tensor with_last(const oracle::Tensor& tensor, size_t axis, double value);
 
 }  // namespace stitch::verifier

@@ -1,10 +1,8 @@
 #include "verify/adequacy/neighbours.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
-#include <span>
 #include <vector>
 
 #include "oracle/interpreter.h"
@@ -162,30 +160,24 @@ Result<std::vector<Tensor>> biased_update(const Evaluated& at) {
   return out;
 }
 
-// Without its last index along an axis.
-Tensor shortened(const Tensor& tensor, int64_t axis) {
-  Shape shape = tensor.shape();
-  const int64_t size = shape[static_cast<size_t>(axis)]--,
-                stride = contiguous_strides(tensor.shape())[static_cast<size_t>(axis)];
-  Tensor out(tensor.dtype(), std::move(shape));
-  oracle::with_element(tensor.dtype(), [&]<class T>(T) {
-    const T* from = tensor.data<T>();
-    T* to = out.writable<T>();
-    for (int64_t i = 0; i < tensor.elements(); ++i)
-      if (i / stride % size < size - 1) *to++ = from[i];
-  });
-  return out;
-}
-
+// What the other keys weigh, renormalised.
 Result<std::vector<Tensor>> without_the_last_key(const Evaluated& at) {
-  const int64_t axis = at.operands[1]->rank() - 2, keys = at.operands[1]->shape()[static_cast<size_t>(axis)];
-  if (keys < 2) return std::vector<Tensor>(at.results.begin(), at.results.end());
-  const Tensor k = shortened(*at.operands[1], axis), v = shortened(*at.operands[2], axis);
-  const Tensor* mask = at.operands.size() > 3 ? at.operands[3] : nullptr;
-  const bool masks_it = mask && mask->rank() > 0 && mask->shape().back() == keys;
-  const Tensor short_mask = masks_it ? shortened(*mask, mask->rank() - 1) : Tensor();
-  const std::array<const Tensor*, 4> operands = {at.operands[0], &k, &v, masks_it ? &short_mask : mask};
-  return oracle::evaluate_node(at.graph, at.node, std::span(operands).first(at.operands.size()));
+  std::vector<Tensor> out(at.results.begin(), at.results.end());
+  const Tensor& v = *at.operands[2];
+  const auto keys = static_cast<size_t>(v.rank() - 2);
+  if (v.shape()[keys] < 2) return out;
+  std::vector<const Tensor*> operands(at.operands.begin(), at.operands.end());
+  const Tensor others = with_last(v, keys, 0), weights = with_last(filled(v, 1), keys, 0);
+  operands[2] = &others;
+  STITCH_TRY(std::vector<Tensor> sums, oracle::evaluate_node(at.graph, at.node, operands));
+  if (at.node.attributes.text("weights") == "relu") return sums;
+  operands[2] = &weights;
+  STITCH_TRY(const std::vector<Tensor> of_weights, oracle::evaluate_node(at.graph, at.node, operands));
+  out[0] = out[0].copy();
+  for (int64_t i = 0; i < out[0].elements(); ++i)
+    if (const double all = of_weights[0].data<double>()[i]; all != 0)
+      out[0].writable<double>()[i] = sums[0].data<double>()[i] / all;
+  return out;
 }
 
 // Exponentials overflow where scores are large; those of a row whose mean is, at least.
@@ -212,7 +204,7 @@ Result<std::vector<Tensor>> branches_by(const Evaluated& at) {
   changed.op = op;
   changed.operands = {at.node.operands[1], at.node.operands[2]};
   changed.attributes = {};
-  if (at.results[0].dtype() == DType::boolean || at.operands[1]->shape() != at.results[0].shape() ||
+  if (!at.results[0].floating() || at.operands[1]->shape() != at.results[0].shape() ||
       at.operands[2]->shape() != at.results[0].shape())
     return std::vector<Tensor>(at.results.begin(), at.results.end());
   return oracle::evaluate_node(at.graph, changed, at.operands.subspan(1));
