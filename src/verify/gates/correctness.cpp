@@ -192,9 +192,10 @@ bool matters(const Session& session, std::string_view kind) {
     return one_of({Op::div, Op::reciprocal, Op::sqrt, Op::rsqrt, Op::log, Op::pow, Op::clamp, Op::var,
                    Op::norm, Op::batch_norm, Op::layer_norm, Op::group_norm, Op::rms_norm});
   if (kind == harsh::ends)
-    return one_of({Op::amax, Op::amin, Op::argmax, Op::argmin, Op::topk, Op::max_pool, Op::adaptive_max_pool,
+    return one_of({Op::amax, Op::amin, Op::argmax, Op::argmin, Op::max_pool, Op::adaptive_max_pool,
                    Op::logsumexp, Op::logcumsumexp, Op::softmax, Op::log_softmax, Op::attention, Op::cummax,
-                   Op::cummin});
+                   Op::cummin}) ||
+           (!has_product(graph) && one_of({Op::topk}));  // behind a product it chooses experts
   if (kind == harsh::low) return matters(session, harsh::ends);
   if (kind == harsh::small) return one_of({Op::expm1, Op::log1p});
   if (kind == harsh::patches)
