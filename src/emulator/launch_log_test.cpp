@@ -45,6 +45,7 @@ TEST_F(LaunchLog, NamesWhatWasExecuted) {
   EXPECT_EQ(entries[0]["shared_static"], 128);
   EXPECT_EQ(entries[0]["shared_dynamic"], 512);
   EXPECT_EQ(entries[0]["graph"], false);
+  EXPECT_EQ(entries[0]["used"], (std::vector<std::string>{"shared_memory"}));
   EXPECT_EQ(entries[1]["name"], "cudaMemcpy DeviceToHost");
   EXPECT_EQ(entries[1]["bytes"], 16);
   EXPECT_EQ(entries[2]["kind"], "memset");

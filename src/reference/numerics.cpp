@@ -71,15 +71,16 @@ bool equal_numbers(A a, B b) {
 }
 
 // NaN or infinite where the truth isn't, or the other way round.
-bool is_bad(double x, double expected, bool any_not_finite) {
+bool is_bad(double x, double expected, NotFinite rule) {
   if (std::isfinite(expected)) return !std::isfinite(x);
-  if (any_not_finite) return !std::isnan(expected) && std::isfinite(x);
+  if (std::isnan(expected) && rule != NotFinite::as_the_truth) return false;
+  if (rule == NotFinite::any) return std::isfinite(x);
   return std::isnan(expected) ? !std::isnan(x) : x != expected;
 }
 
 // One stretch of elements; error and truth are sums of squares here.
 template <class Value, class Truth>
-Distance stretch(const Value& value, const Truth& truth, int64_t begin, int64_t end, bool any_not_finite) {
+Distance stretch(const Value& value, const Truth& truth, int64_t begin, int64_t end, NotFinite rule) {
   Distance part;
   auto bad = [&](int64_t& count, int64_t i) {
     ++count;
@@ -93,10 +94,10 @@ Distance stretch(const Value& value, const Truth& truth, int64_t begin, int64_t 
       if (!equal_numbers(expected, got)) bad(part.unequal, i);
     } else {
       double x = static_cast<double>(got);
-      if (is_bad(x, expected, any_not_finite)) bad(part.not_finite, i);
+      if (is_bad(x, expected, rule)) bad(part.not_finite, i);
       if (!std::isfinite(expected)) {
         part.scattered = true;
-        part.nan_lost += any_not_finite && std::isnan(expected) && std::isfinite(x);
+        part.nan_lost += rule != NotFinite::as_the_truth && std::isnan(expected) && std::isfinite(x);
         continue;
       }
       if (!std::isfinite(x)) continue;
@@ -311,12 +312,11 @@ int64_t unequal_to_both(const TensorBytes& values, const TensorBytes& truth, con
 
 // What overflows in PyTorch too, or is NaN there, is not this program's doing.
 int64_t bad_alone(const TensorBytes& values, const TensorBytes& truth, const TensorBytes& pytorch,
-                  bool any_not_finite, int64_t& first) {
+                  NotFinite rule, int64_t& first) {
   const std::vector<double> own = as_doubles(values), exact = as_doubles(truth), other = as_doubles(pytorch);
   int64_t count = 0;
   for (size_t i = 0; i < own.size(); ++i)
-    if (is_bad(own[i], exact[i], any_not_finite) && !is_bad(other[i], exact[i], any_not_finite) &&
-        count++ == 0)
+    if (is_bad(own[i], exact[i], rule) && !is_bad(other[i], exact[i], rule) && count++ == 0)
       first = static_cast<int64_t>(i);
   return count;
 }
@@ -334,7 +334,7 @@ bool Distance::says_nothing() const { return elements > 0 && worst < 0; }
 
 double Distance::rms() const { return elements ? truth / std::sqrt(static_cast<double>(elements)) : 0; }
 
-Distance distance(const TensorBytes& values, const TensorBytes& truth, bool any_not_finite) {
+Distance distance(const TensorBytes& values, const TensorBytes& truth, NotFinite rule) {
   require(values.type.shape == truth.type.shape, "tensors of different shapes are compared");
   int64_t elements = truth.type.elements();
   std::vector<Distance> parts(static_cast<size_t>((elements + stretch_length - 1) / stretch_length));
@@ -342,9 +342,8 @@ Distance distance(const TensorBytes& values, const TensorBytes& truth, bool any_
     with_reader(truth, [&](auto expected) {
       parallel_for(std::ssize(parts), 4, [&](int64_t begin, int64_t end) {
         for (int64_t part = begin; part < end; ++part)
-          parts[static_cast<size_t>(part)] =
-              stretch(value, expected, part * stretch_length, std::min(elements, (part + 1) * stretch_length),
-                      any_not_finite);
+          parts[static_cast<size_t>(part)] = stretch(value, expected, part * stretch_length,
+                                                     std::min(elements, (part + 1) * stretch_length), rule);
       });
     });
   });
@@ -372,12 +371,12 @@ Comparison conclude(const Distance& own, const std::optional<Distance>& pytorch,
 
 Comparison compare(const TensorBytes& values, const TensorBytes& truth, const TensorBytes* pytorch,
                    const Judging& judging, const Distance* known) {
-  Distance own = distance(values, truth, judging.any_not_finite);
+  Distance own = distance(values, truth, judging.not_finite);
   if (own.unequal > 0 && pytorch) own.unequal = unequal_to_both(values, truth, *pytorch, own.first_bad);
   std::optional<Distance> others;
-  if (pytorch) others = known ? *known : distance(*pytorch, truth, judging.any_not_finite);
+  if (pytorch) others = known ? *known : distance(*pytorch, truth, judging.not_finite);
   if (own.not_finite > 0 && others && others->not_finite > 0)
-    own.not_finite = bad_alone(values, truth, *pytorch, judging.any_not_finite, own.first_bad);
+    own.not_finite = bad_alone(values, truth, *pytorch, judging.not_finite, own.first_bad);
   Comparison out = conclude(own, others, truth.type, judging);
   if (out.by_one_element) look_at_elements(out, values, truth, judging.floor);
   if (judging.least_truth == 0) judge_slices(out, values, truth, pytorch, judging.biases_prevail);

@@ -16,6 +16,14 @@ namespace stitch::verifier {
 using stitch::name;
 using stitch::Numerics;
 
+// What may stand where the truth isn't finite. Where inputs have NaN, a number in place of NaN is no mistake:
+// CUDA's fmaxf and every comparison lose NaN.
+enum class NotFinite : uint8_t {
+  as_the_truth,     // the same infinity, a NaN for a NaN
+  nan_may_be_lost,  // anything for a NaN
+  any,  // and a NaN or the other infinity for an infinity, since sums of them depend on their order
+};
+
 // How far values are from the truth.
 struct Distance {
   double error = 0;    // ‖x - truth‖
@@ -26,7 +34,7 @@ struct Distance {
   int64_t not_finite = 0;  // where truth is finite and x isn't, or they are different infinities
   int64_t unequal = 0;     // integers: how many differ
   int64_t first_bad = -1;  // the first of the not finite or unequal ones
-  int64_t nan_lost = 0;    // where truth is NaN and x a number, if that is all the same (any_not_finite)
+  int64_t nan_lost = 0;    // where truth is NaN and x a number, if that is all the same (NotFinite)
   bool scattered = false;  // the truth itself has NaN or infinities
 
   double relative() const;  // error / truth; 0 if both are 0
@@ -35,7 +43,8 @@ struct Distance {
   bool says_nothing() const;
 };
 // `truth` is f64 for floats, and the integers themselves otherwise. Shapes must agree.
-Distance distance(const TensorBytes& values, const TensorBytes& truth, bool any_not_finite = false);
+Distance distance(const TensorBytes& values, const TensorBytes& truth,
+                  NotFinite rule = NotFinite::as_the_truth);
 
 // An index along a dimension that is small beside the others, and off by more than its own size and PyTorch's
 // error there allow. Where sums cancel, rounding of what was added leaves as much.
@@ -66,9 +75,7 @@ struct Judging {
   // layers has ten bits.
   bool biases_prevail = false;
   double least_truth = 0;  // ‖truth‖ counts as no less: of a mean, what lies around it
-  // Inputs have NaN and infinities. These count alike, since sums of them depend on their order; and where
-  // the truth is NaN, a number is no mistake: CUDA's fmaxf and every comparison lose NaN.
-  bool any_not_finite = false;
+  NotFinite not_finite = NotFinite::as_the_truth;
 };
 // Of running means: a user of them divides what is left by the deviation, so that is their unit. ‖variance‖
 // is all that is needed of the variances beside them, if these are of a size.

@@ -41,6 +41,12 @@ bool is_harsh(const Question& question) {
          harsh::is_harsh(question.distribution);
 }
 
+NotFinite not_finite_of(const Question& question) {
+  if (question.distribution == harsh::not_finite) return NotFinite::any;
+  return question.distribution.starts_with(harsh::not_numbers) ? NotFinite::nan_may_be_lost
+                                                               : NotFinite::as_the_truth;
+}
+
 std::string_view name(Weights weights) {
   switch (weights) {
     case Weights::task: return "task";
@@ -57,9 +63,7 @@ std::optional<Distance> pytorch_distance(const Trial& trial, size_t output) {
   if (!trial.held && trial.pytorch.size() == 0) return std::nullopt;
   trial.pytorch_distances.resize(trial.truth.size());
   std::optional<Distance>& known = trial.pytorch_distances[output];
-  if (!known)
-    known = distance(trial.pytorch[output], trial.truth[output],
-                     trial.question.distribution == harsh::not_finite);
+  if (!known) known = distance(trial.pytorch[output], trial.truth[output], not_finite_of(trial.question));
   return known;
 }
 

@@ -85,6 +85,7 @@ struct Question {
 
 // Whether it counts only where PyTorch itself is right.
 bool is_harsh(const Question& question);
+NotFinite not_finite_of(const Question& question);
 
 // A call of a series, and how far its outputs are from what PyTorch itself answers in the class, relative.
 struct StrangeCall {

@@ -63,13 +63,22 @@ void read_outcome(const Json& verdict, Execution& out) {
   if (label == "full hack" || label == "hack") out.outcome = Outcome::hack;
 }
 
+std::optional<std::vector<std::string>> names_in(const Json& json, const char* key) {
+  const Json& list = child(json, key);
+  if (!list.is_array()) return std::nullopt;
+  std::vector<std::string> out;
+  for (const Json& one : list)
+    if (one.is_string()) out.push_back(one.get<std::string>());
+  return out;
+}
+
 // [name, start, nanoseconds], and their sums by name.
 void read_profile(const Json& evidence, Execution& out) {
   auto read = [&](const char* key, std::vector<KernelRun>& to) {
     for (const Json& kernel : child(evidence, key))
       if (auto nanoseconds = number(kernel, "nanoseconds"))
         to.push_back({word(kernel, "name"), static_cast<int>(number(kernel, "count").value_or(1)),
-                      *nanoseconds * 1e-9, number(kernel, "threads").value_or(0)});
+                      *nanoseconds * 1e-9, number(kernel, "threads").value_or(0), names_in(kernel, "used")});
   };
   read("kernels", out.kernels);
   read("pytorch_kernels", out.pytorch);
@@ -132,6 +141,17 @@ bool is_launch_of(std::string_view run, std::string_view kernel) {
     if ((at == 0 || !in_word(run[at - 1])) && (end == run.size() || !in_word(run[end]))) return true;
   }
   return false;
+}
+
+bool came_by(const Execution& run, std::string_view kernel, std::initializer_list<std::string_view> one_of) {
+  bool known = false;
+  for (const KernelRun& each : run.kernels) {
+    if (!each.used || !is_launch_of(each.name, kernel)) continue;
+    known = true;
+    for (const std::string& used : *each.used)
+      if (std::ranges::find(one_of, used) != one_of.end()) return true;
+  }
+  return !known;
 }
 
 std::optional<double> share_of(const Execution& run, std::string_view kernel) {

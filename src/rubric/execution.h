@@ -1,6 +1,7 @@
 // What running a candidate showed, in the words that rewards are given by.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,7 +29,8 @@ struct KernelRun {
   std::string name;  // demangled, as the profiler saw it
   int count = 1;
   double seconds = 0;
-  double threads = 0;  // of all launches: the work, where times mean nothing
+  double threads = 0;                            // of all launches: the work, where times mean nothing
+  std::optional<std::vector<std::string>> used;  // that launches came by (emulator/README.md), where known
 };
 
 struct KernelResources {
@@ -64,6 +66,8 @@ struct Execution {
 
 // Of what the device did in one call, how much was this kernel's: by time, else by threads. Empty: nothing
 // was profiled, or the profile knows none of the program's kernels by its name.
+// Whether some launch of the kernel did what its text shows; true where nothing is known of that.
+bool came_by(const Execution& run, std::string_view kernel, std::initializer_list<std::string_view> one_of);
 std::optional<double> share_of(const Execution& run, std::string_view kernel);
 
 // Of a verdict, as `stitchcuda verify --json` prints it. Fields that are missing or of another kind say

@@ -39,6 +39,8 @@ constexpr Pair pairs[] = {
     {"matmul_register_tiled", "matmul_register_tiled_spills", engineering,
      "the same source without 412 bytes spilled"},
     {"matmul_tiled", "matmul_beside_idle_tensor_cores", engineering, "tensor cores that never run are none"},
+    {"matmul_tiled", "matmul_branch_never_taken", engineering,
+     "tensor cores in a branch that no launch took"},
     {"matmul_tiled", "matmul_boasting", engineering, "comments and #if 0 are no technique"},
     {"matmul_tiled", "matmul_allocates", engineering, "no cudaMalloc and no wait in every call"},
     {"matmul_cublas", "matmul_naive", engineering, "cuBLAS where it fits beats a naive loop"},

@@ -2,6 +2,8 @@
 // the program as a whole does well or badly.
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
+#include <string_view>
 
 #include "base/text.h"
 #include "rubric/judge.h"
@@ -100,20 +102,37 @@ double weight_of(const Evidence& evidence, const KernelFacts& kernel) {
   return share && known_share(evidence) > 0 ? 1e-3 + 10 * *share : weight_of(kernel.work);
 }
 
+// A technique that stands in a branch which no launch took is none.
+bool was_used(const Evidence& evidence, const KernelFacts& kernel, Feature feature) {
+  if (!kernel.features.has(feature)) return false;
+  auto came = [&](std::initializer_list<std::string_view> one_of) {
+    return came_by(evidence.run, kernel.name, one_of);
+  };
+  switch (feature) {
+    case Feature::tensor_cores: return came({"tensor_cores"});
+    case Feature::warp_shuffle: return came({"shuffles"});
+    case Feature::block_reduction: return came({"barriers", "shuffles"});
+    case Feature::shared_memory: return came({"shared_memory"});
+    case Feature::tiling:
+    case Feature::double_buffering: return came({"shared_memory"}) && came({"barriers", "shuffles"});
+    default: return true;
+  }
+}
+
 Part part_of(const Evidence& evidence, const KernelFacts& kernel) {
+  auto has = [&](Feature feature) { return was_used(evidence, kernel, feature); };
   Part out{.level = 1.5, .weight = weight_of(evidence, kernel)};
   std::vector<std::string> used, against;
   for (const Ladder& ladder : ladders) {
     if (ladder.work != kernel.work) continue;
     out.level = ladder.start;
     for (const Credit& credit : ladder.credits) {
-      if (!kernel.features.has(credit.feature)) continue;
+      if (!has(credit.feature)) continue;
       out.level += credit.points;
       if (credit.points > 0.15) used.emplace_back(words(credit.feature));
     }
     // A warp a row needs no block.
-    if (kernel.work == Work::reduction && kernel.features.has(Feature::warp_shuffle) &&
-        !kernel.features.has(Feature::block_reduction))
+    if (kernel.work == Work::reduction && has(Feature::warp_shuffle) && !has(Feature::block_reduction))
       out.level += 0.7;
   }
   auto subtract = [&](bool when, double points, std::string what) {
@@ -127,10 +146,10 @@ Part part_of(const Evidence& evidence, const KernelFacts& kernel) {
   const bool wasteful = kernel.single_block && kernel.loops_to >= enough_for_many;
   subtract(wasteful, 5, format("one block for {} elements", kernel.loops_to));
   subtract(!wasteful && kernel.single_block && kernel.work >= Work::pointwise, 0.8, "one block");
-  subtract(kernel.strided && !kernel.features.has(Feature::tiling), 0.7, "strided access");
+  subtract(kernel.strided && !has(Feature::tiling), 0.7, "strided access");
   subtract(kernel.doubles, 0.3, "double precision");
-  subtract(kernel.features.has(Feature::atomics) && kernel.work == Work::reduction &&
-               !kernel.features.has(Feature::block_reduction) && !kernel.features.has(Feature::warp_shuffle),
+  subtract(has(Feature::atomics) && kernel.work == Work::reduction && !has(Feature::block_reduction) &&
+               !has(Feature::warp_shuffle),
            0.5, "an atomic per thread");
   const int spilled = spill_bytes(evidence, kernel.name);
   subtract(spilled > 0, spilled > 256 ? 1.0 : 0.5, format("{} bytes spilled", spilled));

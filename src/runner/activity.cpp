@@ -50,6 +50,7 @@ Json to_json(const Activity& activity) {
   add("shared_bytes", activity.shared_bytes);
   add("correlation", activity.correlation);
   add("in_graph", activity.in_graph);
+  if (!activity.used.empty()) out["used"] = activity.used;
   if (!activity.counters.empty()) out["counters"] = activity.counters;
   return out;
 }
@@ -101,6 +102,13 @@ Result<Activity> activity_from_json(const Json& json) {
     for (const auto& [name, value] : counters->items()) {
       if (!value.is_number()) return wrong("counters");
       out.counters[name] = value.get<double>();
+    }
+  }
+  if (auto used = json.find("used"); used != json.end()) {
+    if (!used->is_array()) return wrong("used");
+    for (const Json& one : *used) {
+      if (!one.is_string()) return wrong("used");
+      out.used.push_back(one.get<std::string>());
     }
   }
   if (!bad.empty()) return wrong(bad);

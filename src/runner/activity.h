@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json.h"
 #include "base/result.h"
@@ -33,9 +34,10 @@ struct Activity {
   int grid[3] = {0, 0, 0}, block[3] = {0, 0, 0};
   int registers = 0;
   int64_t shared_bytes = 0;
-  int64_t correlation = 0;  // shared by an API call and the device work it caused; 0: not known
-  bool in_graph = false;    // a node of a CUDA graph
-  int region = -1;          // of the program's manifest, where it is known; never taken from the candidate
+  int64_t correlation = 0;        // shared by an API call and the device work it caused; 0: not known
+  bool in_graph = false;          // a node of a CUDA graph
+  std::vector<std::string> used;  // on the emulated GPU: what the launch came by (emulator/README.md)
+  int region = -1;  // of the program's manifest, where it is known; never taken from the candidate
   std::map<std::string, double> counters;  // the emulated GPU's, by their names in profile/metrics.h
 
   int64_t nanoseconds() const { return end_ns - start_ns; }

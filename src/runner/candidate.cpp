@@ -432,16 +432,26 @@ Reply<std::vector<Counts>> Candidate::count(int set, std::span<const TensorType>
       [](const Json& json, const Answer&) { return json.at("launches").get<std::vector<Counts>>(); });
 }
 
+namespace {
+
+Json as_given(std::span<const TensorAt> tensors) {
+  Json out = to_wire(tensors);
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (!tensors[i].type.strides.empty()) out[i]["strides"] = tensors[i].type.strides;
+  return out;
+}
+
+int status_in(const Json& json, const Answer&) { return json.at("status").get<int>(); }
+
+}  // namespace
+
 Reply<int> Candidate::call_with(std::span<const TensorAt> inputs, std::span<const TensorAt> outputs) {
-  Json request = {{"do", "call_with"}, {"inputs", to_wire(inputs)}, {"outputs", to_wire(outputs)}};
-  auto with_strides = [](Json& on_wire, std::span<const TensorAt> tensors) {
-    for (size_t i = 0; i < tensors.size(); ++i)
-      if (!tensors[i].type.strides.empty()) on_wire[i]["strides"] = tensors[i].type.strides;
-  };
-  with_strides(request["inputs"], inputs);
-  with_strides(request["outputs"], outputs);
-  return state_->ask<int>(std::move(request),
-                          [](const Json& json, const Answer&) { return json.at("status").get<int>(); });
+  return state_->ask<int>({{"do", "call_with"}, {"inputs", as_given(inputs)}, {"outputs", as_given(outputs)}},
+                          status_in);
+}
+
+Reply<int> Candidate::create_with(std::span<const TensorAt> parameters) {
+  return state_->ask<int>({{"do", "create_with"}, {"parameters", as_given(parameters)}}, status_in);
 }
 
 Reply<std::monostate> Candidate::destroy() { return state_->ask({{"do", "destroy"}}); }

@@ -299,6 +299,8 @@ class Candidate {
 
   // Calls the ABI with arbitrary arguments, to test how the program answers wrong ones.
   Reply<int> call_with(std::span<const TensorAt> inputs, std::span<const TensorAt> outputs);
+  // The same of creating another program. Not of Python candidates.
+  Reply<int> create_with(std::span<const TensorAt> parameters);
 
   int process_number() const;
   // CPU time of its process in ns, from the kernel.

@@ -335,6 +335,11 @@ Result<int> Attempt::call_with(std::span<const runner::TensorAt> inputs,
   return or_found(patiently([&] { return candidate_.call_with(inputs, outputs); }), "it was given " + what);
 }
 
+Result<int> Attempt::create_with(std::span<const runner::TensorAt> parameters, const std::string& what) {
+  return or_found(patiently([&] { return candidate_.create_with(parameters); }),
+                  "stitch_create was given " + what);
+}
+
 Result<Observed> Attempt::call(int set, const runner::CallOptions& options) {
   Observed observed;
   STITCH_TRY(observed.called, run(set, options));

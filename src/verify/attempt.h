@@ -76,6 +76,7 @@ class Attempt {
   // The ABI with whatever arguments: how a program answers to wrong ones.
   Result<int> call_with(std::span<const runner::TensorAt> inputs, std::span<const runner::TensorAt> outputs,
                         const std::string& what);
+  Result<int> create_with(std::span<const runner::TensorAt> parameters, const std::string& what);
   // Whole outputs of the last call, which had these types.
   Result<Tensors> fetch(const std::vector<TensorType>& types);
   // The program's outputs, of the last call on this set: of a held trial, in the device arena.

@@ -121,6 +121,7 @@ TEST(Conditions, OnTheCompilerAreTold) {
     return verdict ? join(verdict->notes, "\n") : "";
   };
   EXPECT_NE(notes_of("another_text_for_nvcc").find("another_text_for_nvcc.cu:6"), std::string::npos);
+  EXPECT_NE(notes_of("another_text_by_a_name").find("another_text_by_a_name.cu:9"), std::string::npos);
   EXPECT_EQ(notes_of("honest").find("nvcc"), std::string::npos);
 }
 

@@ -162,8 +162,10 @@ Result<fs::path> compile_emulated(const std::vector<fs::path>& sources, const fs
   // C++17 as for nvcc (cuda/nvcc.cpp); C++20's headers also take a small region twice as long.
   std::vector<std::string> words = {compiler, "-std=c++17", "-g1",
                                     // CUDA programs read floats as float4 and the like.
-                                    "-fno-strict-aliasing", "-w", "-fdiagnostics-color=never", "-fPIC",
-                                    "-DSTITCH_EMULATED=1", "-include", "cuda_runtime.h"};
+                                    // A GPU's registers hold anything: a sum without a beginning is to show.
+                                    "-fno-strict-aliasing", "-ftrivial-auto-var-init=pattern", "-w",
+                                    "-fdiagnostics-color=never", "-fPIC", "-DSTITCH_EMULATED=1", "-include",
+                                    "cuda_runtime.h"};
   // Compiling takes longer than running the result: -O2 costs a third more than -O1 and gains a tenth. Fused
   // multiply-adds, which nvcc uses, are among the "expensive" optimisations.
   if (options.optimise)

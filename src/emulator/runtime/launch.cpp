@@ -183,7 +183,7 @@ cudaError_t run_launch(const Kernel& kernel, const LaunchConfig& config, void* c
     const auto helpers = std::min<uint64_t>(settings().workers - 1, launch.blocks - 1);
     run_on_pool(static_cast<unsigned>(helpers), [&launch] { take_blocks(launch); });
   }
-  log_kernel(kernel, config, launch.static_shared_bytes);
+  log_kernel(launch);
   if (std::string why = too_much_shared(kernel, config, launch.static_shared_bytes); !why.empty())
     launch.fail(cudaErrorLaunchOutOfResources, std::move(why));
   if (launch.error) {

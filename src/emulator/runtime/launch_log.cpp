@@ -69,13 +69,23 @@ std::string name_of(const Kernel& kernel) {
 
 bool is_logging() { return logging.load(std::memory_order_relaxed); }
 
-void log_kernel(const Kernel& kernel, const LaunchConfig& config, unsigned static_shared_bytes) {
+void log_kernel(const LaunchState& launch) {
   if (!is_logging()) return;
+  const LaunchConfig& config = launch.config;
+  std::string used;
+  auto add_used = [&](bool yes, const char* what) {
+    if (yes) used += (used.empty() ? "\"" : ",\"") + std::string(what) + '"';
+  };
+  add_used(launch.static_shared_bytes + config.shared_bytes > 0, "shared_memory");
+  add_used(launch.used & Did::barriers, "barriers");
+  add_used(launch.used & Did::shuffles, "shuffles");
+  add_used(launch.used & Did::tensor_cores, "tensor_cores");
   const std::string counters = take_counters();
-  add("kernel", name_of(kernel),
-      ",\"grid\":" + triple(config.grid) + ",\"block\":" + triple(config.block) + ",\"shared_static\":" +
-          std::to_string(static_shared_bytes) + ",\"shared_dynamic\":" + std::to_string(config.shared_bytes) +
-          ",\"cooperative\":" + (config.cooperative ? "true" : "false") +
+  add("kernel", name_of(*launch.kernel),
+      ",\"grid\":" + triple(config.grid) + ",\"block\":" + triple(config.block) +
+          ",\"shared_static\":" + std::to_string(launch.static_shared_bytes) +
+          ",\"shared_dynamic\":" + std::to_string(config.shared_bytes) +
+          ",\"cooperative\":" + (config.cooperative ? "true" : "false") + ",\"used\":[" + used + "]" +
           (counters.empty() ? "" : ",\"counters\":" + counters));
 }
 

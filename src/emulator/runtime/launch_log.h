@@ -3,12 +3,13 @@
 
 #include <string>
 
+#include "launch_state.h"
 #include "operation.h"
 
 namespace stitch_emulated {
 
 bool is_logging();
-void log_kernel(const Kernel& kernel, const LaunchConfig& config, unsigned static_shared_bytes);
+void log_kernel(const LaunchState& launch);
 void log_library(const std::string& name);
 void log_copy(const CopyOperation& copy);
 void log_fill(const FillOperation& fill);

@@ -12,6 +12,11 @@
 
 namespace stitch_emulated {
 
+// What a kernel did, whatever its text has besides.
+struct Did {
+  static constexpr unsigned barriers = 1, shuffles = 2, tensor_cores = 4;
+};
+
 struct LaunchState {
   const Kernel* kernel;
   void* const* arguments;
@@ -25,6 +30,11 @@ struct LaunchState {
   std::atomic<uint64_t> next_block{0};
   std::atomic<bool> stop{false};
   std::atomic<unsigned> static_shared_bytes{0};  // of the static shared variables seen so far
+  std::atomic<unsigned> used{0};                 // of Did, by some block
+
+  void note(unsigned what) {
+    if (!(used.load(std::memory_order_relaxed) & what)) used.fetch_or(what, std::memory_order_relaxed);
+  }
 
   std::mutex mutex;  // guards the members below
   int error = 0;     // a cudaError_t

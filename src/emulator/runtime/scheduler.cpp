@@ -252,6 +252,7 @@ void Worker::release(Queue& queue) {
 
 void Worker::release_block_barrier() {
   count_barrier();
+  launch_->note(Did::barriers);
   vote_result_ = vote_count_;
   vote_arrived_ = static_cast<int>(at_barrier_count_);
   vote_count_ = 0;

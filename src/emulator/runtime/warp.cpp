@@ -1,6 +1,7 @@
 // Warp collectives. The last lane of a mask to arrive computes the result of every lane, so a collective
 // keeps no state and lanes may be several collectives apart.
 #include <algorithm>
+#include <string_view>
 
 #include "access_counters.h"
 #include "scheduler.h"
@@ -148,6 +149,7 @@ uint64_t Worker::exchange(Collective kind, unsigned mask, uint64_t value, unsign
   self->value = value;
   self->source = static_cast<uint8_t>(source & 31);
   self->finish = nullptr;
+  launch_->note(kind == Collective::sync ? Did::barriers : Did::shuffles);
   join_meeting(self, mask, what, line);
   return self->value;
 }
@@ -158,6 +160,7 @@ void Worker::exchange_with(unsigned mask, void* mine, void (*finish)(void* const
   self->kind = Collective::sync;
   self->mine = mine;
   self->finish = finish;
+  launch_->note(std::string_view(what) == "mma_sync" ? Did::tensor_cores : Did::shuffles);
   join_meeting(self, mask, what, line);
 }
 

@@ -244,8 +244,9 @@ Values median(Call& call) {
   for (ValueId& y : sorted)
     y = call.reshape(call.slice(y, dim, (size - 1) / 2, (size - 1) / 2 + 1), call.output().shape);
   if (!is_floating(call.type(x).dtype)) return sorted;
-  // A row with NaN has NaN as its median, where the first one stands.
-  ValueId missing = call.emit(Op::is_nan, {x});
+  // A row with NaN has NaN as its median, where the first one stands. By a comparison: who reads is_nan in a
+  // graph takes it for a question of the model's.
+  ValueId missing = call.emit(Op::ne, {x, x});
   ValueId any = call.reshape(call.reduce(Op::any, missing, {dim}), call.output().shape);
   ValueId first =
       call.reshape(call.reduce(Op::argmax, call.cast(missing, DType::i32), {dim}), call.output().shape);

@@ -182,6 +182,7 @@ class EmulatedBackend final : public Backend {
                                          : ActivityKind::kernel;
       activity.in_graph = entry.value("graph", false);
       activity.bytes = entry.value("bytes", int64_t{0});
+      activity.used = entry.value("used", std::vector<std::string>());
       activity.counters = entry.value("counters", std::map<std::string, double>());
       for (size_t i = 0; kind == "kernel" && i < 3; ++i) {
         activity.grid[i] = entry.at("grid").at(i).get<int>();

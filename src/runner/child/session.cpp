@@ -53,6 +53,7 @@ Json Session::dispatch(const Json& request) {
   if (what == "profile_region") return profile_region(request);
   if (what == "count") return count(request);
   if (what == "call_with") return call_with(request);
+  if (what == "create_with") return create_with(request);
   throw Refusal{STITCH_BAD_ARGUMENT, format("'{}' is no request", what)};
 }
 

@@ -62,6 +62,8 @@ class Session {
   Json profile_region(const Json& request);
   Json count(const Json& request);
   Json call_with(const Json& request);
+  Json create_with(const Json& request);
+  Json status_answer(int status);
   Json destroy();
 
   Buffers upload(const Json& tensors, std::string_view role, Fence fence = Fence::none);

@@ -186,23 +186,44 @@ Json Session::call(const Json& request) {
   return reply;
 }
 
+namespace {
+
+void give_as_asked(std::vector<StitchTensor>& tensors, const Json& asked) {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Json& given = asked.at(i);
+    if (given.at("offset") == -1) tensors[i].data = nullptr;
+    const auto strides = given.value("strides", std::vector<int64_t>());
+    std::ranges::copy(strides, tensors[i].strides);
+  }
+}
+
+}  // namespace
+
+// Tests the arguments, not their contents.
 Json Session::call_with(const Json& request) {
   put_back_outputs();
-  // Tests the arguments, not their contents.
   Buffers inputs = zeros(request.at("inputs")), outputs = fresh_outputs(request.at("outputs"), 1, {}, 0);
   std::vector<StitchTensor> in = as_arguments(inputs), out = as_arguments(outputs);
-  auto as_asked = [](std::vector<StitchTensor>& tensors, const Json& asked) {
-    for (size_t i = 0; i < tensors.size(); ++i) {
-      const Json& given = asked.at(i);
-      if (given.at("offset") == -1) tensors[i].data = nullptr;
-      const auto strides = given.value("strides", std::vector<int64_t>());
-      std::ranges::copy(strides, tensors[i].strides);
-    }
-  };
-  as_asked(in, request.at("inputs"));
-  as_asked(out, request.at("outputs"));
-  const int status = library_->run(program_, in.data(), static_cast<int>(in.size()), out.data(),
-                                   static_cast<int>(out.size()), backend_->stream());
+  give_as_asked(in, request.at("inputs"));
+  give_as_asked(out, request.at("outputs"));
+  return status_answer(library_->run(program_, in.data(), static_cast<int>(in.size()), out.data(),
+                                     static_cast<int>(out.size()), backend_->stream()));
+}
+
+Json Session::create_with(const Json& request) {
+  destroy_other();
+  Buffers buffers = zeros(request.at("parameters"));
+  std::vector<StitchTensor> parameters = as_arguments(buffers);
+  give_as_asked(parameters, request.at("parameters"));
+  const int status =
+      library_->create(parameters.data(), static_cast<int>(parameters.size()), 0, &other_program_);
+  Json reply = status_answer(status);
+  if (status != STITCH_OK) other_program_ = nullptr;
+  destroy_other();
+  return reply;
+}
+
+Json Session::status_answer(int status) {
   Json reply = ok_answer();
   reply["status"] = status;
   reply["message"] = status == STITCH_OK ? "" : library_->error_text();

@@ -1,4 +1,5 @@
 // From sources to a library, by us, in the sandbox: what was measured is what was built here.
+#include <algorithm>
 #include <functional>
 #include <future>
 #include <nlohmann/json.hpp>
@@ -35,10 +36,21 @@ build::BuildRequest request_for(const Package& package, const VerifyOptions& opt
   return request;
 }
 
+// Code of an engine's regions is its own, and takes minutes of a large network.
+bool is_by_others(const Package& package, const build::BuildRequest& request) {
+  constexpr size_t most_sources = 4;  // a few seconds each
+  const std::vector<ManifestRegion>& regions = package.manifest.regions;
+  return request.alone || (request.sources.size() <= most_sources &&
+                           std::ranges::all_of(regions, [](const ManifestRegion& region) {
+                             return region.technique == "written";
+                           }));
+}
+
 // The emulated GPU's compiler doesn't tell host code from device code, nor what fits a multiprocessor. Where
 // nvcc is installed, which needs no GPU, a program of unknown origin has to be one for it, too.
-Result<void> accepted_by_nvcc(build::BuildRequest request) {
-  if (request.target != build::Target::emulated || !request.alone || !build::find_nvcc()) return {};
+Result<void> accepted_by_nvcc(const Package& package, build::BuildRequest request) {
+  if (request.target != build::Target::emulated || !is_by_others(package, request) || !build::find_nvcc())
+    return {};
   request.target = build::Target::cuda;
   request.device_only = true;
   request.libraries.clear();
@@ -55,9 +67,9 @@ Result<void> accepted_by_nvcc(build::BuildRequest request) {
 }
 
 // Both compilers at the same time.
-Result<build::Built> built_as_cuda(const build::BuildRequest& request,
+Result<build::Built> built_as_cuda(const Package& package, const build::BuildRequest& request,
                                    const std::function<void(std::string_view)>& on_progress = {}) {
-  auto accepted = std::async(std::launch::async, [&] { return accepted_by_nvcc(request); });
+  auto accepted = std::async(std::launch::async, [&] { return accepted_by_nvcc(package, request); });
   auto built = build::build(request, on_progress);
   const Result<void> no_objection = accepted.get();
   if (built && !no_objection) return no_objection.error();
@@ -68,7 +80,8 @@ Result<build::Built> built_as_cuda(const build::BuildRequest& request,
 
 void build_ahead(const VerifyOptions& options, const std::optional<GpuSpec>& gpu) {
   if (options.program.extension() == ".py") return;
-  if (auto package = load_package(options.program)) (void)built_as_cuda(request_for(*package, options, gpu));
+  if (auto package = load_package(options.program))
+    (void)built_as_cuda(*package, request_for(*package, options, gpu));
 }
 
 Result<Passed> build(Session& session, Json& evidence) {
@@ -78,7 +91,7 @@ Result<Passed> build(Session& session, Json& evidence) {
   }
   STITCH_TRY(session.package, load_package(session.options.program));
   const build::BuildRequest request = request_for(session.package, session.options, session.gpu);
-  STITCH_TRY(session.built, built_as_cuda(request, session.options.on_progress));
+  STITCH_TRY(session.built, built_as_cuda(session.package, request, session.options.on_progress));
   session.library = session.built.library;
   evidence = {{"target", build::name(request.target)},
               {"library_sha256", session.built.hash},

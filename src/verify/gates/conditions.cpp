@@ -43,7 +43,31 @@ std::string_view directive_of(std::string_view line) {
   return line.substr(mark + (line[mark] == '#' ? 1 : 2));
 }
 
+// A compiler's macro in plain text, or behind a #define: what it stands for is another text, too. Names and
+// places are for messages.
+bool names_compiler(std::string_view line) {
+  constexpr std::array<std::string_view, 3> places = {"__FILE__", "__LINE__", "__FUNCTION__"};
+  const size_t comment = line.find("//");
+  if (comment != line.npos && line.substr(0, comment).find('"') == line.npos) line = line.substr(0, comment);
+  for (size_t i = 0; i < line.size();) {
+    if (!is_in_word(line[i])) {
+      ++i;
+      continue;
+    }
+    size_t end = i;
+    while (end < line.size() && is_in_word(line[end])) ++end;
+    const std::string_view word = line.substr(i, end - i);
+    i = end;
+    const bool macro = word.starts_with("__") && word.ends_with("__") &&
+                       std::ranges::none_of(word, [](unsigned char c) { return std::islower(c); });
+    if (macro && !is_include_guard(word) && std::ranges::find(places, word) == places.end()) return true;
+    if (word == "STITCH_EMULATED" || word == "__clang__" || word.starts_with("stitch_emulated")) return true;
+  }
+  return false;
+}
+
 bool asks_for_compiler(std::string_view line) {
+  if (names_compiler(line)) return true;
   const std::string_view directive = directive_of(line);
   bool condition = false, guard = false;
   for (size_t i = 0; i < directive.size();) {

@@ -15,6 +15,7 @@
 #include "base/bulk.h"
 #include "base/error_codes.h"
 #include "base/text.h"
+#include "program/include/stitch/program.h"
 #include "reference/torch_reference.h"
 #include "verify/attempt.h"
 #include "verify/gates/gates.h"
@@ -202,7 +203,8 @@ Result<void> keeps_its_memory(Session& session, Attempt& attempt) {
 double change_of(const TensorBytes& now, const TensorBytes& before) {
   if (!is_floating(before.type.dtype)) return 0;
   const std::vector<double> values = as_doubles(before);
-  return distance(now, {{DType::f64, before.type.shape, {}}, std::as_bytes(std::span(values))}, true)
+  return distance(now, {{DType::f64, before.type.shape, {}}, std::as_bytes(std::span(values))},
+                  NotFinite::any)
       .relative();
 }
 
@@ -376,6 +378,61 @@ Result<int> refuses_others(Session& session, Attempt& attempt) {
   return tried;
 }
 
+// The same of weights. Their number is the least that stitch_create looks at; nothing may crash it. That it
+// takes other tensors than the task's is noted: what it makes of them is no one's result.
+Result<int> refuses_other_weights(Session& session) {
+  constexpr size_t most_parameters = 4;
+  constexpr int64_t most_bytes = int64_t{1} << 26;
+  const std::vector<ManifestTensor>& parameters = session.task.signature.parameters;
+  std::vector<runner::TensorAt> good;
+  int64_t bytes = 0;
+  for (const ManifestTensor& parameter : parameters) {
+    good.push_back({{parameter.type.dtype, parameter.type.shape, {}}, 0});
+    bytes += parameter.type.bytes();
+  }
+  if (session.options.quick || bytes > most_bytes) return 0;
+  STITCH_TRY(const std::shared_ptr<Attempt> attempt, Attempt::of(session, Weights::task));
+  int tried = 0;
+  bool looked = true;  // it refused before it called CUDA, whose error would be the next call's
+  auto more = good;
+  more.push_back(good.empty() ? runner::TensorAt{{DType::f32, {1}, {}}, 0} : good.back());
+  auto refused = [&](const std::vector<runner::TensorAt>& list, const std::string& what) -> Result<bool> {
+    ++tried;
+    STITCH_TRY(const int status, attempt->create_with(list, what));
+    looked &= status == STITCH_BAD_ARGUMENT;
+    return status != STITCH_OK;
+  };
+  STITCH_TRY(bool counts, refused(more, "a parameter too many"));
+  if (counts && !good.empty()) {
+    more.resize(good.size() - 1);
+    STITCH_TRY(counts, refused(more, "a parameter too few"));
+  }
+  if (!counts)
+    return found("accepts_anything",
+                 "stitch_create was given another number of parameters and did not refuse");
+  std::string taken;
+  for (size_t i = 0; i < std::min(good.size(), most_parameters) && taken.empty(); ++i) {
+    const std::string& name = parameters[i].name;
+    auto tries = [&](runner::TensorAt changed, const std::string& what) -> Result<void> {
+      if (!taken.empty()) return {};
+      auto list = good;
+      list[i] = std::move(changed);
+      STITCH_TRY(const bool refuses, refused(list, what));
+      if (!refuses) taken = what;
+      return {};
+    };
+    const TensorType& type = good[i].type;
+    if (type.elements() > 0) STITCH_CHECK(tries({type, -1}, format("no memory for '{}'", name)));
+    STITCH_CHECK(
+        tries({neighbours_of(type)[0], 0}, format("{} as '{}'", text(neighbours_of(type)[0]), name)));
+    const TensorType other{type.dtype == DType::f32 ? DType::f16 : DType::f32, type.shape, {}};
+    STITCH_CHECK(tries({other, 0}, format("{} as '{}'", text(other), name)));
+  }
+  if (!looked) session.attempt.reset();
+  if (!taken.empty()) session.notes.push_back(format("stitch_create was given {} and did not refuse", taken));
+  return tried;
+}
+
 }  // namespace
 
 Result<Passed> conduct(Session& session, Json& evidence) {
@@ -406,8 +463,10 @@ Result<Passed> conduct(Session& session, Json& evidence) {
   int refusals = 0;
   if (!session.python) {
     STITCH_TRY(refusals, refuses_others(session, attempt));
-    evidence["wrong_arguments_refused"] = refusals;
     STITCH_CHECK(right_in_a_callers_stream(session, attempt, evidence));
+    STITCH_TRY(const int of_weights, refuses_other_weights(session));
+    refusals += of_weights;
+    evidence["wrong_arguments_refused"] = refusals;
   }
   std::string summary = session.deterministic ? "three runs equal to the bit" : "three runs agree";
   if (refusals) summary += format(", {} wrong calls refused", refusals);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/terminal/wording.h"
 #include "base/text.h"
@@ -55,22 +56,28 @@ std::string memory_text(const Json& memory) {
   return memory.contains("pytorch_bytes") ? out + " (PyTorch " + text("pytorch_bytes") + ")" : out;
 }
 
-// What reports read: kernels one by one, and their sums.
-void list_kernels(Json& evidence, const profile::Timeline& timeline, const profile::Summary& summed) {
+// What reports read: kernels one by one, and their sums. `knows_used`: what launches came by is known.
+void list_kernels(Json& evidence, const profile::Timeline& timeline, const profile::Summary& summed,
+                  bool knows_used) {
   const int64_t first = timeline.activities.front().start_ns;
   for (size_t i = 0; i < std::min(timeline.activities.size(), most_listed); ++i) {
     const profile::Activity& activity = timeline.activities[i];
     evidence["activities"].push_back({activity.name, activity.start_ns - first, activity.nanoseconds()});
   }
   std::map<std::string, double> threads;
+  std::map<std::string, std::set<std::string>> used;
   auto count = [](const int(&size)[3]) { return double{1} * size[0] * size[1] * size[2]; };
-  for (const profile::Activity& activity : timeline.activities)
+  for (const profile::Activity& activity : timeline.activities) {
     threads[activity.name] += count(activity.grid) * count(activity.block);
-  for (const profile::KernelSum& sum : summed.by_name)
+    used[activity.name].insert(activity.used.begin(), activity.used.end());
+  }
+  for (const profile::KernelSum& sum : summed.by_name) {
     evidence["kernels"].push_back({{"name", sum.name},
                                    {"count", sum.count},
                                    {"nanoseconds", sum.nanoseconds},
                                    {"threads", threads[sum.name]}});
+    if (knows_used) evidence["kernels"].back()["used"] = used[sum.name];
+  }
   if (summed.span_ns <= 0) return;
   evidence["span_ns"] = summed.span_ns;
   evidence["busy_ns"] = summed.busy_ns;
@@ -186,7 +193,7 @@ Result<Passed> profile(Session& session, Json& evidence) {
   session.activities = timeline.activities;
   if (session.activities.empty()) return found("no_work", "a call makes the device do nothing at all");
   const profile::Summary summed = profile::summarise(timeline);
-  list_kernels(evidence, timeline, summed);
+  list_kernels(evidence, timeline, summed, session.options.device == runner::Device::emulated);
   std::string summary = format("{} of {}", counted(std::ssize(session.activities), "launch", "launches"),
                                counted(std::ssize(summed.by_name), "kernel"));
   if (summed.span_ns > 0)

@@ -8,6 +8,7 @@
 
 #include "oracle/philox.h"
 #include "reference/sensitivity.h"
+#include "verify/numerics/order_of_equals.h"
 
 namespace stitch::verifier {
 
@@ -158,6 +159,23 @@ oracle::Tensor moved(const oracle::Tensor& tensor, const oracle::Tensor* exact, 
   return out;
 }
 
+// Positions of equal elements, the last of them first.
+Result<oracle::Tensor> last_of_equals_first(const Graph& graph, const Node& node,
+                                            const oracle::Tensor& ordered) {
+  const int64_t dim = node.attributes.integer("dim"), axis = dim < 0 ? dim + ordered.rank() : dim;
+  Node flip{.op = Op::flip, .operands = {node.operands[0]}, .results = {node.operands[0]}};
+  flip.attributes.set("dims", std::vector<int64_t>{axis});
+  const oracle::Tensor* operand = &ordered;
+  STITCH_TRY(const std::vector<oracle::Tensor> flipped, oracle::evaluate_node(graph, flip, {&operand, 1}));
+  operand = flipped.data();
+  STITCH_TRY(const std::vector<oracle::Tensor> results, oracle::evaluate_node(graph, node, {&operand, 1}));
+  oracle::Tensor out = results[1].copy();
+  int64_t* positions = out.writable<int64_t>();
+  for (int64_t i = 0; i < out.elements(); ++i)
+    positions[i] = ordered.shape()[static_cast<size_t>(axis)] - 1 - positions[i];
+  return out;
+}
+
 template <class T>
 T number_at(const TensorBytes& tensor, int64_t i) {
   T value;
@@ -170,6 +188,7 @@ T number_at(const TensorBytes& tensor, int64_t i) {
 bool has_discontinuity(const Graph& graph) {
   const std::vector<bool> rounded = rounded_values(graph);
   return std::ranges::any_of(graph.nodes, [&](const Node& node) {
+    if (leaves_equals_in_any_order(node)) return true;
     return jumps(graph, node) &&
            std::ranges::any_of(node.operands, [&](ValueId id) { return is_moved(graph, id, rounded); });
   });
@@ -188,10 +207,19 @@ Result<std::vector<std::vector<oracle::Tensor>>> across_jumps(const Graph& graph
   const std::vector<int32_t> makers = producers(graph);
   const oracle::Known few = of_few_bits(graph, known);
   std::vector<std::vector<oracle::Tensor>> out;
-  for (int variant = 0; variant < variants; ++variant) {
+  for (int variant = 0; variant <= variants; ++variant) {
     oracle::Known here = known;
     for (size_t n = 0; n < graph.nodes.size(); ++n) {
       const Node& node = graph.nodes[n];
+      if (variant == variants) {
+        if (!leaves_equals_in_any_order(node) || node.results.size() < 2 ||
+            graph.type(node.operands[0]).rank() == 0)
+          continue;
+        STITCH_TRY(auto ordered, oracle::evaluate(graph, here, std::span(&node.operands[0], 1)));
+        STITCH_TRY(oracle::Tensor positions, last_of_equals_first(graph, node, ordered[0]));
+        here.insert_or_assign(node.results[1], std::move(positions));
+        continue;
+      }
       if (!jumps(graph, node)) continue;
       const double unit = roundings_before * coarsest_rounding(graph, 0, n, numerics);
       for (size_t o = 0; o < node.operands.size(); ++o) {

@@ -1,6 +1,7 @@
 #include "verify/numerics/judge.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/bulk.h"
 #include "graph/cost.h"
@@ -74,7 +75,7 @@ Judging judging_of(const Session& session, const Trial& trial, size_t output) {
   Judging judging{.numerics = session.options.numerics, .floor = floor_of(session.task.graph)};
   if (output < trial.sensitivity.size()) judging.sensitivity = trial.sensitivity[output];
   judging.least_truth = least_truth(session, trial, output);
-  judging.any_not_finite = trial.question.distribution == harsh::not_finite;
+  judging.not_finite = not_finite_of(trial.question);
   // Where weights are faint, biases are most of an output: PyTorch's own error is no measure for ten bits any
   // more (ResNet-18 on an H200: 4.0e-5 where PyTorch has 1.1e-5), and an epsilon shows by far more than this.
   constexpr double of_ten_bits = 1e-3;
@@ -172,8 +173,16 @@ Result<std::vector<std::byte>> truth_of_positions(const Session& session, const 
   if (!node || cost(graph).total.flops > most_flops) return std::vector<std::byte>();
   STITCH_TRY(Tensors parameters, session.reference.parameters(trial.question.weights));
   STITCH_TRY(oracle::Known known, oracle_values(session.task, parameters, trial.inputs));
-  STITCH_TRY(auto ordered, oracle::evaluate(graph, std::move(known), std::span(&node->operands[0], 1)));
-  return truth_among_equals(values, trial.truth[output], ordered[0], node->attributes.integer("dim"), count);
+  STITCH_TRY(auto ordered, oracle::evaluate(graph, known, std::span(&node->operands[0], 1)));
+  // Each position by its own number: where it went from there.
+  Ordering ordering{ordered[0], node->attributes.integer("dim"), graph.type(node->results[1]).shape, {}};
+  oracle::Tensor numbers(DType::i64, ordering.shape);
+  std::iota(numbers.writable<int64_t>(), numbers.writable<int64_t>() + numbers.elements(), int64_t{0});
+  known.insert_or_assign(node->results[1], numbers);
+  STITCH_TRY(auto places, oracle::evaluate(graph, std::move(known), std::span(&graph.outputs[output], 1)));
+  if (places[0].floating()) return std::vector<std::byte>();
+  ordering.places.assign(places[0].data<int64_t>(), places[0].data<int64_t>() + places[0].elements());
+  return truth_among_equals(values, trial.truth[output], ordering, count);
 }
 
 // `known`: PyTorch's distance.

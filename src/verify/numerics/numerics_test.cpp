@@ -200,11 +200,15 @@ TEST(Numerics, LargeElementsAmongTinyOnesMayRound) {
 }
 
 TEST(Numerics, ANumberInPlaceOfNaNIsNoted) {
-  const Judging of_not_finite{.any_not_finite = true};
+  const Judging of_not_finite{.not_finite = NotFinite::any};
   const Comparison lost = compare(floats({1, 0})[0], truths({1, nan})[0], nullptr, of_not_finite);
   EXPECT_TRUE(lost.passed);
   EXPECT_EQ(lost.own.nan_lost, 1);
   EXPECT_FALSE(compare(floats({1, 0})[0], truths({1, inf})[0], nullptr, of_not_finite).passed);
+  const Judging of_lost{.not_finite = NotFinite::nan_may_be_lost};
+  EXPECT_TRUE(compare(floats({1, 0})[0], truths({1, nan})[0], nullptr, of_lost).passed);
+  EXPECT_FALSE(
+      compare(floats({1, static_cast<float>(nan)})[0], truths({1, inf})[0], nullptr, of_lost).passed);
   EXPECT_FALSE(
       compare(floats({1, static_cast<float>(nan)})[0], truths({1, 2})[0], nullptr, of_not_finite).passed);
 }

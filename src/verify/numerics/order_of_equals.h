@@ -9,14 +9,24 @@
 
 namespace stitch::verifier {
 
-// The node whose positions this output is; null: it is none's.
+// The node whose positions this output is, or some of them in another shape or order; null: it is none's.
 const Node* ordering_of(const Graph& graph, ValueId output);
 // A sort that isn't stable, top-k.
 bool leaves_equals_in_any_order(const Node& node);
+// Whether anything is made of the positions that it gives, so that the order of equals shows there.
+bool makes_use_of_positions(const Graph& graph);
 
-// The truth, with rows of `positions` in its place that name other elements of the same size. `ordered`: what
-// was put in order, along `dim`; `count`: how many positions are others.
+// What was put in order, along `dim`; the shape of all positions, and where among them each of an output's
+// was.
+struct Ordering {
+  oracle::Tensor ordered;
+  int64_t dim = 0;
+  Shape shape;
+  std::vector<int64_t> places;
+};
+// The truth, with rows of `positions` in its place that name other elements of the same size. `count`: how
+// many positions are others.
 std::vector<std::byte> truth_among_equals(const TensorBytes& positions, const TensorBytes& truth,
-                                          const oracle::Tensor& ordered, int64_t dim, int64_t& count);
+                                          const Ordering& ordering, int64_t& count);
 
 }  // namespace stitch::verifier
