@@ -1,5 +1,7 @@
 """A program's tensors, bound to a module's: what the C extension needs to call it."""
 
+import re
+
 import torch
 
 from stitchcuda_torch.base import dtypes
@@ -62,8 +64,10 @@ class Ranges:
 
 
 def evaluate(number, names):
-    # Positive integers: C's division rounds down as Python's // does.
-    return eval(number.replace("/", "//"), {"__builtins__": {}}, names) if isinstance(number, str) else number
+    if not isinstance(number, str):
+        return number
+    # A size's name may be a word of Python's. Positive integers: C's division rounds down as Python's // does.
+    return eval(re.sub(r"[A-Za-z_]\w*", lambda name: str(names[name[0]]), number).replace("/", "//"), {"__builtins__": {}})
 
 
 class WeightsDiffer(StitchError):

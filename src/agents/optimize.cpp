@@ -98,9 +98,10 @@ plan::ReferenceFacts look_at_reference(verifier::OpenReference& reference, const
   return out;
 }
 
-Result<std::optional<plan::GivenPlan>> given_plan(const OptimizeOptions& options, const Graph& graph) {
+Result<std::optional<plan::GivenPlan>> given_plan(const OptimizeOptions& options, const Task& task) {
   if (!options.plan) return std::optional<plan::GivenPlan>();
-  auto given = plan::read_given_plan(*options.plan, graph, options.gpu, code::catalogue(), options.numerics);
+  auto given = plan::read_given_plan(*options.plan, task.planned(), options.gpu, code::catalogue(),
+                                     options.numerics, task.instances);
   if (!given) return within(options.plan_source, std::move(given).error());
   return std::optional(*std::move(given));
 }
@@ -181,7 +182,7 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
   if (for_baselines) opened.for_baselines.emplace(*std::move(for_baselines));
   const std::shared_ptr<const Task> task = opened.task;
   STITCH_CHECK(check_emulated_time(task->graph, options));
-  STITCH_TRY(std::optional<plan::GivenPlan> given, given_plan(options, task->planned()));
+  STITCH_TRY(std::optional<plan::GivenPlan> given, given_plan(options, *task));
   if (given) options.numerics = given->context.numerics;
   STITCH_TRY(std::unique_ptr<RecordedRun> record, open_record(options, task->graph));
   if (session && record)

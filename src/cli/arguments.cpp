@@ -67,9 +67,9 @@ Result<Json> load_plan_file(const std::string& path) {
 Result<plan::GivenPlan> read_plan_file(const std::string& path, const Task& task, const GpuSpec& gpu,
                                        Numerics numerics) {
   STITCH_TRY(Json document, load_plan_file(path));
-  auto given = plan::read_given_plan(document, task.planned(), gpu, code::catalogue(), numerics);
+  auto given =
+      plan::read_given_plan(document, task.planned(), gpu, code::catalogue(), numerics, task.instances);
   if (!given) return within(path, std::move(given).error());
-  given->context.instances = task.instances;
   return given;
 }
 

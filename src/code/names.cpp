@@ -10,21 +10,31 @@ namespace stitch::code {
 
 namespace {
 
-// Identifiers used by generated code, besides C++ keywords.
+// C++ keywords, and macros of its library.
+const std::set<std::string, std::less<>> keywords = {
+    "auto",      "bool",          "break",        "case",         "char",      "class",
+    "const",     "continue",      "default",      "delete",       "do",        "double",
+    "else",      "enum",          "export",       "extern",       "false",     "float",
+    "for",       "friend",        "goto",         "if",           "inline",    "int",
+    "long",      "new",           "not",          "or",           "and",       "operator",
+    "xor",       "private",       "public",       "register",     "return",    "short",
+    "signed",    "sizeof",        "static",       "struct",       "switch",    "template",
+    "this",      "throw",         "true",         "try",          "typedef",   "union",
+    "unsigned",  "using",         "virtual",      "void",         "volatile",  "while",
+    "alignas",   "alignof",       "and_eq",       "asm",          "bitand",    "bitor",
+    "catch",     "char16_t",      "char32_t",     "char8_t",      "co_await",  "co_return",
+    "co_yield",  "compl",         "concept",      "const_cast",   "consteval", "constexpr",
+    "constinit", "decltype",      "dynamic_cast", "explicit",     "mutable",   "namespace",
+    "noexcept",  "not_eq",        "nullptr",      "or_eq",        "protected", "reinterpret_cast",
+    "requires",  "static_assert", "static_cast",  "thread_local", "typeid",    "typename",
+    "wchar_t",   "xor_eq",        "linux",        "unix",         "assert",    "errno",
+    "stdin",     "stdout",        "stderr"};
+
+// Identifiers used by generated code.
 const std::set<std::string, std::less<>> reserved = {
-    "auto", "bool", "break", "case", "char", "class", "const", "continue", "default", "delete", "do",
-    "double", "else", "enum", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline",
-    "int", "long", "new", "not", "or", "and", "operator", "xor", "private", "public", "register", "return",
-    "short", "signed", "sizeof", "static", "struct", "switch", "template", "this", "throw", "true", "try",
-    "typedef", "union", "unsigned", "using", "virtual", "void", "volatile", "while", "alignas", "alignof",
-    "and_eq", "asm", "bitand", "bitor", "catch", "char16_t", "char32_t", "char8_t", "co_await", "co_return",
-    "co_yield", "compl", "concept", "const_cast", "consteval", "constexpr", "constinit", "decltype",
-    "dynamic_cast", "explicit", "mutable", "namespace", "noexcept", "not_eq", "nullptr", "or_eq", "protected",
-    "reinterpret_cast", "requires", "static_assert", "static_cast", "thread_local", "typeid", "typename",
-    "wchar_t", "xor_eq", "std", "main", "linux", "unix", "assert", "errno", "stdin", "stdout", "stderr", "in",
-    "out", "stream", "device", "params", "workspace", "arena", "weights", "graphs", "cublas", "cudnn",
-    "stitch", "create", "run", "enqueue", "inputs", "outputs", "parameters", "settings", "branches",
-    "launches", "programmatic_launches",
+    "std", "main", "in", "out", "stream", "device", "params", "workspace", "arena", "weights", "graphs",
+    "cublas", "cudnn", "stitch", "create", "run", "enqueue", "inputs", "outputs", "parameters", "settings",
+    "branches", "launches", "programmatic_launches",
     // CUDA functions of doubles, which a local of the same name would hide.
     "exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2",
     "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "erfinv", "lgamma", "abs", "fabs",
@@ -67,8 +77,10 @@ std::string identifier(std::string_view text) {
   for (size_t at; (at = out.find("__")) != std::string::npos;) out.erase(at, 1);
   if (out.size() > 1 && out.back() == '_') out.pop_back();
   if (out[0] == '_') out = "v" + out;
-  return reserved.contains(out) ? out + "_value" : out;
+  return is_keyword(out) || reserved.contains(out) ? out + "_value" : out;
 }
+
+bool is_keyword(std::string_view word) { return keywords.contains(word); }
 
 std::string Names::unique(std::string_view wanted) {
   const std::string base = identifier(wanted);

@@ -20,6 +20,7 @@ std::string cuda_includes(const std::set<DType>& dtypes);
 std::string shape_comment(const Shape& shape);
 // A C++ identifier: letters, digits and underscores, not a keyword.
 std::string identifier(std::string_view text);
+bool is_keyword(std::string_view word);  // or a macro
 
 class Names {
  public:

@@ -6,8 +6,11 @@
 
 #include "base/division.h"
 #include "code/catalogue.h"
+#include "code/family/sized_region.h"
+#include "code/family/variants.h"
 #include "code/names.h"
 #include "code/sharing.h"
+#include "plan/buckets.h"
 
 namespace stitch::code {
 
@@ -15,9 +18,9 @@ namespace {
 
 class Gatherer {
  public:
-  Gatherer(const plan::Context& context, const plan::Plan& plan, std::set<std::string> filled)
+  Gatherer(const plan::Context& context, const plan::Plan& plan, SizedRegions* sized)
       : context_(context),
-        filled_(std::move(filled)),
+        sized_(sized ? *sized : none_),
         graph_(context.graph),
         plan_(plan),
         parts_{.context = context, .graph = context.graph, .plan = plan} {}
@@ -160,21 +163,34 @@ class Gatherer {
 
   RegionRequest request_of(size_t r) const {
     const plan::Region& region = plan_.regions[r];
-    RegionRequest request{.context = filled_.contains(region.name) ? context_.filled() : context_,
+    const auto writing = sized_.writing.find(region.name);
+    return request_at(writing == sized_.writing.end() ? context_ : writing->second.at(context_), region,
+                      parts_.region_names[r]);
+  }
+
+  // `context`: this, or that of other sizes.
+  RegionRequest request_at(const plan::Context& context, const plan::Region& region,
+                           const std::string& name) const {
+    auto place = [&](ValueId id) {
+      const Resident& own = parts_.residents.at(id);
+      return stored_place(context.graph, id, own.name,
+                          own.home == Home::scratch ? &plan_.storage[index_of(id)] : nullptr);
+    };
+    RegionRequest request{.context = context,
                           .region = region,
-                          .name = parts_.region_names[r],
+                          .name = name,
                           .cublas = handle_of_branch("cublas", region.branch),
                           .cudnn = handle_of_branch("cudnn", region.branch)};
     request.planned = planned_request(request.context, region, plan_);
-    for (ValueId id : region.reads) request.reads.push_back(parts_.residents.at(id).place);
-    for (ValueId id : region.writes) request.writes.push_back(parts_.residents.at(id).place);
+    for (ValueId id : region.reads) request.reads.push_back(place(id));
+    for (ValueId id : region.writes) request.writes.push_back(place(id));
     std::set<ValueId> seen;
     for (int32_t n : region.nodes)
       for (ValueId id : graph_.node(n).operands) {
         if (id == ValueId::none || !seen.insert(id).second) continue;
         auto found = parts_.residents.find(id);
         if (found != parts_.residents.end() && found->second.home == Home::weight)
-          request.weights.push_back(found->second.place);
+          request.weights.push_back(place(id));
       }
     return request;
   }
@@ -206,13 +222,53 @@ class Gatherer {
     RegionRequest request = request_of(r);
     if (sources_may_miss_ && technique.takes_source() && !region.source) return add(r, request, {});
     STITCH_CHECK(technique.accepts(context_, region));
-    STITCH_TRY(RegionCode code, technique.write(request));
-    STITCH_CHECK(check_packed(request, code, plan_));
+    STITCH_TRY(RegionCode code, code_of(r, request));
     while (!takes_names(code)) {
       request.name = parts_.region_names[r] = names_.unique(request.region.name);
-      STITCH_TRY(code, technique.write(request));
+      STITCH_TRY(code, code_of(r, request));
     }
     return add(r, request, std::move(code));
+  }
+
+  Result<RegionCode> code_of(size_t r, const RegionRequest& request) {
+    const Technique& technique = technique_of(request.region);
+    const bool alone = request.region.variants.empty();
+    RegionRequest named = request;
+    if (!alone) named.name = name_otherwise(request.name);
+    STITCH_TRY(RegionCode own, technique.write(named));
+    STITCH_CHECK(check_packed(request, own, plan_));
+    if (alone) return own;
+    std::vector<VariantCode> others;
+    for (const plan::Variant& variant : request.region.variants) {
+      const std::string name = name_of(request.name, variant);
+      auto known = sized_.variants.find(name);
+      if (known == sized_.variants.end()) {
+        STITCH_TRY(RegionCode code, code_of_variant(r, variant, name));
+        known = sized_.variants.emplace(name, std::move(code)).first;
+      }
+      others.push_back({variant, name, known->second});
+    }
+    return with_variants(request.name, std::move(own), others);
+  }
+
+  // The same at every instance of the program.
+  Result<RegionCode> code_of_variant(size_t r, const plan::Variant& variant, const std::string& name) const {
+    STITCH_TRY(const auto instances, plan::instances_of(context_, plan_.regions[r], variant));
+    const plan::Context own = context_.of(instances);
+    plan::Region region = plan_.regions[r];
+    region.variants = {variant};
+    region = region.at(own.sizes());
+    std::vector<RegionCode> codes;
+    for (const plan::Context& each : own.at_sizes()) {
+      STITCH_CHECK(region.technique->accepts(each, region));
+      const RegionRequest request = request_at(each, region, name);
+      STITCH_TRY(RegionCode code, technique_of(region).write(request));
+      STITCH_CHECK(check_packed(request, code, plan_));
+      codes.push_back(std::move(code));
+    }
+    auto one = unified(*size_table(instances), codes);
+    if (!one) return at(name, one.error());
+    return one;
   }
 
   Result<void> add(size_t r, const RegionRequest& request, RegionCode code) {
@@ -326,7 +382,7 @@ class Gatherer {
       lifetimes.push_back(lifetime);
     }
     for (size_t r = 0; r < plan_.regions.size(); ++r)
-      if (parts_.regions[r].workspace_bytes > 0)
+      if (parts_.regions[r].has_workspace())
         lifetimes.push_back({parts_.regions[r].workspace_bytes, begin[r], end[r]});
     std::vector<std::string> prepared;  // each from the region that fills it to the last that reads it
     for (size_t r = 0; r < plan_.regions.size(); ++r)
@@ -353,11 +409,12 @@ class Gatherer {
     const int regions = static_cast<int>(plan_.regions.size());
     size_t at = 0;
     parts_.workspace_at.assign(plan_.regions.size(), -1);
-    auto take = [&](const std::string& pointer, std::string_view type) -> int64_t {
+    auto take = [&](const std::string& pointer, std::string_view type,
+                    const std::string& elsewhere = {}) -> int64_t {
       const Lifetime& each = lifetimes[at++];
       if (each.first >= regions) {
-        parts_.needs.push_back(
-            {pointer, std::string(type), each.bytes, each.first - regions, each.last - regions});
+        parts_.needs.push_back({pointer, std::string(type), elsewhere + std::to_string(each.bytes),
+                                each.first - regions, each.last - regions});
         return -1;
       }
       const int64_t offset = parts_.layout.bytes;
@@ -369,13 +426,15 @@ class Gatherer {
       parts_.layout.offsets.push_back(take(resident.name, element_type(resident.place.dtype)));
     }
     for (size_t r = 0; r < plan_.regions.size(); ++r)
-      if (parts_.regions[r].workspace_bytes > 0)
-        parts_.workspace_at[r] = take("workspace_of_" + parts_.region_names[r], "char");
+      if (const RegionCode& code = parts_.regions[r]; code.has_workspace())
+        parts_.workspace_at[r] =
+            take("workspace_of_" + parts_.region_names[r], "char", code.workspace_elsewhere);
     for (const std::string& name : prepared) parts_.prepared_at[name] = take(name, "char");
   }
 
   const plan::Context& context_;
-  const std::set<std::string> filled_;
+  SizedRegions none_;
+  SizedRegions& sized_;
   const Graph& graph_;
   const plan::Plan& plan_;
   Names names_;
@@ -458,13 +517,12 @@ std::string handle_of_branch(const std::string& handle, int branch) {
   return branch == 0 ? handle : format("{}_{}", handle, branch + 1);
 }
 
-Result<ProgramParts> gather_parts(const plan::Context& context, const plan::Plan& plan,
-                                  const std::set<std::string>& filled) {
-  return Gatherer(context, plan, filled).gather();
+Result<ProgramParts> gather_parts(const plan::Context& context, const plan::Plan& plan, SizedRegions* sized) {
+  return Gatherer(context, plan, sized).gather();
 }
 
 Result<std::vector<RegionRequest>> requests_of(const plan::Context& context, const plan::Plan& plan) {
-  return Gatherer(context, plan, {}).requests();
+  return Gatherer(context, plan, nullptr).requests();
 }
 
 }  // namespace stitch::code

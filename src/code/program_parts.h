@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "code/family/sized_region.h"
 #include "code/memory.h"
 #include "code/region_code.h"
 #include "program/manifest.h"
@@ -31,7 +32,7 @@ struct Resident {
 // Memory of a pass whose size depends on the call's sizes: laid out when a size is first met.
 struct Need {
   std::string pointer, type;
-  int64_t bytes = 0;
+  std::string bytes;        // a number, or C of the sizes
   int first = 0, last = 0;  // regions
 };
 
@@ -85,8 +86,12 @@ std::string handle_of_branch(const std::string& handle, int branch);
 // The requests to each region's technique, for other writers of a region; context and plan must outlive them.
 Result<std::vector<RegionRequest>> requests_of(const plan::Context& context, const plan::Plan& plan);
 
-// `filled`: regions, by name, that are written for a GPU that every call fills.
+// What regions of a program for ranges of sizes are written with.
+struct SizedRegions {
+  std::map<std::string, Writing> writing;      // by name
+  std::map<std::string, RegionCode> variants;  // by their own names: the same at all instances
+};
 Result<ProgramParts> gather_parts(const plan::Context& context, const plan::Plan& plan,
-                                  const std::set<std::string>& filled = {});
+                                  SizedRegions* sized = nullptr);
 
 }  // namespace stitch::code

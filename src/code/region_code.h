@@ -111,6 +111,8 @@ struct RegionCode {
   // workspace.
   std::vector<std::string> arguments;
   int64_t workspace_bytes = 0;
+  // Of a region with other techniques at some sizes: what stands before these bytes, "CONDITION ? BYTES : ".
+  std::string workspace_elsewhere = {};
   std::vector<Member> members;
   std::vector<Packed> packed;
   std::vector<Prepared> prepared;
@@ -119,6 +121,8 @@ struct RegionCode {
   // Memory traffic and number of kernels, for loop techniques.
   double moved_bytes = 0;
   int kernels = 0;
+
+  bool has_workspace() const { return workspace_bytes > 0 || !workspace_elsewhere.empty(); }
 };
 
 // What is packed when a program is created must exist by then.

@@ -100,6 +100,11 @@ std::string structure_of(const RegionRequest& request) {
   if (request.region.source) out += sha256(request.region.source->text) + "\n";
   for (const auto& [knob, value] : request.region.choices)
     if (is_written(request, knob)) out += format("{}={}\n", knob, value);
+  for (const plan::Variant& each : request.region.variants) {
+    out += format("{} {} {} {} {} {}\n", each.measure, each.least, each.most, each.technique->name(),
+                  plan::name(each.offer.arithmetic), plan::name(each.offer.order));
+    for (const auto& [knob, value] : each.choices) out += format("{}={}\n", knob, value);
+  }
   for (const auto* places : {&request.reads, &request.weights, &request.writes}) {
     out += format("{} places\n", places->size());
     for (const Place& place : *places) out += numbers.of(place.value) + ": " + describe(graph, place);

@@ -10,7 +10,7 @@ Result<void> Technique::can_write(const plan::Context& context, const plan::Plan
     return user_error("technique", "a given source is for the sizes that it was written for");
   if (takes_source()) return {};
   if (context.takes_sizes()) {
-    STITCH_CHECK(fill_for_all_sizes(*this, context, plan, region));
+    STITCH_CHECK(writing_for_all_sizes(*this, context, plan, region));
     return {};
   }
   const RegionRequest request = request_alone(context, region, &plan);

@@ -13,6 +13,7 @@
 #include "code/names.h"
 #include "code/program_parts.h"
 #include "code/scaffold/scaffold.h"
+#include "plan/buckets.h"
 #include "plan/document/document.h"
 #include "plan/technique.h"
 #include "program/fold.h"
@@ -204,16 +205,16 @@ Result<PackageContents> write_for_sizes(const plan::Context& context, const plan
   std::vector<Manifest> manifests;
   PackageContents contents{.gpu = context.gpu.name};
   for (const Dimension& each : context.instances->dimensions)
-    if (identifier(each.name) != each.name)
+    if (is_keyword(each.name))
       return user_error("sizes", format("'{}' is a word of C++ and no name for a size", each.name),
                         "name it otherwise");
-  std::set<std::string> filled;
+  SizedRegions sized;
   for (const plan::Region& region : plan.regions) {
-    STITCH_TRY(const Fill fill, fill_for_all_sizes(technique_of(region), context, plan, region));
-    if (fill == Fill::filled) filled.insert(region.name);
+    STITCH_TRY(sized.writing[region.name],
+               writing_for_all_sizes(technique_of(region), context, plan, region));
   }
   for (const plan::Context& each : all) {
-    STITCH_TRY(const ProgramParts parts, gather_parts(each, plan, filled));
+    STITCH_TRY(const ProgramParts parts, gather_parts(each, plan, &sized));
     sources.push_back(sources_of(parts));
     manifests.push_back(manifest_of(parts));
     if (&each == &all.front()) contents.notes = notes_of(parts);
@@ -234,6 +235,7 @@ Result<PackageContents> write_for_sizes(const plan::Context& context, const plan
   contents.sources["sizes.h"] = fold(sizes_header(*context.instances));
   contents.manifest = manifests.front();
   contents.manifest.dimensions = context.instances->dimensions;
+  contents.manifest.borders = plan::borders_of(plan);
   STITCH_CHECK(add_formulas(contents.manifest, manifests, *table));
   STITCH_CHECK(contents.manifest.set_sizes(context.instances->example));
   return contents;

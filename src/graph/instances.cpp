@@ -126,11 +126,15 @@ Result<Sizes> sizes_of(const Dimensions& dimensions, const Graph& graph) {
                                           input.name, text(input.type), place.dim));
       const int64_t size = input.type.shape[static_cast<size_t>(place.dim)];
       if (!dimension.contains(size))
-        return user_error("sizes", format("{} is outside of {}: dimension {} of '{}'", size, text(dimension),
-                                          place.dim, input.name));
+        return user_error(
+            "sizes",
+            format("{} is outside of {}: dimension {} of '{}'", size, text(dimension), place.dim, input.name),
+            "the task's own sizes lie within the ranges: change get_inputs() or the range");
       if (auto [found, is_new] = out.emplace(dimension.name, size); !is_new && found->second != size)
-        return user_error("sizes", format("{} is {} in one input and {} in '{}', dimension {}",
-                                          dimension.name, found->second, size, input.name, place.dim));
+        return user_error("sizes",
+                          format("{} is {} in one input and {} in '{}', dimension {}", dimension.name,
+                                 found->second, size, input.name, place.dim),
+                          "sizes that differ in the task's own inputs are two dimensions with a range each");
     }
   return out;
 }

@@ -25,6 +25,10 @@ struct Instances {
 // near the example's.
 Result<std::vector<Sizes>> instance_sizes(const Dimensions& dimensions, const Sizes& example);
 Sizes largest_sizes(const Dimensions& dimensions);
+// Sizes all over the ranges, as many small ones as large ones, both ends among them: always the same ones.
+std::vector<Sizes> sizes_across(const Dimensions& dimensions);
+// The graph at further sizes, by formulas of every number in it. An error: one has none.
+Result<std::vector<Instance>> instances_at(const Instances& known, const std::vector<Sizes>& wanted);
 
 // The sizes that a graph's inputs have. An error says which two disagree, or which is outside its range.
 Result<Sizes> sizes_of(const Dimensions& dimensions, const Graph& graph);

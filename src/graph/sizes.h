@@ -1,6 +1,7 @@
 // Sizes that change from call to call: their names and ranges, and numbers written in them.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -31,6 +32,13 @@ using Dimensions = std::vector<Dimension>;
 using Sizes = std::map<std::string, int64_t, std::less<>>;
 std::string text(const Sizes& sizes);          // batch=3, length=17
 std::string text(const Dimension& dimension);  // batch=1..64
+
+// A program computes otherwise where a formula of the sizes is larger than `most`.
+struct Border {
+  std::string measure;  // "batch * length"
+  int64_t most = 0;
+  auto operator<=>(const Border&) const = default;
+};
 
 // Integers, names, + - * / and parentheses as in C: "batch * (length / 2)".
 Result<int64_t> evaluate_size(std::string_view formula, const Sizes& sizes);

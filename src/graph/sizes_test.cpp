@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <set>
 
 #include "graph/instances.h"
@@ -66,6 +67,35 @@ TEST(Instances, SizesAreReadFromInputs) {
                 .error()
                 .message.find("n is 3 in one input and 8"),
             std::string::npos);
+}
+
+Instances family_of(const std::function<Graph(int64_t)>& at) {
+  Instances out;
+  out.dimensions = {{"n", 1, 64, 1, {{0, 0}}}};
+  out.example = {{"n", 16}};
+  const auto all = *instance_sizes(out.dimensions, out.example);
+  for (const Sizes& sizes : all) out.all.push_back({sizes, at(sizes.at("n"))});
+  out.largest = {largest_sizes(out.dimensions), at(largest_sizes(out.dimensions).at("n"))};
+  return out;
+}
+
+TEST(Instances, AreMadeAtFurtherSizes) {
+  auto pooled = [](int64_t n) {
+    auto text = [](int64_t number) { return std::to_string(number); };
+    return *parse_graph("graph \"g\"\ninput %x : f32[" + text(n) +
+                        ",8]\n%y = slice(%x) dim=0 start=" + text(n / 2) + " end=" + text(n) + " : f32[" +
+                        text(n - n / 2) + ",8]\noutput %y\nend\n");
+  };
+  const Instances known = family_of(pooled);
+  const std::vector<Sizes> wanted = sizes_across(known.dimensions);
+  EXPECT_EQ(wanted.front(), (Sizes{{"n", 1}}));
+  EXPECT_EQ(wanted.back(), (Sizes{{"n", 64}}));
+  const auto made = instances_at(known, wanted);
+  ASSERT_TRUE(made) << made.error().text();
+  for (const Instance& each : *made)
+    EXPECT_EQ(print_graph(each.graph), print_graph(pooled(each.sizes.at("n"))));
+  auto no_formula = instances_at(family_of([](int64_t n) { return graph_of((n ^ 5) + 8); }), wanted);
+  EXPECT_FALSE(no_formula);
 }
 
 TEST(Instances, AnotherFormIsNamedWithItsSizes) {

@@ -11,6 +11,32 @@ Context Context::having_seen(ReferenceFacts seen) const {
   return out;
 }
 
+Context Context::of(std::shared_ptr<const Instances> others) const {
+  Context out(others->all[0].graph, gpu, numerics, torch);
+  out.lean = lean;
+  out.own_gpu_ = own_gpu_;
+  out.instances = std::move(others);
+  return out;
+}
+
+const std::vector<Context>& Context::across() const {
+  if (!across_) {
+    auto made = std::make_shared<std::vector<Context>>();
+    if (auto all = instances_at(*instances, sizes_across(instances->dimensions)))
+      for (Instance& one : *all) {
+        auto alone = std::make_shared<Instances>();
+        alone->dimensions = instances->dimensions;
+        alone->example = instances->example;
+        alone->limits = instances->limits;
+        alone->largest = one;
+        alone->all.push_back(std::move(one));
+        made->push_back(of(std::move(alone)));
+      }
+    across_ = std::move(made);
+  }
+  return *across_;
+}
+
 const std::vector<Context>& Context::at_sizes() const {
   if (!at_sizes_ || at_sizes_->front().lean != lean) {
     auto made = std::make_shared<std::vector<Context>>();
@@ -25,18 +51,20 @@ const std::vector<Context>& Context::at_sizes() const {
   return *at_sizes_;
 }
 
-const Context& Context::filled() const {
-  if (!filled_ || filled_->lean != lean) {
+const Context& Context::writing(bool filled, int64_t widest) const {
+  std::shared_ptr<const Context>& known = writing_[{filled, widest}];
+  if (!known || known->lean != lean) {
     auto changed = std::make_shared<GpuSpec>(gpu);
-    changed->sms = 0;
+    if (filled) changed->sms = 0;
     auto made = std::make_shared<Context>(graph, *changed, numerics, torch);
     made->lean = lean;
+    made->widest_vector = widest;
     made->instances = instances;
     made->planned = planned;
     made->own_gpu_ = std::move(changed);
-    filled_ = std::move(made);
+    known = std::move(made);
   }
-  return *filled_;
+  return *known;
 }
 
 }  // namespace stitch::plan

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "gpu/gpu_spec.h"
@@ -20,8 +22,9 @@ struct Context {
   const GpuSpec& gpu;  // the only source of hardware numbers
   Numerics numerics;
   ReferenceFacts torch;
-  Rounding rounding;  // which nodes may lose bits
-  bool lean = false;  // as little memory as techniques and branches can do with, whatever it costs
+  Rounding rounding;           // which nodes may lose bits
+  bool lean = false;           // as little memory as techniques and branches can do with, whatever it costs
+  int64_t widest_vector = 16;  // elements: sizes that are no multiple of four at times take single ones
   // A program for ranges of sizes: `graph` is the first of the instances. Null: for the graph's sizes alone.
   std::shared_ptr<const Instances> instances;
   const Context* planned = nullptr;  // of those at other sizes: at the plan's
@@ -31,6 +34,11 @@ struct Context {
   Context having_seen(ReferenceFacts seen) const;
   // The same at every instance's sizes.
   const std::vector<Context>& at_sizes() const;
+  // The same for other instances, at the first of them.
+  Context of(std::shared_ptr<const Instances> others) const;
+  // One for each of the sizes across the ranges; none where a number of the graph is no formula of them.
+  const std::vector<Context>& across() const;
+  const Sizes& sizes() const { return instances->all[0].sizes; }  // the graph's
   // Does a number of the graph depend on the sizes of a call?
   template <class Of>
   bool varies(Of of) const {
@@ -38,13 +46,14 @@ struct Context {
              return of(each.graph) != of(instances->all[0].graph);
            });
   }
-  // Of a GPU that every call fills: decisions by how many of its multiprocessors have work are then the same
-  // at all sizes.
-  const Context& filled() const;
+  // The same for code that must be one at all sizes. Filled: of a GPU that every call fills, where decisions
+  // by how many of its multiprocessors have work are the same.
+  const Context& writing(bool filled, int64_t widest) const;
 
  private:
   mutable std::shared_ptr<const std::vector<Context>> at_sizes_;  // made when first asked for
-  mutable std::shared_ptr<const Context> filled_;
+  mutable std::shared_ptr<const std::vector<Context>> across_;
+  mutable std::map<std::pair<bool, int64_t>, std::shared_ptr<const Context>> writing_;
   std::shared_ptr<const GpuSpec> own_gpu_;
 };
 

@@ -37,6 +37,19 @@ std::string_view name(Arithmetic arithmetic) {
 
 std::string_view name(Order order) { return order == Order::row_major ? "row_major" : "channels_last"; }
 
+Region Region::at(const Sizes& sizes) const {
+  Region out = *this;
+  out.variants.clear();
+  for (const Variant& each : variants)
+    if (const auto size = evaluate_size(each.measure, sizes);
+        size && *size >= each.least && *size <= each.most) {
+      out.technique = each.technique;
+      out.offer = each.offer;
+      out.choices = each.choices;
+    }
+  return out;
+}
+
 std::vector<ValueId> reads_and_writes(const Region& region) {
   std::vector<ValueId> out = region.reads;
   out.insert(out.end(), region.writes.begin(), region.writes.end());

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "graph/graph.h"
 #include "graph/numerics.h"
+#include "graph/sizes.h"
 
 namespace stitch::plan {
 
@@ -54,6 +55,17 @@ struct Source {
 };
 inline constexpr size_t most_source_bytes = 1 << 20;
 
+// How a region is computed at some sizes of a call: where `measure` lies within the borders.
+struct Variant {
+  std::string measure;  // a formula of sizes: "batch * length"
+  int64_t least = 0, most = 0;
+  const Technique* technique = nullptr;
+  Offer offer;
+  std::map<std::string, int64_t> choices;
+
+  bool operator==(const Variant&) const = default;
+};
+
 // A connected part of the graph, implemented as one unit.
 struct Region {
   std::string name;  // a C identifier made from the model's own names
@@ -64,6 +76,8 @@ struct Region {
   Offer offer;                  // one of the technique's
   std::map<std::string, int64_t> choices;  // knob values that differ from the technique's default
   std::shared_ptr<const Source> source;    // for techniques that take one
+  // In a program for ranges of sizes: where another technique is faster. At most one of them fits a call.
+  std::vector<Variant> variants;
   // Consecutive regions with the same section run concurrently, those of one branch in sequence; 0: alone.
   int section = 0, branch = 0;
 
@@ -71,6 +85,8 @@ struct Region {
     auto found = choices.find(knob);
     return found == choices.end() ? otherwise : found->second;
   }
+  // As it is computed at these sizes.
+  Region at(const Sizes& sizes) const;
   bool has_same_source(const Region& other) const {
     return source == other.source || (source && other.source && *source == *other.source);
   }

@@ -4,8 +4,10 @@
 #include <array>
 #include <optional>
 
+#include "plan/buckets.h"
 #include "plan/choose.h"
 #include "plan/cost/estimate.h"
+#include "plan/cost/live_memory.h"
 #include "plan/document/difference.h"
 #include "plan/plain_plan.h"
 #include "plan/precision/half_budget.h"
@@ -67,6 +69,8 @@ constexpr std::array rules = {
         "values that only products read, which round them to ten bits, are stored in fp16: no conversions",
         store_half_operands, true},
     StepRule{"branches", "small independent kernels run concurrently", run_side_by_side},
+    StepRule{"buckets", "in a program for ranges of sizes, other techniques where few or many rows want them",
+             choose_by_size, false, true},
 };
 
 }  // namespace
@@ -80,7 +84,7 @@ bool is_open(const Context& context, const StepRule& rule) {
 bool is_same_work(const Plan& of_one, const Region& one, const Plan& of_other, const Region& other) {
   auto stored = [&](ValueId id) { return of_one.storage[index_of(id)] == of_other.storage[index_of(id)]; };
   return one.nodes == other.nodes && one.technique == other.technique && one.offer == other.offer &&
-         one.choices == other.choices && one.has_same_source(other) &&
+         one.choices == other.choices && one.variants == other.variants && one.has_same_source(other) &&
          std::ranges::all_of(other.reads, stored) && std::ranges::all_of(other.writes, stored);
 }
 
@@ -156,8 +160,10 @@ Result<Plan> walk(const Context& context, Plan plan, const Catalogue& catalogue,
     STITCH_TRY(next, std::move(written));
     STITCH_CHECK(check(context.graph, next));
     std::vector<std::string> changed = changed_regions(plan, next);
-    double gain = estimate(context, plan) - estimate(context, next);
     if (changed.empty()) continue;
+    double gain = estimate(context, plan) - estimate(context, next);
+    // At the plan's own sizes there is nothing to gain.
+    if (rule.apply == choose_by_size) gain = gain_across(context, plan, next);
     if (gain < 0 && take != Take::every_step) {
       STITCH_TRY(Plan part, gaining_part(context, plan, next));
       if (const double of_part = estimate(context, plan) - estimate(context, part);
@@ -175,6 +181,7 @@ Result<Plan> walk(const Context& context, Plan plan, const Catalogue& catalogue,
     next.steps.push_back(std::move(step));
     plan = std::move(next);
   }
+  STITCH_CHECK(check_memory(context, plan));
   return plan;
 }
 

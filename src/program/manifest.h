@@ -80,10 +80,11 @@ struct Manifest {
   std::vector<ManifestRegion> regions;  // may be empty: then the program is checked only as a whole
   std::vector<std::string> libraries;   // of program/libraries.h
   std::vector<ManifestSetting> settings;
-  std::string architecture;  // that it was written for, "sm_90a"; may be empty
-  std::string needs;         // the least that its kernels run on, "sm_80"; may be empty
-  Dimensions dimensions;     // of a program for ranges of sizes
-  Sizes sizes;               // that all types have now
+  std::string architecture;     // that it was written for, "sm_90a"; may be empty
+  std::string needs;            // the least that its kernels run on, "sm_80"; may be empty
+  Dimensions dimensions;        // of a program for ranges of sizes
+  std::vector<Border> borders;  // between sizes that are computed by different techniques
+  Sizes sizes;                  // that all types have now
 
   // Gives all types the shapes of these sizes. An error: one is missing or outside its range.
   Result<void> set_sizes(const Sizes& wanted);

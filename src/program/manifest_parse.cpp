@@ -22,6 +22,7 @@ constexpr int deepest = 8;
 constexpr int most_dimensions = 8;
 constexpr int64_t most_elements = int64_t{1} << 48;
 constexpr size_t most_sizes = 8;
+constexpr size_t most_borders = 16;
 constexpr size_t most_values = 16;  // of a setting: what stitch/runtime/settings.h has room for
 constexpr int64_t largest_value = std::numeric_limits<int32_t>::max();
 
@@ -335,6 +336,16 @@ Result<void> parse_sizes(const Fields& document, Manifest& manifest) {
     manifest.dimensions.push_back(std::move(dimension));
   }
   if (auto set = manifest.set_sizes(example); !set) return wrong("sizes", set.error().message);
+  if (!document.find("borders")) return {};
+  STITCH_TRY(entries, document.list("borders", most_borders));
+  for (const Document& each : *entries) {
+    if (!each.is_array() || each.size() != 2 || !each[0].is_string() || !each[1].is_number_unsigned())
+      return wrong("borders", "a formula of the sizes and a number are expected here");
+    Border border{each[0].get<std::string>(), each[1].get<int64_t>()};
+    if (auto size = evaluate_size(border.measure, example); !size)
+      return wrong("borders", size.error().message);
+    manifest.borders.push_back(std::move(border));
+  }
   return {};
 }
 
@@ -355,9 +366,10 @@ Result<std::string> parse_architecture(const Fields& document, const char* key) 
 
 Result<Manifest> parse_manifest(std::string_view json) {
   STITCH_TRY(Document parsed, parse(json));
-  STITCH_TRY(Fields document, Fields::of(parsed, "",
-                                         {"stitch", "name", "class", "architecture", "needs", "parameters",
-                                          "inputs", "outputs", "regions", "libraries", "settings", "sizes"}));
+  STITCH_TRY(Fields document,
+             Fields::of(parsed, "",
+                        {"stitch", "name", "class", "architecture", "needs", "parameters", "inputs",
+                         "outputs", "regions", "libraries", "settings", "sizes", "borders"}));
   const Document* version = document.find("stitch");
   if (!version || !version->is_number_unsigned() || version->get<uint64_t>() != 1)
     return wrong("stitch", "1 is expected here: the version of the manifest");

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "program/manifest.h"
 
 namespace stitch {
@@ -111,7 +112,11 @@ std::string print_sizes(const Manifest& manifest) {
   std::string out;
   for (const Dimension& each : manifest.dimensions)
     out += (out.empty() ? ",\n  \"sizes\": [\n    " : ",\n    ") + print(each, manifest.sizes.at(each.name));
-  return out.empty() ? out : out + "\n  ]";
+  if (!out.empty()) out += "\n  ]";
+  std::vector<std::string> borders;
+  for (const Border& each : manifest.borders)
+    borders.push_back(format("[{}, {}]", line(each.measure), each.most));
+  return borders.empty() ? out : out + format(",\n  \"borders\": [{}]", join(borders, ", "));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <optional>
 #include <random>
 
 #include "base/text.h"
@@ -17,25 +19,29 @@ constexpr int secret_draws = 2;
 constexpr size_t most_judged = 6;
 constexpr double most_emulated_seconds = 60;
 
+int64_t least_of(const Dimension& each) {
+  return (each.least + each.multiple - 1) / each.multiple * each.multiple;
+}
+int64_t most_of(const Dimension& each) { return each.most / each.multiple * each.multiple; }
+
+// As many small sizes as large ones: of logarithms.
+Sizes drawn(const Dimensions& dimensions, std::mt19937_64& random) {
+  Sizes out;
+  for (const Dimension& each : dimensions) {
+    const double low = std::log(static_cast<double>(least_of(each))),
+                 high = std::log(static_cast<double>(most_of(each)) + 1);
+    const auto size = static_cast<int64_t>(std::exp(std::uniform_real_distribution(low, high)(random)));
+    out[each.name] = std::clamp(size / each.multiple * each.multiple, least_of(each), most_of(each));
+  }
+  return out;
+}
+
 // The smallest sizes, secret ones, the largest, and each alone at its largest.
 std::vector<Sizes> sizes_to_judge(const Dimensions& dimensions, std::mt19937_64& random) {
   Sizes least, most;
-  for (const Dimension& each : dimensions) {
-    least[each.name] = (each.least + each.multiple - 1) / each.multiple * each.multiple;
-    most[each.name] = each.most / each.multiple * each.multiple;
-  }
+  for (const Dimension& each : dimensions) least[each.name] = least_of(each), most[each.name] = most_of(each);
   std::vector<Sizes> out = {least};
-  for (int i = 0; i < secret_draws; ++i) {
-    Sizes drawn;
-    for (const Dimension& each : dimensions) {
-      // As many small sizes as large ones: of logarithms.
-      const double low = std::log(static_cast<double>(least[each.name])),
-                   high = std::log(static_cast<double>(most[each.name]) + 1);
-      const auto size = static_cast<int64_t>(std::exp(std::uniform_real_distribution(low, high)(random)));
-      drawn[each.name] = std::clamp(size / each.multiple * each.multiple, least[each.name], most[each.name]);
-    }
-    out.push_back(std::move(drawn));
-  }
+  for (int i = 0; i < secret_draws; ++i) out.push_back(drawn(dimensions, random));
   out.push_back(most);
   if (dimensions.size() > 1)
     for (const Dimension& each : dimensions) {
@@ -43,6 +49,26 @@ std::vector<Sizes> sizes_to_judge(const Dimensions& dimensions, std::mt19937_64&
       one[each.name] = most[each.name];
       out.push_back(std::move(one));
     }
+  return out;
+}
+
+// Just below and just above each border.
+std::vector<Sizes> sizes_at_borders(const Dimensions& dimensions, const std::vector<Border>& borders,
+                                    std::mt19937_64& random) {
+  constexpr int draws = 4000;
+  std::vector<Sizes> out;
+  for (const Border& border : borders) {
+    std::optional<std::pair<int64_t, Sizes>> below, above;
+    for (int i = 0; i < draws; ++i) {
+      const Sizes sizes = drawn(dimensions, random);
+      const auto size = evaluate_size(border.measure, sizes);
+      if (!size) break;
+      std::optional<std::pair<int64_t, Sizes>>& side = *size <= border.most ? below : above;
+      if (!side || std::abs(*size - border.most) < std::abs(side->first - border.most)) side = {*size, sizes};
+    }
+    for (const auto& side : {below, above})
+      if (side) out.push_back(side->second);
+  }
   return out;
 }
 
@@ -56,19 +82,25 @@ double more_work(const Sizes& sizes, const Sizes& example) {
   return out;
 }
 
+struct Family {
+  Dimensions dimensions;
+  std::vector<Border> borders;
+};
+
 // A ModelNew takes whatever its task may be called with.
-Result<Dimensions> dimensions_of(const Task& task, const VerifyOptions& options) {
-  if (!task.in_python()) return Dimensions();
-  if (options.program.extension() == ".py") return dimensions_in(task.facts);
-  STITCH_TRY(const Package package, load_package(options.program));
-  return package.manifest.dimensions;
+Result<Family> family_of(const Task& task, const VerifyOptions& options) {
+  if (!task.in_python()) return Family{};
+  if (options.program.extension() == ".py") return Family{dimensions_in(task.facts), {}};
+  STITCH_TRY(Package package, load_package(options.program));
+  return Family{std::move(package.manifest.dimensions), std::move(package.manifest.borders)};
 }
 
 }  // namespace
 
 Result<void> judge_at_other_sizes(Verdict& verdict, const Task& task, const VerifyOptions& options) {
   if (!verdict.passed()) return {};
-  STITCH_TRY(const Dimensions dimensions, dimensions_of(task, options));
+  STITCH_TRY(const Family family, family_of(task, options));
+  const Dimensions& dimensions = family.dimensions;
   if (dimensions.empty()) return {};
   STITCH_TRY(const Sizes example, sizes_of(dimensions, task.graph));
   std::mt19937_64 random(options.seed ? *options.seed : std::random_device{}());
@@ -77,9 +109,11 @@ Result<void> judge_at_other_sizes(Verdict& verdict, const Task& task, const Veri
   STITCH_TRY(ScratchFolder folder, ScratchFolder::create_in_memory("stitchcuda-sizes"));
   std::vector<std::string> passed, left_out;
   double spent = 0;
-  for (const Sizes& sizes : sizes_to_judge(dimensions, random)) {
+  std::vector<Sizes> all = sizes_to_judge(dimensions, random);
+  if (all.size() > most_judged) all.resize(most_judged);
+  for (Sizes& sizes : sizes_at_borders(dimensions, family.borders, random)) all.push_back(std::move(sizes));
+  for (const Sizes& sizes : all) {
     if (sizes == example || std::ranges::count(passed, text(sizes)) > 0) continue;
-    if (passed.size() == most_judged) break;
     const double expected = seconds * more_work(sizes, example);
     if (spent + expected > most_emulated_seconds || (options.should_stop && options.should_stop())) {
       left_out.push_back(text(sizes));

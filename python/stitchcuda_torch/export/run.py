@@ -42,6 +42,11 @@ def export_task(options, progress):
     write(program, task.file, facts, options.out, not options.no_weights, progress)
 
 
+OTHER_SIZES = (
+    "sizes that are always equal are one dimension with several places (batch=x:0,mask:0=1..64); a size that the model itself fixes stays out of the ranges"
+)
+
+
 def export_at(task, options, progress):
     """The graph at each of several sizes, of one model."""
     from ..task import sizes
@@ -56,6 +61,8 @@ def export_at(task, options, progress):
             program, facts = traced(task, model, options)
         except TaskError as error:
             error.message = f"{at}: {error.message}"
+            if each is not options.at[0]:  # at its own sizes the model runs
+                error.fix = OTHER_SIZES
             raise
         write(program, task.file, {**facts, "modules": [], "elsewhere": []}, each["out"], False)
 

@@ -27,23 +27,27 @@ std::string whole_text(const RegionCode& code) {
 }  // namespace
 
 std::shared_ptr<const SizeTable> size_table(const std::shared_ptr<const Instances>& instances) {
+  // Of the whole ranges, and of buckets.
+  struct Known {
+    std::weak_ptr<const Instances> of;
+    std::shared_ptr<const SizeTable> table;
+  };
   static std::mutex mutex;
-  static std::weak_ptr<const Instances> of;
-  static std::shared_ptr<const SizeTable> table;
+  static std::vector<Known> all;
   std::lock_guard lock(mutex);
-  if (of.lock() != instances) {
-    table = std::make_shared<const SizeTable>(*instances);
-    of = instances;
-  }
-  return table;
+  std::erase_if(all, [](const Known& each) { return each.of.expired(); });
+  for (const Known& each : all)
+    if (each.of.lock() == instances) return each.table;
+  all.push_back({instances, std::make_shared<const SizeTable>(*instances)});
+  return all.back().table;
 }
 
-Result<Fill> fill_for_all_sizes(const Technique& technique, const plan::Context& context,
-                                const plan::Plan& plan, const plan::Region& region) {
-  auto written = [&](bool filled) -> Result<void> {
+Result<Writing> writing_for_all_sizes(const Technique& technique, const plan::Context& context,
+                                      const plan::Plan& plan, const plan::Region& region) {
+  auto written = [&](const Writing& how) -> Result<void> {
     std::vector<std::string> texts;
     for (const plan::Context& each : context.at_sizes()) {
-      const plan::Context& on = filled ? each.filled() : each;
+      const plan::Context& on = how.at(each);
       STITCH_CHECK(technique.accepts(each, region));
       RegionRequest request = request_alone(on, region, &plan);
       request.planned = planned_request(on, region, plan);
@@ -54,10 +58,12 @@ Result<Fill> fill_for_all_sizes(const Technique& technique, const plan::Context&
     if (auto one = unify(*size_table(context.instances), texts); !one) return at(region.name, one.error());
     return {};
   };
-  auto as_it_is = written(false);
-  if (as_it_is) return Fill::as_it_is;
+  auto as_it_is = written({});
+  if (as_it_is) return Writing{};
   // Products count blocks by multiprocessors.
-  if (technique.kind() == plan::Kind::loop && written(true)) return Fill::filled;
+  if (technique.kind() == plan::Kind::loop)
+    for (const Writing& how : {Writing{true, 16}, Writing{false, 2}, Writing{false, 1}, Writing{true, 1}})
+      if (written(how)) return how;
   return as_it_is.error();
 }
 

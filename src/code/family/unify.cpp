@@ -150,6 +150,8 @@ class Unifier {
         return inverse ? format("{} / static_cast<{}>({})", one, type, *formula)
                        : format("static_cast<{}>({})", type, *formula);
     }
+    if (const auto ratio = single ? std::nullopt : table_.ratio(floats, "sizes."))
+      return format("static_cast<double>({}) / static_cast<double>({})", ratio->above, ratio->below);
     return std::nullopt;
   }
 
@@ -560,6 +562,11 @@ class Unifier {
           token(i - 1).is("::"))
         continue;
       const size_t close = closing(i + 1);
+      // Of a variant's code, which is unified already.
+      if (std::any_of(first().begin() + static_cast<int64_t>(i),
+                      first().begin() + static_cast<int64_t>(close),
+                      [](const Token& each) { return each.is("sizes"); }))
+        continue;
       size_t last = close;
       for (size_t at = close; at > i + 1; --at) {
         if (closes(token(at - 1))) {

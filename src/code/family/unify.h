@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "code/family/fit.h"
+#include "graph/size_table.h"
 
 namespace stitch::code {
 

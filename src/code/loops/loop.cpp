@@ -147,7 +147,8 @@ std::optional<Crossing> crossing_of(const RegionRequest& request, const Place& w
     bool reads_vectors =
         size_of(read->dtype) < size_of(write.dtype) || (read->dtype == write.dtype && order.first == 1);
     const Place &vectorised = reads_vectors ? *read : write, &single = reads_vectors ? write : *read;
-    Crossing out{vectorised, single, *innermost(vectorised), 16 / size_of(vectorised.dtype)};
+    Crossing out{vectorised, single, *innermost(vectorised),
+                 std::min(16 / size_of(vectorised.dtype), request.context.widest_vector)};
     while (out.width > 1 && write.shape[out.dim] % out.width != 0) out.width /= 2;
     if (out.width > 1) return out;
   }
@@ -278,6 +279,7 @@ Kernel loop_kernel(const RegionRequest& request, const std::vector<const Place*>
   }
   const ItemsPerThread items{request.context.takes_sizes() ? 1 : large_weights(request, first), {}};
   int64_t widest = contiguous && decided >= 1024 ? std::min<int64_t>(16 / largest, 8) : 1;
+  widest = std::min(widest, request.context.widest_vector);
   while (count / items.count % widest != 0) widest /= 2;
   for (int64_t width = widest; width >= 1; width /= 2)
     for (size_t joined : joinable(walked, width)) {

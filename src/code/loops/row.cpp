@@ -300,8 +300,8 @@ std::optional<RegionCode> write_fused(const RegionRequest& request) {
     for (const Place& place : *places)
       if (element_count(place.shape) * 2 > plan.rows * plan.length && !(across && places == &request.writes))
         largest = std::max(largest, size_of(place.dtype));
-  for (int64_t width = plan.length < 64 || plan.length_varies ? 1 : 16 / largest; fits && width >= 1;
-       width /= 2)
+  const int64_t widest = plan.length < 64 || plan.length_varies ? 1 : 16 / largest;
+  for (int64_t width = std::min(widest, request.context.widest_vector); fits && width >= 1; width /= 2)
     for (RowPlan& next : with_width(plan, width)) {
       Workspace for_team;
       std::optional<Draft> made = fused_as_suits(request, next, rewrites, across, for_team);

@@ -86,9 +86,15 @@ RowPlan plan_rows(const RegionRequest& request, const Reduction& reduction) {
   plan.rows = reduction.rows();
   plan.length = reduction.length();
   const plan::Context& context = request.context;
-  plan.rows_vary = context.varies([&](const Graph& at) { return reduction_of(at, reduction.node)->rows(); });
-  plan.length_varies =
-      context.varies([&](const Graph& at) { return reduction_of(at, reduction.node)->length(); });
+  // A scan's row is no reduction.
+  auto vary = [&](auto of) {
+    return context.varies([&](const Graph& at) {
+      const auto found = reduction_of(at, reduction.node);
+      return found ? of(*found) : -1;
+    });
+  };
+  plan.rows_vary = vary([](const Reduction& of) { return of.rows(); });
+  plan.length_varies = vary([](const Reduction& of) { return of.length(); });
   std::vector<int64_t> strides = storage_strides(request, reduction.operand);
   if (reduction.grouped) strides.insert(strides.begin() + 1, strides[1] * reduction.space[2]);
   std::vector<int64_t> kept, reduced;

@@ -279,7 +279,7 @@ Result<RegionCode> write_scan(const RegionRequest& request) {
   int32_t scan = scan_of(request.graph, request.region);
   Rows rows = rows_of(request, scan);
   const RowPlan& plan = rows.plan;
-  bool by_thread = plan.column || plan.length <= 32;
+  bool by_thread = plan.column || rows_of(request.deciding(), scan).plan.length <= 32;
   int64_t count = plan.rows * plan.length;
   bool late = !request.writes.empty() && plan.rows > 0;
   for (const Place& write : request.writes) {
@@ -301,7 +301,8 @@ Result<RegionCode> write_scan(const RegionRequest& request) {
       kernel = kernel_by_threads(request, rows, walk);
     } else {
       std::optional<Draft> best;
-      for (int64_t width = std::min<int64_t>(16 / largest, 4); width >= 1; width /= 2) {
+      for (int64_t width = std::min<int64_t>({16 / largest, 4, request.context.widest_vector}); width >= 1;
+           width /= 2) {
         std::optional<Draft> next = kernel_by_block(request, rows, walk, width);
         if (next && next->pays() && (!best || next->better_than(*best))) best = std::move(next);
       }

@@ -63,12 +63,15 @@ Result<RegionCode> write_scatter(const RegionRequest& request) {
     const Node& each = request.graph.node(n);
     if (each.op == Op::scatter || each.op == Op::index_put) node = &each;
   }
-  const std::optional<SourceLists> lists = source_lists(request.graph, *node);
+  std::optional<SourceLists> lists = source_lists(request.graph, *node);
+  const RegionRequest& deciding = request.deciding();
+  const auto decided = source_lists(deciding.graph, deciding.graph.node(request.graph.number_of(*node)));
+  if (!decided || decided->few) lists.reset();
   auto make = [&] {
     auto emitter = std::make_unique<LoopEmitter>(request);
     if (lists) {
       emitter->grouped_sources = true;
-      emitter->wanted_list_parts = list_parts(request, *node, *lists);
+      emitter->wanted_list_parts = list_parts(deciding, *node, *decided);
       emitter->scratch = {"list_starts", "list_counts", "list_order"};
     }
     return emitter;

@@ -14,8 +14,9 @@ struct SourceLists {
   int64_t sources = 0;  // entries of the index
   int64_t rows = 0;     // of the result
   bool by_row = true;   // false: a list per element of the result
+  bool few = false;     // so few sources that scanning all is as fast
 };
-// Empty: so few sources that scanning all is as fast.
+// Empty: there is nothing to list, or too much.
 std::optional<SourceLists> source_lists(const Graph& graph, const Node& node);
 // The target row of a source.
 Expression target_of_source(Emitter& emitter, const Node& node, const Index& source);

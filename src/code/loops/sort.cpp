@@ -29,6 +29,20 @@ struct Rows {
   std::string before;  // the type of a functor
 };
 
+// Shared memory has room for the longest row of a range.
+int64_t longest(const RegionRequest& request, const Node& node, size_t dim) {
+  auto length = [&](const Graph& graph) {
+    const Shape& shape = graph.type(node.operands[0]).shape;
+    return shape.empty() ? 1 : shape[dim];
+  };
+  if (!request.context.varies(length)) return length(request.graph);
+  const Instances& instances = *request.context.instances;
+  int64_t out = length(instances.largest.graph);
+  for (const Dimension& each : instances.dimensions)
+    out = divided_up(out * each.most, instances.largest.sizes.at(each.name));
+  return out;
+}
+
 Rows rows_of(const RegionRequest& request, int32_t number) {
   const Node& node = request.graph.node(number);
   Rows out{node, request.graph.type(node.operands[0]).shape, {}};
@@ -39,7 +53,8 @@ Rows rows_of(const RegionRequest& request, int32_t number) {
   out.rows = element_count(out.kept_shape);
   if (!out.shape.empty()) out.length = out.shape[out.dim];
   out.keep = node.op == Op::sort || out.shape.empty() ? out.length : node.attributes.integer("k");
-  out.padded = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(out.length, 2))));
+  out.padded = static_cast<int64_t>(
+      std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(longest(request, node, out.dim), 2))));
   out.descending = node.attributes.flag(node.op == Op::sort ? "descending" : "largest");
   DType dtype = request.graph.type(node.operands[0]).dtype;
   const Type type = dtype == DType::boolean ? int_type : computed_type(dtype);

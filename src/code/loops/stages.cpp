@@ -276,7 +276,7 @@ const std::vector<std::string>& Stages::arrays_of(const Reduction& reduction) {
   if (auto found = arrays_.find(reduction.node); found != arrays_.end()) return found->second;
   const Graph& graph = request_.graph;
   std::vector<Staged> group;
-  int64_t widest = 8;
+  int64_t widest = std::min<int64_t>(8, request_.context.widest_vector);
   for (const Reduction& each : same_stage(reduction)) {
     started_.insert(each.node);
     const std::string base = identifier(graph[graph.node(each.node).results[0]].name);
@@ -303,7 +303,8 @@ const std::vector<std::string>& Stages::arrays_of(const Reduction& reduction) {
   int64_t parts = 1;
   // The accumulators of a vector of rows are in registers: of two reductions, but not of many.
   if (group.size() <= 2 && reduction.length() > 0)
-    for (int64_t across = 16 / element_bytes(request_, reduction); across > 1 && !best; across /= 2)
+    for (int64_t across = std::min(16 / element_bytes(request_, reduction), request_.context.widest_vector);
+         across > 1 && !best; across /= 2)
       if (RowPlan next = plan; plan_parts_across(next, across, request_.context.gpu)) {
         Draft made = partial_across(request_, *this, next, name, group);
         if (made.kernel.vectorised.empty() || made.loads.vectorised < made.loads.scattered) continue;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/text.h"
 #include "plan/constants.h"
 
 namespace stitch::plan {
@@ -67,6 +68,20 @@ LiveMemory live_memory(const Context& context, const Plan& plan) {
   LiveMemory out{timeline.bytes()};
   for (int64_t bytes : out.at) out.peak = std::max(out.peak, bytes);
   return out;
+}
+
+Result<void> check_memory(const Context& context, const Plan& plan) {
+  if (!context.takes_sizes()) return {};
+  auto alone = std::make_shared<Instances>();
+  alone->all.push_back(context.instances->largest);
+  const Context largest = context.of(alone);
+  auto bytes = static_cast<double>(live_memory(largest, plan).peak);
+  for (ValueId id : largest.graph.leaves()) bytes += static_cast<double>(largest.graph.type(id).bytes());
+  if (bytes <= context.gpu.memory) return {};
+  return user_error("sizes",
+                    format("with {} a call takes {}, and {} has {}", text(largest.sizes()), bytes_text(bytes),
+                           context.gpu.name, bytes_text(context.gpu.memory)),
+                    "narrow the ranges to what a call may have");
 }
 
 int64_t memory_allowed(const Graph& graph) {

@@ -27,7 +27,7 @@ class Together {
 
 bool is_same(const Region& a, const Region& b) {
   return a.nodes == b.nodes && a.technique == b.technique && a.offer == b.offer && a.choices == b.choices &&
-         a.has_same_source(b) && a.section == b.section && a.branch == b.branch;
+         a.variants == b.variants && a.has_same_source(b) && a.section == b.section && a.branch == b.branch;
 }
 
 bool is_in(const Plan& plan, const Region& region) {

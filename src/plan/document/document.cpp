@@ -1,6 +1,7 @@
 #include "plan/document/document.h"
 
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -8,6 +9,7 @@
 #include "base/terminal/table.h"
 #include "base/text.h"
 #include "graph/text.h"
+#include "plan/buckets.h"
 #include "plan/cost/estimate.h"
 #include "plan/cost/pytorch.h"
 #include "plan/document/document_names.h"
@@ -75,6 +77,16 @@ Json region_json(const Context& context, const Plan& plan, size_t number, const 
                      {"text", region.source->text},
                      {"author", region.source->author},
                      {"workspace_bytes", region.source->workspace_bytes}};
+  for (const Variant& each : region.variants) {
+    Json variant = {{"measure", each.measure},
+                    {"technique", each.technique->name()},
+                    {"arithmetic", name(each.offer.arithmetic)},
+                    {"order", name(each.offer.order)},
+                    {"choices", each.choices}};
+    if (each.least > 0) variant["least"] = each.least;
+    if (each.most < std::numeric_limits<int64_t>::max()) variant["most"] = each.most;
+    out["variants"].push_back(std::move(variant));
+  }
   if (region.section > 0) out.update(Json{{"section", region.section}, {"branch", region.branch}});
   out.update(Json{{"knobs", knobs_of(context, region)},
                   {"estimated_start_seconds", when.start},
@@ -85,10 +97,18 @@ Json region_json(const Context& context, const Plan& plan, size_t number, const 
   return out;
 }
 
-Json sizes_json(const Instances& instances) {
+Json sizes_json(const Context& context, const Plan& plan) {
+  const Instances& instances = *context.instances;
   Json out = {{"planned_at", instances.all[0].sizes},
               {"folded_elements", instances.limits.folded_elements},
-              {"ranges", Json::array()}};
+              {"ranges", Json::array()},
+              {"estimates", Json::array()}};
+  for (const Border& each : borders_of(plan)) out["borders"].push_back({each.measure, each.most});
+  for (const Context& each : context.across())
+    out["estimates"].push_back(
+        {{"sizes", each.sizes()},
+         {"seconds", estimate(each, at_sizes(plan, each.sizes()))},
+         {"pytorch_seconds", estimate_pytorch(each.graph, context.gpu, plan.numerics).eager_graph}});
   for (const Dimension& each : instances.dimensions)
     out["ranges"].push_back(
         {{"name", each.name}, {"least", each.least}, {"most", each.most}, {"multiple", each.multiple}});
@@ -111,7 +131,7 @@ Json to_json(const Context& context, const Plan& plan) {
                {"pytorch_estimated_seconds", to_json(estimate_pytorch(graph, context.gpu, plan.numerics))},
                {"steps", Json::array()},
                {"regions", Json::array()}};
-  if (context.takes_sizes()) json["sizes"] = sizes_json(*context.instances);
+  if (context.takes_sizes()) json["sizes"] = sizes_json(context, plan);
   for (const auto& [node, tf32] : context.torch.tf32) json["pytorch_tf32"][node_name(graph, node)] = tf32;
   for (const Step& step : plan.steps)
     json["steps"].push_back({{"title", step.title},
@@ -162,8 +182,11 @@ std::string text(const Context& context, const Plan& plan, const Terminal& termi
     const char* bound = cost.launch > std::max(cost.memory, cost.compute) ? "launch"
                         : cost.memory > cost.compute                      ? "memory"
                                                                           : "arithmetic";
+    std::string technique(region.technique->name());
+    for (const Variant& each : region.variants)
+      technique += format(", {} where {}", each.technique->name(), borders_text(each));
     regions.add_row({region.name,
-                     std::string(region.technique->name()),
+                     technique,
                      when.regions[r].seconds > 0 ? seconds_text(when.regions[r].seconds) : "at create",
                      bound,
                      errors ? format("{:.0f} %", 100 * errors->share(r)) : "",

@@ -43,7 +43,8 @@ Result<PlannedCall> read_planned_call(const Json& document);
 // regions and have the chosen offers; that knobs, their values and storage types are legal.
 Result<void> check_whole(const Context& context, const Plan& plan);
 
-// A plan document with its premises; `graph` and `gpu` outlive it.
+// A plan document with its premises; `graph` and `gpu` outlive it. `instances`: of a task for ranges of
+// sizes.
 struct GivenPlan {
   Context context;
   Plan plan;
@@ -51,7 +52,8 @@ struct GivenPlan {
 // `asked`: the class given on the command line. The document's class is used; a different one that isn't the
 // default is an error.
 Result<GivenPlan> read_given_plan(const Json& document, const Graph& graph, const GpuSpec& gpu,
-                                  const Catalogue& catalogue, Numerics asked);
+                                  const Catalogue& catalogue, Numerics asked,
+                                  std::shared_ptr<const Instances> instances = {});
 
 // The JSON Schema of the document, made from the catalogue.
 Json plan_schema(const Catalogue& catalogue);

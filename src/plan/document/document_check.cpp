@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "plan/buckets.h"
 #include "plan/document/document.h"
 
 namespace stitch::plan {
@@ -56,27 +57,38 @@ Result<void> check_storage(const Context& context, const Plan& plan, const Regio
   return {};
 }
 
+Result<void> check_way(const Context& context, const Plan& plan, const Region& region) {
+  const Technique& technique = *region.technique;
+  if (technique.kind() != Kind::any && technique.kind() != kind_of(context.graph, region))
+    return at_region(region, format("{} is for other nodes than these", technique.name()));
+  if (region.source && !technique.takes_source())
+    return at_region(region, format("{} writes its code itself", technique.name()),
+                     "remove the source, or name a technique that takes one");
+  if (auto accepted = technique.accepts(context, region); !accepted)
+    return at_region(region, accepted.error().message, "another technique, or other nodes");
+  STITCH_CHECK(check_offer(context, region));
+  STITCH_CHECK(check_choices(context, region));
+  STITCH_CHECK(check_storage(context, plan, region));
+  if (auto accepted = technique.accepts_storage(context, plan, region); !accepted)
+    return at_region(region, accepted.error().message, "another dtype or order for what it reads or writes");
+  if (auto written = technique.can_write(context, plan, region); !written)
+    return at_region(region, written.error().message, "another technique, or other orders for its values");
+  return {};
+}
+
 }  // namespace
 
 Result<void> check_whole(const Context& context, const Plan& plan) {
   STITCH_CHECK(check(context.graph, plan));
   for (const Region& region : plan.regions) {
-    const Technique& technique = *region.technique;
-    if (technique.kind() != Kind::any && technique.kind() != kind_of(context.graph, region))
-      return at_region(region, format("{} is for other nodes than these", technique.name()));
-    if (region.source && !technique.takes_source())
-      return at_region(region, format("{} writes its code itself", technique.name()),
-                       "remove the source, or name a technique that takes one");
-    if (auto accepted = technique.accepts(context, region); !accepted)
-      return at_region(region, accepted.error().message, "another technique, or other nodes");
-    STITCH_CHECK(check_offer(context, region));
-    STITCH_CHECK(check_choices(context, region));
-    STITCH_CHECK(check_storage(context, plan, region));
-    if (auto accepted = technique.accepts_storage(context, plan, region); !accepted)
-      return at_region(region, accepted.error().message,
-                       "another dtype or order for what it reads or writes");
-    if (auto written = technique.can_write(context, plan, region); !written)
-      return at_region(region, written.error().message, "another technique, or other orders for its values");
+    STITCH_CHECK(check_way(context, plan, region));
+    for (const Variant& variant : region.variants) {
+      Region as = region;
+      as.variants = {variant};
+      STITCH_TRY(const auto instances, instances_of(context, region, variant));
+      const Context at = context.of(instances);
+      STITCH_CHECK(check_way(at, plan, as.at(at.sizes())));
+    }
   }
   return {};
 }
@@ -111,16 +123,27 @@ Json plan_schema(const Catalogue& catalogue) {
                               {"author", text("")},
                               {"workspace_bytes", integer}},
                              {"function", "text"});
+  const Json arithmetic = words("how it multiplies", {"by_class", "exact", "half", "half_exact_bias"}),
+             order = words("in which it takes images", {"row_major", "channels_last"});
+  const Json variant = object({{"measure", text("a formula of sizes that change from call to call")},
+                               {"least", integer},
+                               {"most", integer},
+                               {"technique", {{"oneOf", techniques}}},
+                               {"arithmetic", arithmetic},
+                               {"order", order},
+                               {"choices", choices}},
+                              {"measure", "technique", "arithmetic", "order", "choices"});
   const Json region =
       object({{"name", text("unique in the plan")},
               {"technique", {{"oneOf", techniques}}},
-              {"arithmetic", words("how it multiplies", {"by_class", "exact", "half", "half_exact_bias"})},
-              {"order", words("in which it takes images", {"row_major", "channels_last"})},
+              {"arithmetic", arithmetic},
+              {"order", order},
               {"choices", choices},
               {"source", source},
               {"nodes", list_of(text("a node, by its first result"))},
               {"reads", list_of(slot)},
               {"writes", list_of(slot)},
+              {"variants", list_of(variant)},
               {"section", integer},
               {"branch", integer},
               {"knobs", {{"type", "object"}, {"description", "what could be chosen; not read"}}},
@@ -144,14 +167,19 @@ Json plan_schema(const Catalogue& catalogue) {
        {"one_graph", {{"type", "boolean"}, {"description", "replay the whole pass as one CUDA graph"}}},
        {"pytorch_tf32", {{"type", "object"}, {"additionalProperties", {{"type", "boolean"}}}}},
        {"sizes",
-        object({{"planned_at", {{"type", "object"}, {"description", "the sizes that the graph has"}}},
-                {"folded_elements", integer},
-                {"ranges", list_of(object({{"name", text("of a size that changes from call to call")},
-                                           {"least", integer},
-                                           {"most", integer},
-                                           {"multiple", integer}},
-                                          {"name", "least", "most", "multiple"}))}},
-               {"planned_at", "folded_elements", "ranges"})},
+        object(
+            {{"planned_at", {{"type", "object"}, {"description", "the sizes that the graph has"}}},
+             {"folded_elements", integer},
+             {"borders",
+              {{"type", "array"}, {"description", "of variants: a measure and the largest below; not read"}}},
+             {"estimates",
+              {{"type", "array"}, {"description", "seconds of a call at sizes across the ranges; not read"}}},
+             {"ranges", list_of(object({{"name", text("of a size that changes from call to call")},
+                                        {"least", integer},
+                                        {"most", integer},
+                                        {"multiple", integer}},
+                                       {"name", "least", "most", "multiple"}))}},
+            {"planned_at", "folded_elements", "ranges"})},
        {"estimated_seconds", number},
        {"pytorch_estimated_seconds",
         {{"type", "object"}, {"description", "PyTorch's time a call by the same cost model; not read"}}},

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -148,22 +149,17 @@ class Reader {
     if (region.name.empty() || region.name.size() > 200)
       return wrong(number + ".name", "a name of 1 to 200 bytes is expected here");
     STITCH_TRY(Fields fields, Fields::of(value, format("region '{}'", shorten(printable(region.name), 60))));
-    STITCH_CHECK(fields.allow({"name", "technique", "arithmetic", "order", "choices", "nodes", "reads",
-                               "writes", "section", "branch", "source", "knobs", "estimated_start_seconds",
-                               "estimated_seconds", "bytes", "flops", "error_share"}));
-    STITCH_TRY(std::string technique, fields.text("technique"));
-    region.technique = catalogue_.find(technique);
-    if (!region.technique)
-      return wrong(fields.where(), format("there is no technique '{}'", shorten(printable(technique), 60)),
-                   "one of: " + names_of(catalogue_));
-    STITCH_TRY(region.offer.arithmetic, one_of(fields, "arithmetic", arithmetics));
-    STITCH_TRY(region.offer.order, one_of(fields, "order", orders));
-    const Json* choices = fields.find("choices");
-    if (!choices || !choices->is_object()) return wrong(fields.at("choices"), "an object is expected here");
-    for (const auto& [knob, chosen] : choices->items()) {
-      if (!chosen.is_number_integer())
-        return wrong(fields.at("choices." + printable(knob)), "a whole number is expected here");
-      region.choices[knob] = chosen.get<int64_t>();
+    STITCH_CHECK(
+        fields.allow({"name", "technique", "arithmetic", "order", "choices", "nodes", "reads", "writes",
+                      "variants", "section", "branch", "source", "knobs", "estimated_start_seconds",
+                      "estimated_seconds", "bytes", "flops", "error_share"}));
+    STITCH_CHECK(read_way(fields, region));
+    if (fields.find("variants")) {
+      STITCH_TRY(const Json* variants, fields.list("variants"));
+      for (size_t i = 0; i < variants->size(); ++i) {
+        STITCH_TRY(Variant variant, read_variant((*variants)[i], fields.at(format("variants[{}]", i))));
+        region.variants.push_back(std::move(variant));
+      }
     }
     if (const Json* source = fields.find("source")) {
       STITCH_TRY(region.source, read_source(*source, fields.at("source")));
@@ -184,6 +180,41 @@ class Reader {
     region.branch = static_cast<int>(branch);
     complete(graph_, region);
     return region;
+  }
+
+  // Technique, offer and choices, of a region or of a variant.
+  template <class Of>
+  Result<void> read_way(const Fields& fields, Of& of) const {
+    STITCH_TRY(std::string technique, fields.text("technique"));
+    of.technique = catalogue_.find(technique);
+    if (!of.technique)
+      return wrong(fields.where(), format("there is no technique '{}'", shorten(printable(technique), 60)),
+                   "one of: " + names_of(catalogue_));
+    STITCH_TRY(of.offer.arithmetic, one_of(fields, "arithmetic", arithmetics));
+    STITCH_TRY(of.offer.order, one_of(fields, "order", orders));
+    const Json* choices = fields.find("choices");
+    if (!choices || !choices->is_object()) return wrong(fields.at("choices"), "an object is expected here");
+    for (const auto& [knob, chosen] : choices->items()) {
+      if (!chosen.is_number_integer())
+        return wrong(fields.at("choices." + printable(knob)), "a whole number is expected here");
+      of.choices[knob] = chosen.template get<int64_t>();
+    }
+    return {};
+  }
+
+  Result<Variant> read_variant(const Json& value, const std::string& where) const {
+    STITCH_TRY(Fields fields, Fields::of(value, where));
+    STITCH_CHECK(fields.allow({"measure", "least", "most", "technique", "arithmetic", "order", "choices"}));
+    Variant out;
+    if (!context_.takes_sizes())
+      return wrong(where, "only a plan for ranges of sizes has variants", "remove them");
+    STITCH_TRY(out.measure, fields.text("measure"));
+    if (auto size = evaluate_size(out.measure, context_.sizes()); !size)
+      return wrong(fields.at("measure"), size.error().message);
+    STITCH_TRY(out.least, fields.integer("least", 0));
+    STITCH_TRY(out.most, fields.integer("most", std::numeric_limits<int64_t>::max()));
+    STITCH_CHECK(read_way(fields, out));
+    return out;
   }
 
   static Result<std::shared_ptr<const Source>> read_source(const Json& value, const std::string& where) {
@@ -358,13 +389,15 @@ Result<Plan> read_plan(const Json& document, const Context& context, const Catal
 }
 
 Result<GivenPlan> read_given_plan(const Json& document, const Graph& graph, const GpuSpec& gpu,
-                                  const Catalogue& catalogue, Numerics asked) {
+                                  const Catalogue& catalogue, Numerics asked,
+                                  std::shared_ptr<const Instances> instances) {
   STITCH_TRY(Premises premises, read_premises(document, graph, gpu));
   if (asked != Numerics::standard && asked != premises.numerics)
     return user_error("plan",
                       format("the plan's numerics class is {}, not {}", name(premises.numerics), name(asked)),
                       "leave --numerics out: the plan has it");
   Context context(graph, gpu, premises.numerics, std::move(premises.torch));
+  context.instances = std::move(instances);
   STITCH_TRY(Plan plan, read_plan(document, context, catalogue));
   return GivenPlan{std::move(context), std::move(plan)};
 }

@@ -28,9 +28,11 @@ class Joined {
  private:
   int64_t size_of_part(ValueId part) const { return graph_.type(part).shape[dim_]; }
   // The element's indices in a part that begins at `start` along the concatenated dimension.
-  Indices inside(int64_t start) const {
+  Indices inside(int64_t start, ValueId part) const {
     Indices from = at_;
-    from[dim_] = at_[dim_] - start;
+    // Of one element: a difference that is 0 would hide in an index that sizes are part of.
+    const bool single = size_of_part(part) == 1 && emitter_.request().context.takes_sizes();
+    from[dim_] = single ? Index(0) : at_[dim_] - start;
     return from;
   }
   std::string unique(const char* what) {
@@ -60,7 +62,7 @@ class Joined {
     Expressions conditions, addresses;
     for (ValueId part : parts) {
       const Place* place = emitter_.place_of(part);
-      std::optional<Index> begin = emitter_.start_of_vector(position(inside(start), place->strides));
+      std::optional<Index> begin = emitter_.start_of_vector(position(inside(start, part), place->strides));
       if (!begin) return std::nullopt;
       start += size_of_part(part);
       conditions.push_back(Expression(first) < start);
@@ -133,7 +135,7 @@ class Joined {
     Expression chosen;
     if (parts.size() > 1) chosen = load_chosen(parts, *chosen_address(parts, start, first));
     emitter_.open_vector(width, emitter_.vector().together);
-    Expression value = chosen.empty() ? emitter_.value(parts[0], inside(start)) : chosen;
+    Expression value = chosen.empty() ? emitter_.value(parts[0], inside(start, parts[0])) : chosen;
     emitter_.add(assign(lane, value));
     emitter_.close_vector();
     emitter_.vector().width = width;
@@ -162,7 +164,7 @@ class Joined {
       int64_t size = size_of_part(operand);
       if (!place || place->dtype != example->dtype || size == 0) return std::nullopt;
       if (within(at_[dim_], begin, begin + size).never) return std::nullopt;
-      Index where = position(inside(begin), place->strides);
+      Index where = position(inside(begin, operand), place->strides);
       begin += size;
       parts.push_back({place, within(at_[dim_], 0, begin).condition, where});
     }
@@ -220,7 +222,7 @@ class Joined {
     for (ValueId part : node_.operands) {
       const int64_t size = size_of_part(part);
       Range range = within(at_[dim_], start, start + size);
-      Indices from = inside(start);
+      Indices from = inside(start, part);
       start += size;
       if (size == 0 || range.never) continue;
       if (range.condition.empty()) return emitter_.value(part, from);

@@ -1,4 +1,5 @@
 // Pools: a small loop over the elements of a window.
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -95,8 +96,20 @@ class Pooled {
     out.start = at_[d] * attributes.integers("stride")[d - 2] - padding;
     const int64_t reach = (out.taps - 1) * out.step + 1;
     const Index past = out.start + reach;
-    out.whole = out.start.least() >= 0 && past.most() <= out.size;
-    out.with_padding = past.most() <= out.size + padding
+    // At every size of a range, where the last window may end elsewhere.
+    const int64_t stride = attributes.integers("stride")[d - 2];
+    auto ends_within = [&](int64_t beyond) {
+      auto ends_there = [&](const Instance& at) {
+        const Shape& to = at.graph.type(node_.results[0]).shape;
+        return (to[d] - 1) * stride - padding + reach <= at.graph.type(node_.operands[0]).shape[d] + beyond;
+      };
+      const auto& instances = emitter_.request().context.instances;
+      return past.most() <= out.size + beyond &&
+             (!instances ||
+              (ends_there(instances->largest) && std::ranges::all_of(instances->all, ends_there)));
+    };
+    out.whole = out.start.least() >= 0 && ends_within(0);
+    out.with_padding = ends_within(padding)
                            ? Expression(reach)
                            : select(past < out.size + padding, past, out.size + padding) - out.start;
     if (out.whole) {

@@ -174,10 +174,10 @@ std::optional<SourceLists> source_lists(const Graph& graph, const Node& node) {
     out.by_row = varies_along_alone(graph, node.operands[1], dim);
     out.sources = out.by_row ? indexed[dim] : element_count(indexed);
     out.rows = out.by_row ? shape[dim] : element_count(shape);
-    if (indexed[dim] <= few) return std::nullopt;
+    out.few = indexed[dim] <= few;
   }
-  if (out.sources <= few || out.sources > most || out.rows > most || element_count(shape) == 0)
-    return std::nullopt;
+  out.few = out.few || out.sources <= few;
+  if (out.sources > most || out.rows > most || element_count(shape) == 0) return std::nullopt;
   return out;
 }
 

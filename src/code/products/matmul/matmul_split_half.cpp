@@ -225,9 +225,13 @@ double scratch_bytes_matmul_split_half(const plan::Context& context, const plan:
 Result<RegionCode> write_matmul_split_half(const RegionRequest& request) {
   STITCH_TRY(LibraryProduct made, library_product(request, DType::f32, false));
   const plan::Region& region = request.region;
-  const bool stacked = stacks_rows(made, region);
-  const Chunks chunks = chunks_of(made, region, stacked);
-  const Form form = stacked ? Form::stacked : form_of(made, region);
+  // Forms and chunks are those of the sizes that decide.
+  STITCH_TRY(const LibraryProduct decided, library_product(request.deciding(), DType::f32, false));
+  if (decided.depth() != made.depth())
+    return user_error("technique", "matmul.split_half: the depth changes from call to call");
+  const bool stacked = stacks_rows(decided, region);
+  const Chunks chunks = chunks_of(decided, region, stacked);
+  const Form form = stacked ? Form::stacked : form_of(decided, region);
   const int64_t parts = form == Form::deep ? 3 : 2;
   STITCH_TRY(HalfOperands operands,
              half_operands(made, parts, chunks.count * chunks.depth,

@@ -1,4 +1,4 @@
-// A number of the generated code as a formula of sizes, found from its values at several of them.
+// A number of a graph or of generated code as a formula of sizes, found from its values at several of them.
 #pragma once
 
 #include <map>
@@ -8,7 +8,7 @@
 
 #include "graph/instances.h"
 
-namespace stitch::code {
+namespace stitch {
 
 class SizeTable {
  public:
@@ -22,6 +22,11 @@ class SizeTable {
   // One value for each row. The simplest formula that has them all; its names have `prefix` in front
   // ("sizes."). It is in 64 bits where a value within the ranges needs them. Nothing: there is none.
   std::optional<std::string> formula(std::span<const int64_t> values, std::string_view prefix) const;
+  // Sizes of the model whose quotient has these values, in double: what an image is resized by.
+  struct Ratio {
+    std::string above, below;
+  };
+  std::optional<Ratio> ratio(std::span<const double> values, std::string_view prefix) const;
 
  private:
   using Values = std::vector<int64_t>;
@@ -47,6 +52,7 @@ class SizeTable {
     const Monomial* factor = nullptr;
   };
 
+  static bool is_new_size(const Formula& formula);
   void add_atom(Atom atom);
   void make_monomials();
   std::optional<Formula> fit(std::span<const int64_t> values) const;
@@ -63,4 +69,4 @@ class SizeTable {
   std::map<Values, Values> known_;   // a size of the model at the rows: at all instances
 };
 
-}  // namespace stitch::code
+}  // namespace stitch

@@ -1,4 +1,4 @@
-#include "code/family/fit.h"
+#include "graph/size_table.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-namespace stitch::code {
+namespace stitch {
 
 namespace {
 
@@ -75,10 +75,18 @@ SizeTable::SizeTable(const Instances& instances)
   for (const Values& values : in_order) {
     known_.try_emplace(Values(values.begin(), values.end() - 1), values);
     const auto found = fit(values);
-    if (!found || found->divisor == 1 || found->times != 1 || found->factor || atoms_.size() >= most_atoms)
-      continue;
+    if (!found || !is_new_size(*found) || atoms_.size() >= most_atoms) continue;
     add_atom({parenthesised(text(*found, false)), values, static_cast<double>(values.back())});
   }
+}
+
+// (n - 1) / 2, n + 2, past + new: what products have as a factor. A product itself is none.
+bool SizeTable::is_new_size(const Formula& formula) {
+  if (formula.times != 1 || formula.factor) return false;
+  if (formula.divisor == 1 && formula.offset == 0 && formula.terms.size() == 1) return false;
+  return formula.divisor != 1 || std::ranges::all_of(formula.terms, [](const Term& term) {
+           return term.monomial->factors.size() == 1 && std::abs(term.scale) <= 2;
+         });
 }
 
 void SizeTable::add_atom(Atom atom) {
@@ -281,4 +289,31 @@ std::optional<std::string> SizeTable::formula(std::span<const int64_t> values,
   return out;
 }
 
-}  // namespace stitch::code
+std::optional<SizeTable::Ratio> SizeTable::ratio(std::span<const double> values,
+                                                 std::string_view prefix) const {
+  auto over = [&](const Values& below) -> std::optional<Ratio> {
+    Values above;
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (below[i] == 0) return std::nullopt;
+      const auto divided_by = static_cast<double>(below[i]);
+      const double whole = std::round(values[i] * divided_by);
+      if (std::abs(whole) > most_int || whole / divided_by != values[i]) return std::nullopt;
+      above.push_back(static_cast<int64_t>(whole));
+    }
+    const auto upper = formula(above, prefix), lower = formula(below, prefix);
+    return upper && lower ? std::optional(Ratio{*upper, *lower}) : std::nullopt;
+  };
+  // Corners that are aligned: between the first and the last element.
+  for (const int64_t less : {0, 1})
+    for (const auto& [size, all] : known_) {
+      Values below = size;
+      for (int64_t& each : below) each -= less;
+      if (auto found = over(below)) return found;
+    }
+  constexpr int64_t most_divisor = 512;
+  for (int64_t divisor = 2; divisor <= most_divisor; ++divisor)
+    if (auto found = over(Values(values.size(), divisor))) return found;
+  return std::nullopt;
+}
+
+}  // namespace stitch
