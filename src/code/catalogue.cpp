@@ -2,8 +2,10 @@
 
 #include <array>
 
+#include "code/family/sized_region.h"
 #include "code/loops/techniques.h"
 #include "code/products/techniques.h"
+#include "code/technique.h"
 #include "code/written.h"
 
 namespace stitch::code {
@@ -61,6 +63,20 @@ const plan::Catalogue& catalogue() {
 
 const Technique& technique_of(const plan::Region& region) {
   return dynamic_cast<const Technique&>(*region.technique);
+}
+
+Result<void> Technique::can_write(const plan::Context& context, const plan::Plan& plan,
+                                  const plan::Region& region) const {
+  if (takes_source() && context.takes_sizes())
+    return user_error("technique", "a given source is for the sizes that it was written for");
+  if (takes_source()) return {};
+  if (context.takes_sizes()) {
+    STITCH_CHECK(writing_for_all_sizes(*this, context, plan, region));
+    return {};
+  }
+  const RegionRequest request = request_alone(context, region, &plan);
+  STITCH_TRY(const RegionCode code, write(request));
+  return check_packed(request, code, plan);
 }
 
 }  // namespace stitch::code

@@ -1,5 +1,6 @@
-// What each technique writes: testdata/golden/TECHNIQUE.graph in, TECHNIQUE.cu out, as a region's file has
-// it. STITCHCUDA_UPDATE_GOLDEN=1 writes the sources anew; read the difference before it is committed.
+// What each technique writes: testdata/golden/TECHNIQUE.cu has a graph as its first comment, then the source
+// of its region's file. STITCHCUDA_UPDATE_GOLDEN=1 writes the sources anew; read the difference before it is
+// committed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,8 +10,11 @@
 #include "base/text.h"
 #include "code/catalogue.h"
 #include "code/loops/kernel.h"
+#include "code/write_program.h"
 #include "graph/text.h"
+#include "plan/steps.h"
 #include "program/fold.h"
+#include "program/program_text.h"
 
 namespace stitch::code {
 namespace {
@@ -18,13 +22,25 @@ namespace {
 const fs::path golden = STITCH_SOURCE_DIR "/src/code/testdata/golden";
 
 struct Asked {
+  std::string comment;  // the graph as the file has it
   Graph graph;
   plan::Region region;  // all of it
 };
-Result<Asked> ask(const plan::Technique& technique, const std::string& graph_of) {
+// The graph in a file's first comment.
+Result<Asked> read_graph(const fs::path& file) {
   Asked asked;
-  STITCH_TRY(std::string text, read_file(golden / (graph_of + ".graph")));
-  STITCH_TRY(asked.graph, parse_graph(text));
+  STITCH_TRY(const std::string text, read_file(file));
+  std::string graph;
+  for (const std::string& line : split(text, '\n')) {
+    if (!line.starts_with("//")) break;
+    asked.comment += line + "\n";
+    graph += line.substr(line.starts_with("// ") ? 3 : 2) + "\n";
+  }
+  STITCH_TRY(asked.graph, parse_graph(graph));
+  return asked;
+}
+Result<Asked> ask(const plan::Technique& technique, const std::string& graph_of) {
+  STITCH_TRY(Asked asked, read_graph(golden / (graph_of + ".cu")));
   asked.region.name = "golden";
   asked.region.technique = &technique;
   for (size_t i = 0; i < asked.graph.nodes.size(); ++i) asked.region.nodes.push_back(static_cast<int32_t>(i));
@@ -76,14 +92,27 @@ class Golden : public testing::TestWithParam<const plan::Technique*> {};
 
 TEST_P(Golden, SourceIsTheOneThatWasRead) {
   const std::string name(GetParam()->name());
-  ASSERT_TRUE(fs::exists(golden / (name + ".graph")))
+  ASSERT_TRUE(fs::exists(golden / (name + ".cu")))
       << "every technique has a golden source: write a small graph for " << name;
   auto asked = ask(*GetParam(), name);
   ASSERT_TRUE(asked) << asked.error().text();
   auto source = written(*asked);
   ASSERT_TRUE(source) << source.error().text();
   for (const std::string& line : split(*source, '\n')) EXPECT_LE(line.size(), generated_columns) << line;
-  compare(*source, golden / (name + ".cu"));
+  compare(asked->comment + "\n" + *source, golden / (name + ".cu"));
+}
+
+// A program from its first line to its last: what a reader of a shipped folder sees.
+TEST(GoldenProgram, IsTheOneThatWasRead) {
+  const fs::path file = golden.parent_path() / "program.cu";
+  auto asked = read_graph(file);
+  ASSERT_TRUE(asked) << asked.error().text();
+  const plan::Context context(asked->graph, h200(), Numerics::standard);
+  auto plan = plan::make_plan(context, catalogue());
+  ASSERT_TRUE(plan) << plan.error().text();
+  auto program = write_program(context, *plan);
+  ASSERT_TRUE(program) << program.error().text();
+  compare(asked->comment + "\n" + program_text(program->sources), file);
 }
 
 // What each technique says to the graphs of its kind: accepted, or why not.
@@ -106,13 +135,12 @@ TEST(GoldenFiles, SayWhoAcceptsWhat) {
 TEST(GoldenFiles, BelongToTechniques) {
   size_t count = 0;
   for (const auto& entry : fs::directory_iterator(golden)) {
-    const std::string extension = entry.path().extension().string();
     if (entry.path().filename() == "accepted.txt") continue;
-    EXPECT_TRUE(extension == ".graph" || extension == ".cu") << entry.path();
+    EXPECT_EQ(entry.path().extension(), ".cu") << entry.path();
     EXPECT_TRUE(catalogue().find(entry.path().stem().string())) << entry.path();
     ++count;
   }
-  EXPECT_EQ(count, 2 * all_techniques().size());
+  EXPECT_EQ(count, all_techniques().size());
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Golden, testing::ValuesIn(all_techniques()), [](const auto& each) {

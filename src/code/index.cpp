@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/result.h"
-#include "code/expression/print.h"
+#include "code/expression/statement.h"
 
 namespace stitch::code {
 

@@ -1,10 +1,11 @@
-// C names for a model's values.
+// The text of generated code: C names for a model's values, types, and lines with trailing comments.
 #pragma once
 
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "graph/type.h"
 
@@ -30,6 +31,23 @@ class Names {
 
  private:
   std::set<std::string, std::less<>> taken_;
+};
+
+// Lines of code with trailing comments.
+
+// Lines with trailing comments, aligned as clang-format has them.
+class Lines {
+ public:
+  void add(std::string code, std::string comment = {});
+  std::string text() const;
+  size_t widest() const;  // line width, comments included
+
+ private:
+  size_t code_width() const;  // of those that have comments
+  struct Line {
+    std::string code, comment;
+  };
+  std::vector<Line> lines_;
 };
 
 }  // namespace stitch::code

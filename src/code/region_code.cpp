@@ -27,6 +27,17 @@ std::string without_common_words(const std::string& name, const std::string& oth
 
 }  // namespace
 
+std::string layout_comment(const Place& place) {
+  const size_t rank = place.shape.size();
+  std::string out = shape_comment(place.shape);
+  if (rank < 3 || place.strides == contiguous_strides(place.shape)) return out;
+  Shape last = place.shape;  // the channels moved behind the pixels
+  std::rotate(last.begin() + 1, last.begin() + 2, last.end());
+  std::vector<int64_t> strides = contiguous_strides(last);
+  std::rotate(strides.begin() + 1, strides.end() - 1, strides.end());
+  return place.strides == strides ? out + ", channels last" : out;
+}
+
 Place stored_place(const Graph& graph, ValueId value, std::string pointer, const plan::Storage* storage) {
   const TensorType& type = graph.type(value);
   const std::vector<int64_t>* order = storage && !storage->order.empty() ? &storage->order : nullptr;

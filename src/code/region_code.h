@@ -21,6 +21,8 @@ struct Place {
   Shape shape;                   // as the graph has it
   std::vector<int64_t> strides;  // in elements, one per dimension of `shape`
 };
+// (8, 64, 32, 32), channels last
+std::string layout_comment(const Place& place);
 
 struct RegionRequest {
   const plan::Context& context;

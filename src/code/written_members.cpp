@@ -3,7 +3,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "code/expression/type.h"
+#include "code/expression/expression.h"
 #include "code/names.h"
 #include "code/products/matmul/library_product.h"
 #include "code/written_resources.h"

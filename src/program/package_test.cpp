@@ -185,7 +185,7 @@ TEST_F(PackageFolder, BuildsForAnotherArchitectureIfTold) {
 TEST_F(PackageFolder, ShipsTheHeadersThatItsSourcesInclude) {
   PackageContents contents = sample();
   contents.sources["program.cu"] =
-      "#include \"stitch/runtime/welford.h\"\n# include <stitch/runtime/arena.h>\n";
+      "#include \"stitch/runtime/reductions.h\"\n# include <stitch/runtime/arena.h>\n";
   auto written = write_package(folder, contents);
   ASSERT_TRUE(written) << written.error().text();
   std::vector<std::string> shipped;
@@ -193,9 +193,9 @@ TEST_F(PackageFolder, ShipsTheHeadersThatItsSourcesInclude) {
     if (entry.is_regular_file())
       shipped.push_back(fs::relative(entry.path(), folder / "include/stitch").string());
   std::ranges::sort(shipped);
-  // welford.h stands on reductions.h, arena.h on errors.h, the example on program.h and weights.h.
+  // arena.h stands on errors.h, the example on program.h and weights.h.
   EXPECT_EQ(shipped, (std::vector<std::string>{"program.h", "runtime/arena.h", "runtime/errors.h",
-                                               "runtime/reductions.h", "runtime/welford.h", "weights.h"}));
+                                               "runtime/reductions.h", "weights.h"}));
 }
 
 TEST_F(PackageFolder, TellsThePlan) {

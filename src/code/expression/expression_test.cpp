@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "code/expression/pointwise.h"
-#include "code/expression/print.h"
+#include "code/expression/statement.h"
 #include "graph/text.h"
 
 namespace stitch::code {

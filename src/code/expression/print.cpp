@@ -1,4 +1,4 @@
-#include "code/expression/print.h"
+#include "code/expression/statement.h"
 
 #include <cmath>
 #include <utility>

@@ -5,8 +5,6 @@
 #include <map>
 #include <utility>
 
-#include "code/expression/print.h"
-
 namespace stitch::code {
 
 namespace {
@@ -235,6 +233,28 @@ int64_t operations(const Block& block) {
     if (const Block* body = body_of(statement)) count += operations(*body);
   }
   return count;
+}
+
+void remove_relays(Block& block) {
+  for (size_t i = 0; i < block.size(); ++i) {
+    if (Block* body = body_of(block[i])) remove_relays(*body);
+    auto* declared = std::get_if<Declare>(&block[i].what);
+    if (!declared || declared->storage != Declare::constant || declared->value.empty() ||
+        declared->type == auto_type || i + 1 == block.size() || !block[i].comment.empty())
+      continue;
+    Statement& next = block[i + 1];
+    auto* stored = std::get_if<Assign>(&next.what);
+    auto* returned = std::get_if<Return>(&next.what);
+    if (!returned && (!stored || stored->op)) continue;
+    Expression& used = returned ? returned->value : stored->value;
+    if (used.empty() || used->kind != Expression::Kind::name || used->name != declared->name) continue;
+    std::set<std::string> others =
+        names_read(Block(block.begin() + static_cast<int64_t>(i) + 2, block.end()));
+    if (stored) add_names(stored->target, others);
+    if (others.contains(declared->name)) continue;
+    used = declared->value;
+    block.erase(block.begin() + static_cast<int64_t>(i));
+  }
 }
 
 void remove_unused(Block& block) {

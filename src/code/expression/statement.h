@@ -80,7 +80,17 @@ std::set<std::string> names_read(const Block& block);
 int64_t operations(const Block& block);
 // Removes unread constants, and variables and arrays that are only written.
 void remove_unused(Block& block);
+// Constants that only the next statement uses, whole, as what it stores or returns: it has their value
+// itself.
+void remove_relays(Block& block);
 // Replaces loops of one iteration by their bodies.
 void remove_single_iterations(Block& block);
+
+// The one place where expressions and statements become text: parentheses where needed or helpful, lines of
+// at most 110 columns.
+
+std::string text_of(const Expression& expression);
+// Each line indented by `indent` columns; #pragmas at the margin.
+std::string text_of(const Block& block, size_t indent);
 
 }  // namespace stitch::code

@@ -1,6 +1,6 @@
 // A block copies its matrix into memory of its own, factorises it there and writes the results: correct for
 // every size, at the speed of one block.
-#include "code/loops/families.h"
+#include "code/loops/techniques.h"
 
 #include <algorithm>
 

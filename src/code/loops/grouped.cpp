@@ -1,11 +1,10 @@
 // Floats in tiles on tensor cores (kernels/matmul_grouped.h), FP32 at its own accuracy; other types, and what
 // exceeds a grid, by one thread per element.
-#include "code/loops/families.h"
+#include "code/loops/techniques.h"
 
 #include <algorithm>
 
 #include "base/format.h"
-#include "code/lines.h"
 #include "code/loops/loop.h"
 #include "code/names.h"
 #include "code/products/epilogue.h"
@@ -37,7 +36,7 @@ class GroupedEmitter final : public LoopEmitter {
     const Expression sum = variable(out, number(0, graph().type(out).dtype));
     guard(group < weight[0]);
     Index own = declare_index("own", group, weight[0]);
-    Index k = open_loop("k", 0, weight[1], 1, weight[1]);
+    Index k = open_loop("depth", 0, weight[1], 1, weight[1]);
     Expression x = value(node.operands[0], {at[0], k}), w = value(node.operands[1], {own, k, at[1]});
     add(assign(sum, x * w, Operator::add));
     close();

@@ -1,4 +1,4 @@
-#include "code/loops/headers.h"
+#include "code/loops/kernel.h"
 
 #include <algorithm>
 #include <array>

@@ -6,9 +6,8 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "code/expression/print.h"
-#include "code/lines.h"
-#include "code/loops/headers.h"
+#include "code/expression/statement.h"
+#include "code/names.h"
 #include "plan/constants.h"
 #include "program/fold.h"
 
@@ -83,7 +82,7 @@ std::string kernel_text(const RegionRequest& request, const Kernel& kernel, cons
                         const Preparation* preparation = nullptr) {
   std::vector<Parameter> parameters;
   for (const Place* place : in_order(request, kernel.used))
-    parameters.push_back({pointer_of(request, place, true), shape_comment(place->shape)});
+    parameters.push_back({pointer_of(request, place, true), layout_comment(*place)});
   for (const std::string& name : kernel.scratch) {
     const bool prepared = preparation && preparation->memory.has(name);
     const Scratch& scratch = prepared ? preparation->memory.find(name) : workspace.find(name);
@@ -307,7 +306,7 @@ Function preparing(const RegionRequest& request, const Preparation& preparation,
     what += text_of(Block{evaluate(kernel.then)}, 0);
   }
   for (const Place* place : in_order(request, used)) {
-    out.parameters.push_back({pointer_of(request, place, false), shape_comment(place->shape)});
+    out.parameters.push_back({pointer_of(request, place, false), layout_comment(*place)});
     make.arguments.push_back(place->pointer);
     constant = constant && plan::is_constant(request.graph, place->value);
   }
@@ -345,7 +344,7 @@ RegionCode assemble(const RegionRequest& request, const std::string& idea, const
   Function own{"enqueue_" + request.name, {}, kernels, launches(request, kernels)};
   const Block body = own.body;
   for (const Place* place : in_order(request, used)) {
-    own.parameters.push_back({pointer_of(request, place, false), shape_comment(place->shape)});
+    own.parameters.push_back({pointer_of(request, place, false), layout_comment(*place)});
     code.arguments.push_back(place->pointer);
   }
   for (const Kernel& kernel : kernels)

@@ -1,10 +1,12 @@
 // A finished kernel with its launch configuration, and the source of a region from several of them.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/division.h"
+#include "code/expression/statement.h"
 #include "code/loops/emit/emitter.h"
 
 namespace stitch::code::loops {
@@ -97,5 +99,10 @@ struct Draft {
   }
   bool better_than(const Draft& other) const;
 };
+
+// The program headers that a kernel's statements include.
+
+// Such as "stitch/loops/scan.h", for everything that the statements use.
+std::set<std::string> headers_of(const Block& block);
 
 }  // namespace stitch::code::loops

@@ -7,9 +7,8 @@
 #include <optional>
 
 #include "base/format.h"
-#include "code/loops/is_expression.h"
 #include "code/loops/pool.h"
-#include "code/loops/transposed.h"
+#include "code/loops/reduction.h"
 
 namespace stitch::code::loops {
 

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "code/loops/kernel.h"
 
@@ -35,5 +36,12 @@ std::vector<Kernel> loop_kernels(const RegionRequest& request, const MakeEmitter
 
 Result<void> accepts_loop(const plan::Context& context, const plan::Region& region);
 Result<RegionCode> write_loop(const RegionRequest& request);
+
+// Loops that read NHWC and write NCHW: a block computes a tile along channels and writes it along pixels,
+// through shared memory, so that both sides are coalesced.
+
+// `width`: channels per vector. Empty for other layouts, small images, or if other operands are NCHW.
+std::optional<Kernel> transposed_kernel(const RegionRequest& request, const Place& write,
+                                        const std::string& name, int64_t width, const MakeEmitter& make);
 
 }  // namespace stitch::code::loops

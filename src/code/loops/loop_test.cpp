@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/format.h"
-#include "code/loops/is_expression.h"
+#include "code/loops/reduction.h"
 #include "code/loops/techniques.h"
 #include "graph/text.h"
 
@@ -58,8 +58,7 @@ __global__ void __launch_bounds__(256) region(const float* __restrict__ x,  // (
     const float x_value = x_vector[v];
     const float b_value = b_vector[v];
     const float a = x_value + b_value;
-    const float y_value = stitch::relu(a);
-    y_out[v] = y_value;
+    y_out[v] = stitch::relu(a);
   }
   stitch::store_vector<aligned>(y + index * 4, y_out);
 }

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "base/format.h"
-#include "code/loops/is_expression.h"
 #include "code/loops/loop.h"
+#include "code/loops/reduction.h"
 #include "code/loops/row_plan.h"
 
 namespace stitch::code::loops {

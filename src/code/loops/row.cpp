@@ -1,5 +1,5 @@
-#include "code/loops/families.h"
 #include "code/loops/kernel.h"
+#include "code/loops/techniques.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,7 +7,7 @@
 
 #include "base/format.h"
 #include "code/loops/emit/row_emitter.h"
-#include "code/loops/is_expression.h"
+#include "code/loops/reduction.h"
 #include "code/loops/stages.h"
 
 namespace stitch::code::loops {

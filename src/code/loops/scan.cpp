@@ -1,13 +1,13 @@
-#include "code/loops/families.h"
+#include "code/loops/techniques.h"
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
 #include "base/format.h"
-#include "code/loops/is_expression.h"
 #include "code/loops/kernel.h"
 #include "code/loops/loop.h"
+#include "code/loops/reduction.h"
 #include "code/loops/row_plan.h"
 
 namespace stitch::code::loops {

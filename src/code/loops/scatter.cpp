@@ -1,8 +1,8 @@
 #include "code/loops/scatter.h"
 
 #include "base/format.h"
-#include "code/loops/is_expression.h"
 #include "code/loops/loop.h"
+#include "code/loops/reduction.h"
 
 namespace stitch::code::loops {
 

@@ -89,6 +89,7 @@ Block Scopes::take() const {
   Block out = chain_[0]->statements;
   remove_single_iterations(out);
   remove_unused(out);
+  remove_relays(out);
   return out;
 }
 

@@ -3,8 +3,8 @@
 #include <bit>
 
 #include "base/format.h"
-#include "code/loops/is_expression.h"
 #include "code/loops/loop.h"
+#include "code/loops/reduction.h"
 #include "code/loops/scatter.h"
 
 namespace stitch::code::loops {

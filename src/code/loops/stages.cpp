@@ -5,8 +5,8 @@
 
 #include "base/format.h"
 #include "code/loops/emit/row_emitter.h"
-#include "code/loops/families.h"
-#include "code/loops/is_expression.h"
+#include "code/loops/reduction.h"
+#include "code/loops/techniques.h"
 
 namespace stitch::code::loops {
 

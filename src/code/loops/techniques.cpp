@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/format.h"
-#include "code/loops/families.h"
 #include "code/loops/kernel.h"
 #include "code/loops/loop.h"
 #include "code/loops/scatter.h"

@@ -1,4 +1,4 @@
-#include "code/loops/transposed.h"
+#include "code/loops/loop.h"
 
 #include <algorithm>
 

@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "code/expression/pointwise.h"
-#include "code/expression/print.h"
+#include "code/expression/statement.h"
 #include "code/index.h"
 #include "code/names.h"
 #include "code/products/signature.h"
@@ -61,6 +61,8 @@ class Writer {
         run_(run),
         by_(by),
         number_(arithmetic_type(request.graph.type(parts.result).dtype)) {
+    for (const auto* places : {&request.reads, &request.weights, &request.writes})
+      for (const Place& place : *places) names_.unique(place.pointer);
     ValueId result = parts.product->results[0];
     const Shape& shape = request.graph.type(result).shape;
     known_[result] = {named("value"),
@@ -114,7 +116,7 @@ class Writer {
       STITCH_TRY(Expression read, outside(operand, here, shape));
       operands.push_back(std::move(read));
     }
-    std::string own = format("{}_value_{}", info(node.op).name, ++steps_count_);  // no place has such a name
+    const std::string own = names_.unique(format("{}_value", info(node.op).name));
     body_.push_back(define_constant(computed_type(request_.graph.type(result).dtype), own,
                                     pointwise(request_.graph, node, operands)));
     known_[result] = {named(own), std::move(here)};
@@ -132,7 +134,7 @@ class Writer {
     Lines fields;
     for (const Place* place : places_) {
       fields.add(format("  const {}* {};", element_type(place->dtype), place->pointer),
-                 shape_comment(place->shape));
+                 layout_comment(*place));
       pointers.push_back(place->pointer);
     }
     const char* index =
@@ -155,6 +157,7 @@ class Writer {
           members, index, join(reads, ",\n            "), head);
     }
     body_.push_back({Return{known_.at(parts_.result).value}});
+    remove_relays(body_);
     if (by_ == ElementBy::coordinates) {
       std::vector<std::string> parameters = {format("{} value", number_)};
       for (const char* each : {"sample", "channel", "pixel"})
@@ -186,7 +189,8 @@ class Writer {
     if (std::ranges::find(places_, view.place) == places_.end()) places_.push_back(view.place);
     const Type type = computed_type(dtype);
     Index at = position(indices, view.strides) + view.offset;
-    Expression read = static_cast_to(type, element(view.place->pointer, at));
+    Expression read = element(view.place->pointer, at);
+    if (!(type == stored_type(view.place->dtype))) read = static_cast_to(type, read);
     if (run_ == 1 || !same_for_run(view, indices)) return read;
     auto [found, is_new] = shared_reads_.try_emplace(text_of(read));
     if (is_new) found->second = {type, format("{}_{}", view.place->pointer, shared_reads_.size())};
@@ -224,7 +228,7 @@ class Writer {
   std::vector<const Place*> places_;
   std::vector<std::string> steps_;
   Block body_;
-  int steps_count_ = 0;
+  Names names_;
 };
 
 }  // namespace

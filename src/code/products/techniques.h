@@ -60,24 +60,60 @@ class ProductTechnique final : public Technique {
   }
   Result<void> accepts(const Context& context, const Region& region) const override;
   Result<RegionCode> write(const RegionRequest& request) const override;
-  std::vector<plan::Offer> offers(const Context& context, const Region& region) const override;
-  bool is_exact(const plan::Offer& offer) const override;
-  bool suits(const Context& context, const Region& region, const plan::Offer& offer) const override;
-  bool gives_way(const Context& context, const Region& region) const override;
-  std::vector<plan::Knob> knobs(const Context& context, const Region& region) const override;
+  std::vector<plan::Offer> offers(const Context& context, const Region& region) const override {
+    return row_.offers ? row_.offers(context, region) : Technique::offers(context, region);
+  }
+  bool is_exact(const plan::Offer& offer) const override {
+    return row_.is_exact ? row_.is_exact(offer) : Technique::is_exact(offer);
+  }
+  bool suits(const Context& context, const Region& region, const plan::Offer& offer) const override {
+    return row_.suits ? row_.suits(context, region, offer) : Technique::suits(context, region, offer);
+  }
+  bool gives_way(const Context& context, const Region& region) const override {
+    return row_.gives_way ? row_.gives_way(context, region) : Technique::gives_way(context, region);
+  }
+  std::vector<plan::Knob> knobs(const Context& context, const Region& region) const override {
+    return row_.knobs ? row_.knobs(context, region) : Technique::knobs(context, region);
+  }
   Result<void> accepts_storage(const Context& context, const Plan& plan, const Region& region) const override;
   std::vector<ValueId> row_major_values(const Context& context, const Region& region,
-                                        const plan::Movable& movable, int64_t element_bytes) const override;
+                                        const plan::Movable& movable, int64_t element_bytes) const override {
+    return row_.row_major_values ? row_.row_major_values(context, region, movable, element_bytes)
+                                 : Technique::row_major_values(context, region, movable, element_bytes);
+  }
   std::optional<plan::TruncatedSums> truncated_sums(const Context& context,
-                                                    const Region& region) const override;
-  double added_error(const Context& context, const Region& region) const override;
-  std::optional<plan::Leaner> leaner(const Context& context, const Region& region) const override;
-  double scratch_bytes(const Context& context, const Region& region) const override;
-  std::optional<double> kernel_bytes(const Context& context, const Region& region) const override;
-  double rearranged_bytes(const Context& context, const Plan& plan, const Region& region) const override;
-  double latency(const Context& context, const Region& region) const override;
-  plan::Precision operand_precision(const Context& context, const Region& region) const override;
-  bool rounds_product(const Context& context, const Plan& plan, const Region& region) const override;
+                                                    const Region& region) const override {
+    return row_.truncated_sums ? row_.truncated_sums(context, region)
+                               : Technique::truncated_sums(context, region);
+  }
+  double added_error(const Context& context, const Region& region) const override {
+    return row_.added_error ? row_.added_error(context, region) : Technique::added_error(context, region);
+  }
+  std::optional<plan::Leaner> leaner(const Context& context, const Region& region) const override {
+    return row_.leaner ? row_.leaner(context, region) : Technique::leaner(context, region);
+  }
+  double scratch_bytes(const Context& context, const Region& region) const override {
+    return row_.scratch_bytes ? row_.scratch_bytes(context, region)
+                              : Technique::scratch_bytes(context, region);
+  }
+  std::optional<double> kernel_bytes(const Context& context, const Region& region) const override {
+    return row_.kernel_bytes ? row_.kernel_bytes(context, region) : Technique::kernel_bytes(context, region);
+  }
+  double rearranged_bytes(const Context& context, const Plan& plan, const Region& region) const override {
+    return row_.rearranged_bytes ? row_.rearranged_bytes(context, plan, region)
+                                 : Technique::rearranged_bytes(context, plan, region);
+  }
+  double latency(const Context& context, const Region& region) const override {
+    return row_.latency ? row_.latency(context, region) : Technique::latency(context, region);
+  }
+  plan::Precision operand_precision(const Context& context, const Region& region) const override {
+    return row_.operand_precision ? row_.operand_precision(context, region)
+                                  : Technique::operand_precision(context, region);
+  }
+  bool rounds_product(const Context& context, const Plan& plan, const Region& region) const override {
+    return row_.rounds_product ? row_.rounds_product(context, plan, region)
+                               : Technique::rounds_product(context, plan, region);
+  }
 
  private:
   ProductRow row_;

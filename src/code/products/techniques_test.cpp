@@ -135,9 +135,8 @@ TEST(Techniques, WriteReadableCode) {
   EXPECT_NE(code->source.find("struct Fc1Epilogue {\n"
                               "  const float* b;  // (5)\n"
                               "  __device__ float operator()(float value, int position) const {\n"
-                              "    value += static_cast<float>(b[position % 5]);\n"
-                              "    const float relu_value_1 = stitch::relu(value);\n"
-                              "    return relu_value_1;\n"
+                              "    value += b[position % 5];\n"
+                              "    return stitch::relu(value);\n"
                               "  }\n"
                               "};\n"),
             std::string::npos)

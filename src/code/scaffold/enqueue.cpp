@@ -1,7 +1,7 @@
 // StitchProgram::enqueue, one forward pass, and run, which replays it.
 #include "code/model_lines.h"
 #include "code/names.h"
-#include "code/scaffold/sections.h"
+#include "code/scaffold/scaffold.h"
 
 namespace stitch::code {
 

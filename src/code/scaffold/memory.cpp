@@ -3,9 +3,8 @@
 #include <set>
 #include <string_view>
 
-#include "code/lines.h"
 #include "code/names.h"
-#include "code/scaffold/sections.h"
+#include "code/scaffold/scaffold.h"
 
 namespace stitch::code {
 
@@ -55,7 +54,7 @@ std::string workspace_name(const ProgramParts& parts, size_t region) {
 
 void add_pointer(Lines& lines, const Resident& resident, const std::string& value) {
   lines.add(format("  {}* {} = {};", element_type(resident.place.dtype), resident.name, value),
-            shape_comment(resident.place.shape));
+            layout_comment(resident.place));
 }
 
 std::vector<SharedMember> shared_members(const ProgramParts& parts) {

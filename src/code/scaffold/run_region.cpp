@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 #include "code/names.h"
-#include "code/scaffold/sections.h"
+#include "code/scaffold/scaffold.h"
 #include "plan/technique.h"
 
 namespace stitch::code {

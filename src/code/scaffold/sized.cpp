@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "code/names.h"
 #include "code/scaffold/scaffold.h"
-#include "code/scaffold/sections.h"
 
 namespace stitch::code {
 

@@ -4,7 +4,7 @@
 #include "../regions.h"
 #include "stitch/runtime/activations.h"
 #include "stitch/runtime/launch.h"
-#include "stitch/runtime/welford.h"
+#include "stitch/runtime/reductions.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "base/format.h"
-#include "code/loops/ops.h"
+#include "code/loops/emit/emitter.h"
 
 namespace stitch::code::loops {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "code/loops/ops.h"
+#include "code/loops/emit/emitter.h"
 
 namespace stitch::code::loops {
 

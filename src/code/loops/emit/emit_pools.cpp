@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "base/format.h"
-#include "code/loops/ops.h"
+#include "code/loops/emit/emitter.h"
 
 namespace stitch::code::loops {
 

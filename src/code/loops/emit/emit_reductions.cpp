@@ -4,7 +4,7 @@
 
 #include "base/format.h"
 #include "code/expression/pointwise.h"
-#include "code/loops/ops.h"
+#include "code/loops/emit/emitter.h"
 
 namespace stitch::code::loops {
 
@@ -68,7 +68,7 @@ Expressions Emitter::statistics(const Reduction& reduction, const Indices& kept)
       add(define_variable(pass.type, accumulator->name, pass.identity));
       if (length > 0) {
         Indices reduced;
-        for (int64_t size : shape) reduced.push_back(open_loop("k", 0, size, 1, size, unrolled));
+        for (int64_t size : shape) reduced.push_back(open_loop("term", 0, size, 1, size, unrolled));
         Expression x = value(reduction.operand, reduction.operand_at(reduction.space_at(kept, reduced)));
         add(pass.step(accumulator, pass.term_of(x), flatten(reduced, shape)));
         for (size_t d = 0; d < shape.size(); ++d) close();
@@ -92,7 +92,7 @@ void Emitter::hold_row(const Reduction& reduction, const Indices& kept) {
   add(define_variable(type_of(reduction.operand), array, {}, {reduction.length()}));
   Shape shape = reduction.reduced_shape();
   Indices reduced;
-  for (int64_t size : shape) reduced.push_back(open_loop("k", 0, size, 1, size, true));
+  for (int64_t size : shape) reduced.push_back(open_loop("term", 0, size, 1, size, true));
   Expression x = value(reduction.operand, reduction.operand_at(reduction.space_at(kept, reduced)));
   add(assign(element(array, flatten(reduced, shape)), x));
   for (size_t d = 0; d < shape.size(); ++d) close();

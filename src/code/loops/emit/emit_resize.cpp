@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/format.h"
-#include "code/loops/ops.h"
+#include "code/loops/emit/emitter.h"
 
 namespace stitch::code::loops {
 

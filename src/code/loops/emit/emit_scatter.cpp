@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/format.h"
-#include "code/loops/ops.h"
+#include "code/loops/emit/emitter.h"
 #include "code/loops/scatter.h"
 
 namespace stitch::code::loops {
@@ -56,7 +56,7 @@ Index open_list(Emitter& emitter, const Index& row, int64_t sources, int64_t par
       emitter.declare_index("list_end", Expression(start) + element("list_counts", row), sources + 1);
   Expression begin = start;
   if (parts > 1) begin = begin + named("list_part") * sources_at_once;
-  const Index first = emitter.open_loop("k", begin, end, sources_at_once * parts, sources);
+  const Index first = emitter.open_loop("next", begin, end, sources_at_once * parts, sources);
   const Index ahead = emitter.open_loop("u", 0, sources_at_once, 1, sources_at_once, true);
   out.scopes += 2;
   out.counted = Expression(first + ahead) < Expression(end);
@@ -83,7 +83,7 @@ Source source_of_put(Emitter& emitter, const Node& node, const Indices& at, int6
     place =
         unflatten(open_list(emitter, flatten(named_by, extents), element_count(common), parts, out), common);
   } else {
-    for (int64_t size : common) place.push_back(emitter.open_loop("k", 0, size, 1, size));
+    for (int64_t size : common) place.push_back(emitter.open_loop("candidate", 0, size, 1, size));
     Expression condition;
     const Expressions found = indices_put(emitter, node, place);
     for (size_t i = 0; i < dims.size(); ++i)
@@ -121,7 +121,7 @@ Source source_of_scatter(Emitter& emitter, const Node& node, const Indices& at, 
     from[dim] = lists.by_row ? number : unflatten(number, indexed)[dim];
   } else {
     if (!shape.empty()) {
-      from[dim] = emitter.open_loop("k", 0, indexed[dim], 1, indexed[dim]);
+      from[dim] = emitter.open_loop("candidate", 0, indexed[dim], 1, indexed[dim]);
       ++out.scopes;
     }
     Expression found = emitter.value(node.operands[1], from);

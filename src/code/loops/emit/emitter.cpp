@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "code/expression/print.h"
-#include "code/loops/ops.h"
+#include "code/expression/statement.h"
 
 namespace stitch::code::loops {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "code/loops/is_expression.h"
+#include "code/loops/reduction.h"
 
 namespace stitch::code::loops {
 

@@ -1,7 +1,7 @@
 #include "code/products/attention/attention.h"
 
 #include "base/text.h"
-#include "code/expression/type.h"
+#include "code/expression/expression.h"
 #include "code/names.h"
 #include "code/products/epilogue.h"
 #include "code/products/signature.h"

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "code/products/epilogue.h"
-#include "code/products/indexed.h"
+#include "code/products/view.h"
 
 namespace stitch::code {
 

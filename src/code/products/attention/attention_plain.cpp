@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "code/expression/pointwise.h"
-#include "code/expression/print.h"
+#include "code/expression/statement.h"
 #include "code/names.h"
 #include "code/products/attention/attention.h"
 #include "code/products/matmul/library_product.h"

@@ -2,8 +2,7 @@
 #include <algorithm>
 
 #include "code/products/convolution/conv_cudnn.h"
-#include "code/products/convolution/conv_folded.h"
-#include "code/products/convolution/conv_phases.h"
+#include "code/products/convolution/rearranged.h"
 #include "plan/cost/estimate.h"
 #include "plan/regions/layouts.h"
 

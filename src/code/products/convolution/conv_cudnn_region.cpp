@@ -4,12 +4,9 @@
 
 #include "base/text.h"
 #include "code/names.h"
-#include "code/products/convolution/conv_folded.h"
-#include "code/products/convolution/conv_phases.h"
 #include "code/products/convolution/convolution.h"
-#include "code/products/dense_tensors.h"
+#include "code/products/convolution/rearranged.h"
 #include "code/products/epilogue.h"
-#include "code/products/graph_epilogue.h"
 #include "code/products/signature.h"
 #include "code/products/techniques.h"
 #include "plan/constants.h"

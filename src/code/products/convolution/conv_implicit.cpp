@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "code/products/convolution/implicit_tile.h"
+#include "code/products/convolution/tiles.h"
 #include "code/products/kernel_region.h"
 #include "code/products/techniques.h"
 #include "plan/constants.h"

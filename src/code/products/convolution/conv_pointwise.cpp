@@ -3,8 +3,8 @@
 // directly on NCHW images (kernels/conv_pointwise.h): on tensor cores in TF32, x read and the result written
 // once, with bias and epilogue. Offer exact multiplies at FP32 accuracy, as in class strict. Chosen if such
 // an image stays NCHW in FP32: on an H200 cuDNN takes 3.7 ms for 16 x 64 x 512² to 128 filters, whose bytes
-// take 0.75. NHWC images go to cuBLASLt (conv_pointwise_last.cpp): for groups, which cuDNN copies one by one,
-// for very large images, and in fp16 if cuBLASLt supports the epilogue.
+// take 0.75. NHWC images go to cuBLASLt (conv_pointwise_library.cpp): for groups, which cuDNN copies one by
+// one, for very large images, and in fp16 if cuBLASLt supports the epilogue.
 #include <algorithm>
 
 #include "base/division.h"
@@ -12,7 +12,7 @@
 
 #include "base/text.h"
 #include "code/names.h"
-#include "code/products/convolution/nhwc_tiles.h"
+#include "code/products/convolution/tiles.h"
 #include "code/products/kernel_region.h"
 #include "code/products/signature.h"
 #include "code/products/techniques.h"
@@ -59,16 +59,16 @@ bool lies_in_quads(const Convolution& c) {
   return !first.appears("within") && first.divisible_by(4);
 }
 
-std::string planes_struct(const Convolution& c, const std::string& name, bool together) {
+std::string planes_struct(const Convolution& c, const std::string& name, bool in_step) {
   bool x_planes = c.x.place->dtype == DType::f32 && dense_nchw(c.x) && c.x.offset == 0;
   bool out_planes = !c.result.scatter && dense_nchw(c.result.view) && c.result.view.offset == 0;
   return format(
       "struct {} {{  // of one group\n"
       "  static constexpr int samples = {}, groups = {}, channels = {}, filters = {};\n"
       "  static constexpr int64_t pixels = {};\n"
-      "  static constexpr bool x_in_quads = {}, out_in_quads = {}, out_in_planes = {}, together = {};\n}};\n",
+      "  static constexpr bool x_in_quads = {}, out_in_quads = {}, out_in_planes = {}, in_step = {};\n}};\n",
       name, c.batch, c.groups, c.channels_in / c.groups, c.channels_out / c.groups, c.positions(),
-      x_planes && c.positions() % 4 == 0, lies_in_quads(c), out_planes, together);
+      x_planes && c.positions() % 4 == 0, lies_in_quads(c), out_planes, in_step);
 }
 
 Result<void> accepts_conv_pointwise(const plan::Context& context, const plan::Region& region) {

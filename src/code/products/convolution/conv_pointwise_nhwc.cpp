@@ -9,7 +9,7 @@
 #include "base/division.h"
 #include "code/names.h"
 #include "code/products/convolution/convolution.h"
-#include "code/products/convolution/nhwc_tiles.h"
+#include "code/products/convolution/tiles.h"
 #include "code/products/kernel_region.h"
 #include "code/products/techniques.h"
 #include "plan/constants.h"

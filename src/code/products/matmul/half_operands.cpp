@@ -1,6 +1,6 @@
 #include "code/products/matmul/half_operands.h"
 
-#include "code/expression/type.h"
+#include "code/expression/expression.h"
 #include "code/names.h"
 
 namespace stitch::code {

@@ -3,7 +3,7 @@
 // fp16 and bf16 tensors are multiplied directly, with FP32 sums; the product is accumulated onto a residual.
 // Operands and results that no transposition flag describes are copied; weights in another type or layout are
 // packed once. Chosen for every product of some size.
-#include "code/expression/type.h"
+#include "code/expression/expression.h"
 #include "code/names.h"
 #include "code/products/matmul/library_product.h"
 #include "code/products/techniques.h"

@@ -44,20 +44,20 @@ Result<RegionCode> write_matmul_outer(const RegionRequest& request) {
                        product_struct(c, product));
   code.source += epilogue.text();
   code.source += format(
-      "template <class P, class Epilogue>\n"
-      "__global__ void {0}(const typename P::Left* left, const typename P::Right* right,\n"
-      "                    typename P::Out* out, Epilogue epilogue, P p) {{\n"
+      "template <class Product, class Epilogue>\n"
+      "__global__ void {0}(const typename Product::Left* left, const typename Product::Right* right,\n"
+      "                    typename Product::Out* out, Epilogue epilogue, Product product) {{\n"
       "  stitch::wait_for_previous_kernel();\n"
-      "  using Index = typename P::Index;\n"
-      "  using Sum = typename P::Sum;\n"
+      "  using Index = typename Product::Index;\n"
+      "  using Sum = typename Product::Sum;\n"
       "  const Index element = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;\n"
-      "  if (element >= p.batches * p.rows * p.columns) return;\n"
-      "  const Index column = element % p.columns, row = element / p.columns % p.rows,\n"
-      "              batch = element / (p.columns * p.rows);\n"
-      "  const Sum value = static_cast<Sum>(left[p.left(batch, row, 0)]) *\n"
-      "                    static_cast<Sum>(right[p.right(batch, 0, column)]);\n"
-      "  out[p.out(batch, row, column)] =\n"
-      "      static_cast<typename P::Out>(epilogue(value, p.position(batch, row, column)));\n"
+      "  if (element >= product.batches * product.rows * product.columns) return;\n"
+      "  const Index column = element % product.columns, row = element / product.columns % product.rows,\n"
+      "              batch = element / (product.columns * product.rows);\n"
+      "  const Sum value = static_cast<Sum>(left[product.left(batch, row, 0)]) *\n"
+      "                    static_cast<Sum>(right[product.right(batch, 0, column)]);\n"
+      "  out[product.out(batch, row, column)] =\n"
+      "      static_cast<typename Product::Out>(epilogue(value, product.position(batch, row, column)));\n"
       "}}\n\n",
       kernel);
   constexpr int64_t threads = 256;

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "code/names.h"
-#include "code/products/convolution/nhwc_tiles.h"
+#include "code/products/convolution/tiles.h"
 #include "code/products/kernel_region.h"
 #include "code/products/techniques.h"
 #include "plan/constants.h"

@@ -3,7 +3,6 @@
 // persistent one, 3 the one for small hidden sizes. No projections. Chosen if none of our persistent kernels
 // fits.
 #include "base/text.h"
-#include "code/products/dense_tensors.h"
 #include "code/products/parts.h"
 #include "code/products/recurrence/recurrence.h"
 #include "code/products/signature.h"

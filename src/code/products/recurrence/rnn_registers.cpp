@@ -9,7 +9,6 @@
 #include "code/names.h"
 #include "code/products/epilogue.h"
 #include "code/products/recurrence/recurrence.h"
-#include "code/products/recurrence/recurrence_clusters.h"
 #include "code/products/recurrence/recurrence_spread.h"
 #include "code/products/signature.h"
 #include "code/products/techniques.h"

@@ -1,3 +1,15 @@
+// graph "golden"
+// input %q : f32[2,8,1,64]
+// input %k_cache : f32[2,2,1023,64]
+// input %v_cache : f32[2,2,1023,64]
+// input %k_new : f32[2,2,1,64]
+// input %v_new : f32[2,2,1,64]
+// %k = concat(%k_cache, %k_new) dim=2 : f32[2,2,1024,64]
+// %v = concat(%v_cache, %v_new) dim=2 : f32[2,2,1024,64]
+// %o = attention(%q, %k, %v) scale=0.125 : f32[2,8,1,64]
+// output %o
+// end
+
 #include "stitch/kernels/attention_few.h"
 
 // o (2, 8, 1, 64) = softmax(q (2, 8, 1, 64) · [k_cache (2, 2, 1023, 64), k_new (2, 2, 1, 64)]ᵀ · 0.125)

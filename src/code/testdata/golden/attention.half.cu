@@ -1,3 +1,12 @@
+// graph "golden"
+// input %q : bf16[2,8,1,64]
+// input %k : bf16[2,2,1000,64]
+// input %v : bf16[2,2,1000,64]
+// input %mask : bool[2,1,1,1000]
+// %o = attention(%q, %k, %v, %mask) scale=0.125 : bf16[2,8,1,64]
+// output %o
+// end
+
 #include "stitch/kernels/attention_half.h"
 
 // o (2, 8, 1, 64) = softmax(q (2, 8, 1, 64) · k (2, 2, 1000, 64)ᵀ · 0.125 + mask (2, 1, 1, 1000)) · v

@@ -1,3 +1,11 @@
+// graph "golden"
+// input %q : f32[1,2,8,5]
+// input %k : f32[1,2,8,5]
+// input %v : f32[1,2,8,5]
+// %y = attention(%q, %k, %v) scale=0.125 : f32[1,2,8,5]
+// output %y
+// end
+
 #include "stitch/kernels/attention.h"
 #include "stitch/kernels/matmul.h"
 

@@ -1,3 +1,11 @@
+// graph "golden"
+// input %q : f32[2,4,128,64]
+// input %k : f32[2,4,128,64]
+// input %v : f32[2,4,128,64]
+// %y = attention(%q, %k, %v) scale=0.125 : f32[2,4,128,64]
+// output %y
+// end
+
 #include "stitch/kernels/attention_tensor_core.h"
 
 // y (2, 4, 128, 64) = softmax(q (2, 4, 128, 64) · k (2, 4, 128, 64)ᵀ · 0.125) · v (2, 4, 128, 64)

@@ -1,3 +1,13 @@
+// graph "golden"
+// input %x : f32[8,16,32,32]
+// parameter %bn_weight : f32[16]
+// parameter %bn_bias : f32[16]
+// buffer %bn_running_mean : f32[16]
+// buffer %bn_running_var : f32[16]
+// %bn, %bn_mean, %bn_var = batch_norm(%x, %bn_weight, %bn_bias, %bn_running_mean, %bn_running_var) training=true : f32[8,16,32,32], f32[16], f32[16]
+// output %bn
+// end
+
 #include "stitch/kernels/batch_norm_cudnn.h"
 #include "stitch/runtime/tensors.h"
 

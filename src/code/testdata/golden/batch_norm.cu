@@ -1,3 +1,14 @@
+// graph "golden"
+// input %x : f32[8,16,32,32]
+// parameter %bn_weight : f32[16]
+// parameter %bn_bias : f32[16]
+// buffer %bn_running_mean : f32[16]
+// buffer %bn_running_var : f32[16]
+// %bn, %bn_mean, %bn_var = batch_norm(%x, %bn_weight, %bn_bias, %bn_running_mean, %bn_running_var) training=true : f32[8,16,32,32], f32[16], f32[16]
+// %y = relu(%bn) : f32[8,16,32,32]
+// output %y
+// end
+
 #include "stitch/loops/math.h"
 #include "stitch/loops/reduce.h"
 #include "stitch/loops/vector.h"
@@ -27,8 +38,7 @@ __global__ void __launch_bounds__(512) golden(const float* __restrict__ x,      
         stitch::load_vector<aligned, 4>(x + (index % 256) * 4 + (index / 256) * 16384 + row * 1024);
 #pragma unroll
     for (int v = 0; v < 4; ++v) {
-      const float x_value = x_vector[v];
-      x_held[e * 4 + v] = x_value;
+      x_held[e * 4 + v] = x_vector[v];
     }
   }
   float x_sum = 0.0f;
@@ -60,8 +70,7 @@ __global__ void __launch_bounds__(512) golden(const float* __restrict__ x,      
 #pragma unroll
     for (int v = 0; v < 4; ++v) {
       const float bn = (x_held[e * 4 + v] - bn_mean) * bn_scale_2 + bn_bias_value;
-      const float y_value = stitch::relu(bn);
-      y_out[v] = y_value;
+      y_out[v] = stitch::relu(bn);
     }
     stitch::store_vector<aligned>(y + (index % 256) * 4 + (index / 256) * 16384 + row * 1024, y_out);
   }

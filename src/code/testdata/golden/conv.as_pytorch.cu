@@ -1,3 +1,12 @@
+// graph "golden"
+// input %x : f32[2,16,9,7]
+// parameter %conv_weight : f32[24,16,3,3]
+// parameter %conv_bias : f32[24]
+// %conv = conv(%x, %conv_weight, %conv_bias) stride=[2,1] padding=[1,1] dilation=[1,1] : f32[2,24,5,7]
+// %y = relu(%conv) : f32[2,24,5,7]
+// output %y
+// end
+
 #include "stitch/kernels/conv_arrange.h"
 #include "stitch/runtime/cudnn_as_pytorch.h"
 #include "stitch/runtime/tensors.h"
@@ -36,9 +45,8 @@ struct GoldenProduct {
 struct GoldenEpilogue {
   const float* conv_bias;  // (24)
   __device__ float operator()(float value, int position) const {
-    value += static_cast<float>(conv_bias[(position / 35) % 24]);
-    const float relu_value_1 = stitch::relu(value);
-    return relu_value_1;
+    value += conv_bias[(position / 35) % 24];
+    return stitch::relu(value);
   }
 };
 

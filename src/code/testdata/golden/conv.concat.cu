@@ -1,3 +1,17 @@
+// graph "golden"
+// input %x : f32[8,6,32,32]
+// parameter %one_weight : f32[64,6,1,1]
+// parameter %one_bias : f32[64]
+// parameter %three_weight : f32[64,6,3,3]
+// parameter %three_bias : f32[64]
+// %one = conv(%x, %one_weight, %one_bias) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[8,64,32,32]
+// %first = relu(%one) : f32[8,64,32,32]
+// %three = conv(%x, %three_weight, %three_bias) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[8,64,32,32]
+// %second = relu(%three) : f32[8,64,32,32]
+// %y = concat(%first, %second) dim=1 : f32[8,128,32,32]
+// output %y
+// end
+
 #include "stitch/kernels/conv_split_halo.h"
 
 // y (8, 64, 32, 32) = x (8, 6, 32, 32) * one_weight (64, 6, 1, 1), then bias, relu
@@ -44,9 +58,8 @@ struct GoldenPart_0Halo : stitch::FlatConvolution {
 struct GoldenPart_0Epilogue {
   const float* one_bias;  // (64)
   __device__ float operator()(float value, int position) const {
-    value += static_cast<float>(one_bias[(position / 1024) % 64]);
-    const float relu_value_1 = stitch::relu(value);
-    return relu_value_1;
+    value += one_bias[(position / 1024) % 64];
+    return stitch::relu(value);
   }
 };
 
@@ -114,9 +127,8 @@ struct GoldenPart_1Halo : stitch::FlatConvolution {
 struct GoldenPart_1Epilogue {
   const float* three_bias;  // (64)
   __device__ float operator()(float value, int position) const {
-    value += static_cast<float>(three_bias[(position / 1024) % 64]);
-    const float relu_value_1 = stitch::relu(value);
-    return relu_value_1;
+    value += three_bias[(position / 1024) % 64];
+    return stitch::relu(value);
   }
 };
 

@@ -1,3 +1,12 @@
+// graph "golden"
+// input %x : f32[4,32,16,16]
+// parameter %conv_weight : f32[64,32,3,3]
+// parameter %conv_bias : f32[64]
+// %conv = conv(%x, %conv_weight, %conv_bias) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[4,64,16,16]
+// %y = relu(%conv) : f32[4,64,16,16]
+// output %y
+// end
+
 #include "stitch/kernels/conv_arrange.h"
 #include "stitch/runtime/cudnn.h"
 #include "stitch/runtime/tensors.h"
@@ -35,9 +44,8 @@ struct GoldenProduct {  // y (4, 64, 16, 16) = x (4, 32, 16, 16) * conv_weight (
 struct GoldenEpilogue {
   const float* conv_bias;  // (64)
   __device__ float operator()(float value, int position) const {
-    value += static_cast<float>(conv_bias[(position / 256) % 64]);
-    const float relu_value_1 = stitch::relu(value);
-    return relu_value_1;
+    value += conv_bias[(position / 256) % 64];
+    return stitch::relu(value);
   }
 };
 

@@ -1,3 +1,16 @@
+// graph "golden"
+// parameter %w : f32[16,12,3,3]
+// parameter %b : f32[16]
+// input %x : f32[4,12,3,3]
+// input %r : f32[4,16,1,1]
+//
+// %y = conv(%x, %w, %b) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[4,16,1,1]
+// %h = hardswish(%y) : f32[4,16,1,1]
+// %z = add(%h, %r) : f32[4,16,1,1]
+//
+// output %z
+// end
+
 #include "stitch/kernels/conv_arrange.h"
 #include "stitch/runtime/cudnn_graph.h"
 #include "stitch/runtime/tensors.h"
@@ -29,10 +42,9 @@ struct GoldenEpilogue {
   const float* b;  // (16)
   const float* r;  // (4, 16, 1, 1)
   __device__ float operator()(float value, int position) const {
-    value += static_cast<float>(b[position % 16]);
-    const float hardswish_value_1 = stitch::hardswish(value);
-    const float add_value_2 = hardswish_value_1 + static_cast<float>(r[position]);
-    return add_value_2;
+    value += b[position % 16];
+    const float hardswish_value = stitch::hardswish(value);
+    return hardswish_value + r[position];
   }
 };
 

@@ -1,3 +1,12 @@
+// graph "golden"
+// input %x : f32[4,32,16,16]
+// parameter %conv_weight : f32[32,1,3,3]
+// parameter %conv_bias : f32[32]
+// %conv = conv(%x, %conv_weight, %conv_bias) stride=[1,1] padding=[1,1] dilation=[1,1] groups=32 : f32[4,32,16,16]
+// %y = relu(%conv) : f32[4,32,16,16]
+// output %y
+// end
+
 #include "stitch/kernels/conv_depthwise.h"
 
 // y (4, 32, 16, 16) = x (4, 32, 16, 16) * conv_weight (32, 1, 3, 3), padding 1x1, 32 groups, then bias, relu
@@ -22,9 +31,8 @@ struct GoldenLayer {
 struct GoldenEpilogue {
   const float* conv_bias;  // (32)
   __device__ float operator()(float value, int, int channel, int) const {
-    value += static_cast<float>(conv_bias[channel]);
-    const float relu_value_1 = stitch::relu(value);
-    return relu_value_1;
+    value += conv_bias[channel];
+    return stitch::relu(value);
   }
 };
 

@@ -1,3 +1,12 @@
+// graph "golden"
+// input %x : f32[64,1,32,32]
+// parameter %conv_weight : f32[6,1,5,5]
+// parameter %conv_bias : f32[6]
+// %conv = conv(%x, %conv_weight, %conv_bias) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[64,6,28,28]
+// %y = relu(%conv) : f32[64,6,28,28]
+// output %y
+// end
+
 #include "stitch/kernels/conv_direct.h"
 
 // y (64, 6, 28, 28) = x (64, 1, 32, 32) * conv_weight (6, 1, 5, 5), then bias, relu
@@ -21,9 +30,8 @@ struct GoldenLayer {  // y (64, 6, 28, 28) = x (64, 1, 32, 32) * conv_weight (6,
 struct GoldenEpilogue {
   const float* conv_bias;  // (6)
   __device__ float operator()(float value, int, int channel, int) const {
-    value += static_cast<float>(conv_bias[channel]);
-    const float relu_value_1 = stitch::relu(value);
-    return relu_value_1;
+    value += conv_bias[channel];
+    return stitch::relu(value);
   }
 };
 

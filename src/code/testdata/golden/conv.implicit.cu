@@ -1,3 +1,12 @@
+// graph "golden"
+// input %x : f32[8,8,32,32]
+// parameter %conv_weight : f32[40,8,3,3]
+// parameter %conv_bias : f32[40]
+// %conv = conv(%x, %conv_weight, %conv_bias) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[8,40,32,32]
+// %y = relu(%conv) : f32[8,40,32,32]
+// output %y
+// end
+
 #include "stitch/kernels/conv_implicit.h"
 
 // y (8, 40, 32, 32) = x (8, 8, 32, 32) * conv_weight (40, 8, 3, 3), padding 1x1, then bias, relu
@@ -29,9 +38,8 @@ struct GoldenImage : stitch::FlatConvolution {
 struct GoldenEpilogue {
   const float* conv_bias;  // (40)
   __device__ float operator()(float value, int, int channel, int) const {
-    value += static_cast<float>(conv_bias[channel]);
-    const float relu_value_1 = stitch::relu(value);
-    return relu_value_1;
+    value += conv_bias[channel];
+    return stitch::relu(value);
   }
 };
 

@@ -1,3 +1,12 @@
+// graph "golden"
+// input %x : f16[32,72,1,1]
+// parameter %conv_weight : f16[24,72,1,1]
+// parameter %conv_bias : f32[24]
+// %conv = conv(%x, %conv_weight, %conv_bias) stride=[1,1] padding=[0,0] dilation=[1,1] : f16[32,24,1,1]
+// %y = hardsigmoid(%conv) : f16[32,24,1,1]
+// output %y
+// end
+
 #include "stitch/kernels/conv_pixel.h"
 
 // y (32, 24, 1, 1) = x (32, 72, 1, 1) * conv_weight (24, 72, 1, 1), then bias, hardsigmoid
@@ -23,9 +32,8 @@ struct GoldenProduct {  // y (32, 24, 1, 1) = x (32, 72, 1, 1) * conv_weight (24
 struct GoldenEpilogue {
   const float* conv_bias;  // (24)
   __device__ float operator()(float value, int position) const {
-    value += static_cast<float>(conv_bias[position % 24]);
-    const float hardsigmoid_value_1 = stitch::hardsigmoid(value);
-    return hardsigmoid_value_1;
+    value += conv_bias[position % 24];
+    return stitch::hardsigmoid(value);
   }
 };
 

@@ -1,3 +1,12 @@
+// graph "golden"
+// input %x : f32[1,3,8,8]
+// parameter %conv_weight : f32[4,3,3,3]
+// parameter %conv_bias : f32[4]
+// %conv = conv(%x, %conv_weight, %conv_bias) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[1,4,6,6]
+// %y = relu(%conv) : f32[1,4,6,6]
+// output %y
+// end
+
 #include "stitch/kernels/matmul.h"
 
 // y (1, 4, 6, 6) = x (1, 3, 8, 8) * conv_weight (4, 3, 3, 3), then bias, relu
@@ -27,9 +36,8 @@ struct GoldenProduct {  // y (1, 4, 6, 6) = x (1, 3, 8, 8) * conv_weight (4, 3, 
 struct GoldenEpilogue {
   const float* conv_bias;  // (4)
   __device__ float operator()(float value, int position) const {
-    value += static_cast<float>(conv_bias[position / 36]);
-    const float relu_value_1 = stitch::relu(value);
-    return relu_value_1;
+    value += conv_bias[position / 36];
+    return stitch::relu(value);
   }
 };
 

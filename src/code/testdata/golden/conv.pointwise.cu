@@ -1,3 +1,12 @@
+// graph "golden"
+// input %x : f32[4,32,16,16]
+// parameter %conv_weight : f32[64,32,1,1]
+// parameter %conv_bias : f32[64]
+// %conv = conv(%x, %conv_weight, %conv_bias) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[4,64,16,16]
+// %y = relu(%conv) : f32[4,64,16,16]
+// output %y
+// end
+
 #include "stitch/kernels/conv_pointwise.h"
 
 // y (4, 64, 16, 16) = x (4, 32, 16, 16) * conv_weight (64, 32, 1, 1), then bias, relu
@@ -30,15 +39,14 @@ struct GoldenProduct {  // y (4, 64, 16, 16) = x (4, 32, 16, 16) * conv_weight (
 struct GoldenPlanes {  // of one group
   static constexpr int samples = 4, groups = 1, channels = 32, filters = 64;
   static constexpr int64_t pixels = 256;
-  static constexpr bool x_in_quads = true, out_in_quads = true, out_in_planes = true, together = false;
+  static constexpr bool x_in_quads = true, out_in_quads = true, out_in_planes = true, in_step = false;
 };
 
 struct GoldenEpilogue {
   const float* conv_bias;  // (64)
   __device__ float operator()(float value, int position) const {
-    value += static_cast<float>(conv_bias[(position / 256) % 64]);
-    const float relu_value_1 = stitch::relu(value);
-    return relu_value_1;
+    value += conv_bias[(position / 256) % 64];
+    return stitch::relu(value);
   }
 };
 

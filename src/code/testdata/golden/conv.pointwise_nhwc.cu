@@ -1,3 +1,12 @@
+// graph "golden"
+// input %x : f32[32,72,1,1]
+// parameter %conv_weight : f32[20,72,1,1]
+// parameter %conv_bias : f32[20]
+// %conv = conv(%x, %conv_weight, %conv_bias) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[32,20,1,1]
+// %y = hardswish(%conv) : f32[32,20,1,1]
+// output %y
+// end
+
 #include "stitch/kernels/conv_pointwise_nhwc.h"
 
 // y (32, 20, 1, 1) = x (32, 72, 1, 1) * conv_weight (20, 72, 1, 1), then bias, hardswish
@@ -13,9 +22,8 @@ struct GoldenRows {
 struct GoldenEpilogue {
   const float* conv_bias;  // (20)
   __device__ float operator()(float value, int, int channel, int) const {
-    value += static_cast<float>(conv_bias[channel]);
-    const float hardswish_value_1 = stitch::hardswish(value);
-    return hardswish_value_1;
+    value += conv_bias[channel];
+    return stitch::hardswish(value);
   }
 };
 

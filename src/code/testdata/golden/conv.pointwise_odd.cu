@@ -1,3 +1,12 @@
+// graph "golden"
+// input %x : f16[32,74,1,1]
+// parameter %conv_weight : f16[20,74,1,1]
+// parameter %conv_bias : f16[20]
+// %conv = conv(%x, %conv_weight, %conv_bias) stride=[1,1] padding=[0,0] dilation=[1,1] : f16[32,20,1,1]
+// %y = hardswish(%conv) : f16[32,20,1,1]
+// output %y
+// end
+
 #include "stitch/kernels/conv_pointwise_odd.h"
 
 // y (32, 20, 1, 1) = x (32, 74, 1, 1) * conv_weight (20, 74, 1, 1), then bias, hardswish
@@ -29,8 +38,7 @@ struct GoldenEpilogue {
   const __half* conv_bias;  // (20)
   __device__ float operator()(float value, int position) const {
     value += static_cast<float>(conv_bias[position % 20]);
-    const float hardswish_value_1 = stitch::hardswish(value);
-    return hardswish_value_1;
+    return stitch::hardswish(value);
   }
 };
 

@@ -1,3 +1,12 @@
+// graph "golden"
+// input %x : f32[8,3,32,32]
+// parameter %conv_weight : f32[16,3,3,3]
+// parameter %conv_bias : f32[16]
+// %conv = conv(%x, %conv_weight, %conv_bias) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[8,16,32,32]
+// %y = relu(%conv) : f32[8,16,32,32]
+// output %y
+// end
+
 #include "stitch/kernels/conv_split_halo.h"
 
 // y (8, 16, 32, 32) = x (8, 3, 32, 32) * conv_weight (16, 3, 3, 3), padding 1x1, then bias, relu
@@ -47,9 +56,8 @@ struct GoldenHalo : stitch::FlatConvolution {
 struct GoldenEpilogue {
   const float* conv_bias;  // (16)
   __device__ float operator()(float value, int position) const {
-    value += static_cast<float>(conv_bias[(position / 1024) % 16]);
-    const float relu_value_1 = stitch::relu(value);
-    return relu_value_1;
+    value += conv_bias[(position / 1024) % 16];
+    return stitch::relu(value);
   }
 };
 

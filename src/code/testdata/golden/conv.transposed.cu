@@ -1,3 +1,12 @@
+// graph "golden"
+// input %x : f32[4,8,16,16]
+// parameter %conv_weight : f32[8,8,3,3]
+// parameter %conv_bias : f32[8]
+// %conv = conv_transpose(%x, %conv_weight, %conv_bias) stride=[1,1] padding=[0,0] dilation=[1,1] output_padding=[0,0] : f32[4,8,18,18]
+// %y = relu(%conv) : f32[4,8,18,18]
+// output %y
+// end
+
 #include "stitch/kernels/conv_transposed.h"
 
 // y (4, 8, 18, 18) = x (4, 8, 16, 16) *ᵀ conv_weight (8, 8, 3, 3), bias, then relu
@@ -32,8 +41,7 @@ struct GoldenLayer : stitch::FlatConvolution {
 
 struct GoldenEpilogue {
   __device__ float operator()(float value, int) const {
-    const float relu_value_1 = stitch::relu(value);
-    return relu_value_1;
+    return stitch::relu(value);
   }
 };
 

@@ -1,3 +1,12 @@
+// graph "golden"
+// input %x : f32[1,64,1,1]
+// parameter %conv_weight : f32[32,64,1,1]
+// parameter %conv_bias : f32[32]
+// %conv = conv(%x, %conv_weight, %conv_bias) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[1,32,1,1]
+// %y = relu(%conv) : f32[1,32,1,1]
+// output %y
+// end
+
 #include "stitch/kernels/matmul_vector.h"
 
 // y (1, 32, 1, 1) = x (1, 64, 1, 1) * conv_weight (32, 64, 1, 1), then bias, relu
@@ -23,9 +32,8 @@ struct GoldenProduct {  // y (1, 32, 1, 1) = x (1, 64, 1, 1) * conv_weight (32, 
 struct GoldenEpilogue {
   const float* conv_bias;  // (32)
   __device__ float operator()(float value, int position) const {
-    value += static_cast<float>(conv_bias[position]);
-    const float relu_value_1 = stitch::relu(value);
-    return relu_value_1;
+    value += conv_bias[position];
+    return stitch::relu(value);
   }
 };
 

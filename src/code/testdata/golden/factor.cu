@@ -1,3 +1,9 @@
+// graph "golden"
+// input %x : f32[2,4,4]
+// %y = cholesky(%x) : f32[2,4,4]
+// output %y
+// end
+
 #include "stitch/loops/factor.h"
 #include "stitch/loops/math.h"
 #include "stitch/runtime/errors.h"
@@ -13,8 +19,7 @@ __global__ void __launch_bounds__(128) golden(const float* __restrict__ x,  // (
   const int matrix = static_cast<int>(blockIdx.x);
   const int lane = static_cast<int>(threadIdx.x);
   for (int i = lane; i < 16; i += blockDim.x) {
-    const float x_value = x[i + matrix * 16];
-    a_all[matrix * 16 + i] = x_value;
+    a_all[matrix * 16 + i] = x[i + matrix * 16];
   }
   stitch::cholesky_block<float>(a_all + matrix * 16, static_cast<int>(4));
   for (int i = lane; i < 16; i += blockDim.x) {

@@ -1,3 +1,11 @@
+// graph "golden"
+// input %x : bf16[16,8]
+// input %w : bf16[2,8,16]
+// input %ends : i32[2]
+// %y = grouped_matmul(%x, %w, %ends) : bf16[16,16]
+// output %y
+// end
+
 #include "stitch/kernels/matmul_grouped.h"
 
 // grouped_matmul: tiles of each group's rows on tensor cores; kernels/matmul_grouped.h has the kernel.

@@ -1,3 +1,11 @@
+// graph "golden"
+// input %x : f32[8,128]
+// input %residual : f32[8,128]
+// %gelu = gelu(%x) : f32[8,128]
+// %y = add(%gelu, %residual) : f32[8,128]
+// output %y
+// end
+
 #include "stitch/loops/math.h"
 #include "stitch/loops/vector.h"
 #include "stitch/runtime/errors.h"
@@ -23,8 +31,7 @@ __global__ void __launch_bounds__(256) golden(const float* __restrict__ x,      
     const float x_value = x_vector[v];
     const float gelu = stitch::gelu(x_value);
     const float residual_value = residual_vector[v];
-    const float y_value = gelu + residual_value;
-    y_out[v] = y_value;
+    y_out[v] = gelu + residual_value;
   }
   stitch::store_vector<aligned>(y + index * 4, y_out);
 }

@@ -1,3 +1,10 @@
+// graph "golden"
+// input %a : f32[128,16384]
+// input %b : f32[16384,128]
+// %y = matmul(%a, %b) : f32[128,128]
+// output %y
+// end
+
 #include "stitch/kernels/matmul_arrange.h"
 #include "stitch/kernels/matmul_long.h"
 

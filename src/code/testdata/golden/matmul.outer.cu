@@ -1,3 +1,10 @@
+// graph "golden"
+// input %a : f32[64,1]
+// input %b : f32[1,96]
+// %y = matmul(%a, %b) : f32[64,96]
+// output %y
+// end
+
 #include "stitch/kernels/matmul.h"
 #include "stitch/runtime/launch.h"
 
@@ -17,20 +24,20 @@ struct GoldenProduct {  // y (64, 96) = a (64, 1) · b (1, 96)
   __device__ static Index position(Index, Index row, Index column) { return column + row * 96; }
 };
 
-template <class P, class Epilogue>
-__global__ void golden_outer(const typename P::Left* left, const typename P::Right* right,
-                    typename P::Out* out, Epilogue epilogue, P p) {
+template <class Product, class Epilogue>
+__global__ void golden_outer(const typename Product::Left* left, const typename Product::Right* right,
+                    typename Product::Out* out, Epilogue epilogue, Product product) {
   stitch::wait_for_previous_kernel();
-  using Index = typename P::Index;
-  using Sum = typename P::Sum;
+  using Index = typename Product::Index;
+  using Sum = typename Product::Sum;
   const Index element = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (element >= p.batches * p.rows * p.columns) return;
-  const Index column = element % p.columns, row = element / p.columns % p.rows,
-              batch = element / (p.columns * p.rows);
-  const Sum value = static_cast<Sum>(left[p.left(batch, row, 0)]) *
-                    static_cast<Sum>(right[p.right(batch, 0, column)]);
-  out[p.out(batch, row, column)] =
-      static_cast<typename P::Out>(epilogue(value, p.position(batch, row, column)));
+  if (element >= product.batches * product.rows * product.columns) return;
+  const Index column = element % product.columns, row = element / product.columns % product.rows,
+              batch = element / (product.columns * product.rows);
+  const Sum value = static_cast<Sum>(left[product.left(batch, row, 0)]) *
+                    static_cast<Sum>(right[product.right(batch, 0, column)]);
+  out[product.out(batch, row, column)] =
+      static_cast<typename Product::Out>(epilogue(value, product.position(batch, row, column)));
 }
 
 StitchStatus enqueue_golden(const float* a,  // (64, 1)

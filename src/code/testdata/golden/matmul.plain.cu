@@ -1,3 +1,12 @@
+// graph "golden"
+// input %x : f32[3,4]
+// parameter %fc_weight : f32[5,4]
+// parameter %fc_bias : f32[5]
+// %fc = linear(%x, %fc_weight, %fc_bias) : f32[3,5]
+// %y = relu(%fc) : f32[3,5]
+// output %y
+// end
+
 #include "stitch/kernels/matmul.h"
 
 // y (3, 5) = x (3, 4) · fc_weight (5, 4), then bias, relu
@@ -19,9 +28,8 @@ struct GoldenProduct {  // y (3, 5) = x (3, 4) · fc_weight (5, 4)
 struct GoldenEpilogue {
   const float* fc_bias;  // (5)
   __device__ float operator()(float value, int position) const {
-    value += static_cast<float>(fc_bias[position % 5]);
-    const float relu_value_1 = stitch::relu(value);
-    return relu_value_1;
+    value += fc_bias[position % 5];
+    return stitch::relu(value);
   }
 };
 

@@ -1,3 +1,12 @@
+// graph "golden"
+// input %x : f32[256,512]
+// parameter %fc_weight : f32[256,512]
+// parameter %fc_bias : f32[256]
+// %fc = linear(%x, %fc_weight, %fc_bias) : f32[256,256]
+// %y = relu(%fc) : f32[256,256]
+// output %y
+// end
+
 #include "stitch/runtime/cublaslt.h"
 #include "stitch/kernels/matmul_arrange.h"
 #include "stitch/kernels/split_half.h"

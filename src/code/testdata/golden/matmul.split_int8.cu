@@ -1,3 +1,12 @@
+// graph "golden"
+// input %x : f32[256,512]
+// parameter %fc_weight : f32[256,512]
+// parameter %fc_bias : f32[256]
+// %fc = linear(%x, %fc_weight, %fc_bias) : f32[256,256]
+// %y = relu(%fc) : f32[256,256]
+// output %y
+// end
+
 #include "stitch/runtime/cublaslt.h"
 #include "stitch/kernels/matmul_arrange.h"
 #include "stitch/kernels/split_int8.h"
@@ -21,9 +30,8 @@ struct GoldenProduct {  // y (256, 256) = x (256, 512) · fc_weight (256, 512)
 struct GoldenEpilogue {
   const float* fc_bias;  // (256)
   __device__ float operator()(float value, int position) const {
-    value += static_cast<float>(fc_bias[position % 256]);
-    const float relu_value_1 = stitch::relu(value);
-    return relu_value_1;
+    value += fc_bias[position % 256];
+    return stitch::relu(value);
   }
 };
 

@@ -1,3 +1,11 @@
+// graph "clusters"
+// parameter %clusters : f32[512,48]
+// input %x : f32[20480,512]
+// %y = matmul(%x, %clusters) : f32[20480,48]
+// %z = relu(%y) : f32[20480,48]
+// output %z
+// end
+
 #include "stitch/kernels/matmul_tensor_core.h"
 
 // z (20480, 48) = x (20480, 512) · clusters (512, 48), then relu
@@ -25,8 +33,7 @@ struct GoldenTiles {
 
 struct GoldenEpilogue {
   __device__ float operator()(float value, int) const {
-    const float relu_value_1 = stitch::relu(value);
-    return relu_value_1;
+    return stitch::relu(value);
   }
 };
 

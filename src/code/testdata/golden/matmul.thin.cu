@@ -1,3 +1,12 @@
+// graph "golden"
+// input %x : f32[16,256]
+// parameter %fc_weight : f32[96,256]
+// parameter %fc_bias : f32[96]
+// %fc = linear(%x, %fc_weight, %fc_bias) : f32[16,96]
+// %y = hardswish(%fc) : f32[16,96]
+// output %y
+// end
+
 #include "stitch/kernels/conv_pointwise_nhwc.h"
 
 // y (16, 96) = x (16, 256) · fc_weight (96, 256), then bias, hardswish
@@ -13,9 +22,8 @@ struct GoldenRows {
 struct GoldenEpilogue {
   const float* fc_bias;  // (96)
   __device__ float operator()(float value, int position) const {
-    value += static_cast<float>(fc_bias[position % 96]);
-    const float hardswish_value_1 = stitch::hardswish(value);
-    return hardswish_value_1;
+    value += fc_bias[position % 96];
+    return stitch::hardswish(value);
   }
 };
 

@@ -1,3 +1,12 @@
+// graph "golden"
+// input %x : f32[1,512]
+// parameter %fc_weight : f32[256,512]
+// parameter %fc_bias : f32[256]
+// %fc = linear(%x, %fc_weight, %fc_bias) : f32[1,256]
+// %y = relu(%fc) : f32[1,256]
+// output %y
+// end
+
 #include "stitch/kernels/matmul_vector.h"
 
 // y (1, 256) = x (1, 512) · fc_weight (256, 512), then bias, relu
@@ -19,9 +28,8 @@ struct GoldenProduct {  // y (1, 256) = x (1, 512) · fc_weight (256, 512)
 struct GoldenEpilogue {
   const float* fc_bias;  // (256)
   __device__ float operator()(float value, int position) const {
-    value += static_cast<float>(fc_bias[position]);
-    const float relu_value_1 = stitch::relu(value);
-    return relu_value_1;
+    value += fc_bias[position];
+    return stitch::relu(value);
   }
 };
 

@@ -1,3 +1,18 @@
+// graph "golden"
+// input %x : f32[16,8,64]
+// input %h0 : f32[2,8,128]
+// parameter %weight_ih : f32[384,64]
+// parameter %weight_hh : f32[384,128]
+// parameter %bias_ih : f32[384]
+// parameter %bias_hh : f32[384]
+// parameter %weight_ih_reverse : f32[384,64]
+// parameter %weight_hh_reverse : f32[384,128]
+// parameter %bias_ih_reverse : f32[384]
+// parameter %bias_hh_reverse : f32[384]
+// %y, %hn = rnn(%x, %h0, none, %weight_ih, %weight_hh, %bias_ih, %bias_hh, %weight_ih_reverse, %weight_hh_reverse, %bias_ih_reverse, %bias_hh_reverse) kind="gru" layers=1 bidirectional=true batch_first=false biases=true projection=0 : f32[16,8,256], f32[2,8,128]
+// output %y
+// end
+
 #include "stitch/kernels/recurrence_cluster.h"
 
 // gru, 1 layer in both directions: 16 steps of 8 samples, 64 features in, 128 hidden

@@ -1,3 +1,14 @@
+// graph "golden"
+// input %x : f32[16,8,64]
+// input %h0 : f32[1,8,128]
+// parameter %weight_ih : f32[384,64]
+// parameter %weight_hh : f32[384,128]
+// parameter %bias_ih : f32[384]
+// parameter %bias_hh : f32[384]
+// %y, %hn = rnn(%x, %h0, none, %weight_ih, %weight_hh, %bias_ih, %bias_hh) kind="gru" layers=1 bidirectional=false batch_first=false biases=true projection=0 : f32[16,8,128], f32[1,8,128]
+// output %y
+// end
+
 #include "stitch/kernels/recurrence_cudnn.h"
 #include "stitch/runtime/tensors.h"
 

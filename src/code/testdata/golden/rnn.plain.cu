@@ -1,3 +1,14 @@
+// graph "golden"
+// input %x : f32[5,3,7]
+// input %h0 : f32[1,3,6]
+// parameter %weight_ih : f32[18,7]
+// parameter %weight_hh : f32[18,6]
+// parameter %bias_ih : f32[18]
+// parameter %bias_hh : f32[18]
+// %y, %hn = rnn(%x, %h0, none, %weight_ih, %weight_hh, %bias_ih, %bias_hh) kind="gru" layers=1 bidirectional=false batch_first=false biases=true projection=0 : f32[5,3,6], f32[1,3,6]
+// output %y
+// end
+
 #include "stitch/kernels/matmul.h"
 #include "stitch/kernels/recurrence.h"
 

@@ -1,3 +1,9 @@
+// graph "golden"
+// input %x : f32[64,96]
+// %y = softmax(%x) dim=1 : f32[64,96]
+// output %y
+// end
+
 #include "stitch/loops/math.h"
 #include "stitch/loops/reduce.h"
 #include "stitch/loops/vector.h"
@@ -41,8 +47,7 @@ __global__ void __launch_bounds__(256) golden(const float* __restrict__ x,  // (
   stitch::Pack<float, 4> y_out;
 #pragma unroll
   for (int v = 0; v < 4; ++v) {
-    const float y_value = x_exp[v] * y_scale;
-    y_out[v] = y_value;
+    y_out[v] = x_exp[v] * y_scale;
   }
   if (within) stitch::store_vector<aligned>(y + index * 4 + row * 96, y_out);
 }

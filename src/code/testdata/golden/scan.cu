@@ -1,3 +1,9 @@
+// graph "golden"
+// input %x : f32[64,1000]
+// %y = cumsum(%x) dim=1 : f32[64,1000]
+// output %y
+// end
+
 #include "stitch/loops/math.h"
 #include "stitch/loops/reduce.h"
 #include "stitch/loops/scan.h"
@@ -23,8 +29,7 @@ __global__ void __launch_bounds__(256) golden(const float* __restrict__ x,  // (
     const auto x_vector = stitch::load_vector<aligned, 4>(x + index * 4 + row * 1000);
 #pragma unroll
     for (int v = 0; v < 4; ++v) {
-      const float x_value = x_vector[v];
-      mine[v] = x_value;
+      mine[v] = x_vector[v];
     }
   }
   float total = 0.0f;
@@ -38,8 +43,7 @@ __global__ void __launch_bounds__(256) golden(const float* __restrict__ x,  // (
     stitch::Pack<float, 4> y_out;
 #pragma unroll
     for (int v = 0; v < 4; ++v) {
-      const float run = stitch::Add()(before, mine[v]);
-      y_out[v] = run;
+      y_out[v] = stitch::Add()(before, mine[v]);
     }
     stitch::store_vector<aligned>(y + index * 4 + row * 1000, y_out);
   }

@@ -1,3 +1,11 @@
+// graph "golden"
+// input %x : f32[8,32]
+// input %index : i64[8,4]
+// input %source : f32[8,4]
+// %y = scatter(%x, %index, %source) dim=1 : f32[8,32]
+// output %y
+// end
+
 #include "stitch/loops/math.h"
 #include "stitch/runtime/errors.h"
 #include "stitch/runtime/launch.h"
@@ -15,11 +23,10 @@ __global__ void __launch_bounds__(256) golden(const float* __restrict__ x,      
   if (element >= 256) return;
   const float x_value = x[element];
   float y_value = x_value;
-  for (int k_2 = 0; k_2 < 4; ++k_2) {
-    const int64_t index_element = index_value[(element / 32) * 4 + k_2];
+  for (int candidate = 0; candidate < 4; ++candidate) {
+    const int64_t index_element = index_value[candidate + (element / 32) * 4];
     if (stitch::checked_index(index_element, 32) == element % 32) {
-      const float source_value = source[(element / 32) * 4 + k_2];
-      y_value = source_value;
+      y_value = source[candidate + (element / 32) * 4];
     }
   }
   y[element] = y_value;

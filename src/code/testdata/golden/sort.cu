@@ -1,3 +1,10 @@
+// graph "golden"
+// input %x : f32[8,100]
+// %y, %order = sort(%x) dim=1 descending=false : f32[8,100], i64[8,100]
+// output %y
+// output %order
+// end
+
 #include "stitch/loops/math.h"
 #include "stitch/loops/sort.h"
 #include "stitch/runtime/errors.h"

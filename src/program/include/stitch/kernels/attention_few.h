@@ -61,11 +61,11 @@ using FourFloats = Pack<float, 4>;
 
 // `run` elements from i on; zeros past the end of the row and for absent rows.
 template <bool vectors, int width, int run, class Number, class At>
-__device__ __forceinline__ Pack<float, run> run_of(const Number* __restrict__ from, int i, bool there,
+__device__ __forceinline__ Pack<float, run> run_of(const Number* __restrict__ from, int i, bool valid,
                                                    At at) {
   Pack<float, run> out = {};
   if constexpr (vectors) {
-    if (there && i < width) {
+    if (valid && i < width) {
 #pragma unroll
       for (int j = 0; j < run; j += 4) {
         const Pack<Number, 4> four = load<4>(from + at(i + j), 0);
@@ -76,7 +76,7 @@ __device__ __forceinline__ Pack<float, run> run_of(const Number* __restrict__ fr
   } else {
 #pragma unroll
     for (int e = 0; e < run; ++e)
-      if (there && i + e < width) out[e] = static_cast<float>(from[at(i + e)]);
+      if (valid && i + e < width) out[e] = static_cast<float>(from[at(i + e)]);
   }
   return out;
 }
@@ -235,6 +235,106 @@ __device__ __forceinline__ void attend_few(Heads heads, FewRow<Heads>& row, cons
   }
 }
 
+// What a thread reads of keys, values and the mask: round by round, `ahead` keys of its warp's at a time,
+// into registers or through a ring of stages in shared memory.
+template <class Heads, bool vectors>
+struct FewReader {
+  using Few = FewQueries<Heads>;
+  using Index = typename Heads::Index;
+  const Heads& heads;
+  const typename Heads::Key* __restrict__ k, * __restrict__ k_tail;
+  const typename Heads::Value* __restrict__ v, * __restrict__ v_tail;
+  const typename Heads::Mask* __restrict__ mask;
+  uint4* ring;  // this thread's first 16 bytes
+  Index head0, row0, all_rows, last;
+  int lane, team;
+
+  // Rows past the end repeat the last one and are not stored.
+  __device__ __forceinline__ Index row_of(int r) const {
+    return row0 + r < all_rows ? row0 + r : all_rows - 1;
+  }
+  __device__ __forceinline__ Index head_of(int r) const { return head0 + row_of(r) / heads.queries; }
+  __device__ __forceinline__ Index query_of(int r) const { return row_of(r) % heads.queries; }
+  __device__ __forceinline__ Index key_in(Index key0, int u) const { return key0 + u * Few::teams + team; }
+
+  // This warp's first round from key0 on with a visible key. Fully masked keys aren't read: most of a cache
+  // longer than its contents.
+  __device__ __forceinline__ Index next_round(Index key0) const {
+    if constexpr (Heads::masking == Masking::keeping) {
+      for (; key0 < last; key0 += Heads::warps * Few::at_once) {
+        bool any = false;
+#pragma unroll
+        for (int u = 0; u < Heads::ahead; ++u)
+#pragma unroll
+          for (int r = 0; r < Heads::rows; ++r)
+            if (key_in(key0, u) < last) any |= mask[heads.mask(head_of(r), query_of(r), key_in(key0, u))];
+        if (__any_sync(0xffffffffu, any)) break;
+      }
+    }
+    return key0;
+  }
+  // Begins to copy a round into a stage of the ring.
+  __device__ __forceinline__ void copy_round(Index key0, int stage) const {
+    uint4* to = ring + stage * Few::round_packs;
+#pragma unroll
+    for (int u = 0; u < Heads::ahead; ++u) {
+      const Index key = key_in(key0, u);
+      const bool valid = key < last, k_behind = heads.k_joint < heads.keys && key >= heads.k_joint,
+                 v_behind = heads.v_joint < heads.keys && key >= heads.v_joint;
+#pragma unroll
+      for (int c = 0; c < Few::chunks; ++c) {
+        const Index i = (c * Few::lanes + lane) * Few::run;
+        const bool k_valid = valid && i < Heads::width, v_valid = valid && i < Heads::value_width;
+        const auto* k_from = k_behind ? k_tail + (k_valid ? heads.k_tail(head0, key - heads.k_joint, i) : 0)
+                                      : k + (k_valid ? heads.k(head0, key, i) : 0);
+        const auto* v_from = v_behind ? v_tail + (v_valid ? heads.v_tail(head0, key - heads.v_joint, i) : 0)
+                                      : v + (v_valid ? heads.v(head0, key, i) : 0);
+        copy_16_bytes(to + (u * 2 * Few::chunks + c) * 32, k_from, k_valid);
+        copy_16_bytes(to + ((u * 2 + 1) * Few::chunks + c) * 32, v_from, v_valid);
+      }
+    }
+  }
+  __device__ __forceinline__ void take_copied(FewKeys<Heads>& read, int stage) const {
+    const uint4* from = ring + stage * Few::round_packs;
+#pragma unroll
+    for (int u = 0; u < Heads::ahead; ++u)
+#pragma unroll
+      for (int c = 0; c < Few::chunks; ++c) {
+        const uint4 key = from[(u * 2 * Few::chunks + c) * 32],
+                    value = from[((u * 2 + 1) * Few::chunks + c) * 32];
+        const auto* of_key = reinterpret_cast<const typename Heads::Key*>(&key);
+        const auto* of_value = reinterpret_cast<const typename Heads::Value*>(&value);
+#pragma unroll
+        for (int e = 0; e < Few::run; ++e) {
+          read.keys[u][c][e] = static_cast<float>(of_key[e]);
+          read.values[u][c][e] = static_cast<float>(of_value[e]);
+        }
+      }
+  }
+  __device__ __forceinline__ void load_round(FewKeys<Heads>& read, Index key0) const {
+#pragma unroll
+    for (int u = 0; u < Heads::ahead; ++u) {
+      const Index key = key_in(key0, u);
+      const bool valid = key < last, k_behind = heads.k_joint < heads.keys && key >= heads.k_joint,
+                 v_behind = heads.v_joint < heads.keys && key >= heads.v_joint;
+#pragma unroll
+      for (int c = 0; c < Few::chunks; ++c) {
+        const int i = (c * Few::lanes + lane) * Few::run;
+        read.keys[u][c] =
+            run_of<vectors, Heads::width, Few::run>(k_behind ? k_tail : k, i, valid, [&](int at) {
+              return k_behind ? heads.k_tail(head0, key - heads.k_joint, static_cast<Index>(at))
+                              : heads.k(head0, key, static_cast<Index>(at));
+            });
+        read.values[u][c] =
+            run_of<vectors, Heads::value_width, Few::run>(v_behind ? v_tail : v, i, valid, [&](int at) {
+              return v_behind ? heads.v_tail(head0, key - heads.v_joint, static_cast<Index>(at))
+                              : heads.v(head0, key, static_cast<Index>(at));
+            });
+      }
+    }
+  }
+};
+
 template <class Heads, bool vectors, class Epilogue>
 __global__ void __launch_bounds__(Heads::warps * 32)
     attention_of_few(const typename Heads::Query* __restrict__ q, const typename Heads::Key* __restrict__ k,
@@ -255,97 +355,30 @@ __global__ void __launch_bounds__(Heads::warps * 32)
   const Index head0 = tile / few.row_tiles * Heads::group, row0 = tile % few.row_tiles * Heads::rows;
   const Index first = split * few.keys_per_split,
               last = first + few.keys_per_split < few.seen ? first + few.keys_per_split : few.seen;
-  // Rows past the end repeat the last one and are not stored.
-  auto row_of = [&](int r) { return row0 + r < few.all_rows ? row0 + r : few.all_rows - 1; };
-  auto head_of = [&](int r) { return head0 + row_of(r) / heads.queries; };
-  auto query_of = [&](int r) { return row_of(r) % heads.queries; };
-  auto key_in = [&](Index key0, int u) { return key0 + u * Few::teams + team; };
-
-  // This warp's first round from key0 on with a visible key. Fully masked keys aren't read: most of a cache
-  // longer than its contents.
-  auto next_round = [&](Index key0) {
-    if constexpr (Heads::masking == Masking::keeping) {
-      for (; key0 < last; key0 += Heads::warps * Few::at_once) {
-        bool any = false;
-#pragma unroll
-        for (int u = 0; u < Heads::ahead; ++u)
-#pragma unroll
-          for (int r = 0; r < Heads::rows; ++r)
-            if (key_in(key0, u) < last) any |= mask[heads.mask(head_of(r), query_of(r), key_in(key0, u))];
-        if (__any_sync(0xffffffffu, any)) break;
-      }
-    }
-    return key0;
-  };
   extern __shared__ uint4 few_shared[];
-  auto fetch = [&](Index key0, int stage) {
-    uint4* to = few_shared + (warp * Heads::stages + stage) * Few::round_packs + thread % 32;
-#pragma unroll
-    for (int u = 0; u < Heads::ahead; ++u) {
-      const Index key = key_in(key0, u);
-      const bool there = key < last, k_behind = heads.k_joint < heads.keys && key >= heads.k_joint,
-                 v_behind = heads.v_joint < heads.keys && key >= heads.v_joint;
-#pragma unroll
-      for (int c = 0; c < Few::chunks; ++c) {
-        const Index i = (c * Few::lanes + lane) * Few::run;
-        const bool k_there = there && i < Heads::width, v_there = there && i < Heads::value_width;
-        const auto* k_from = k_behind ? k_tail + (k_there ? heads.k_tail(head0, key - heads.k_joint, i) : 0)
-                                      : k + (k_there ? heads.k(head0, key, i) : 0);
-        const auto* v_from = v_behind ? v_tail + (v_there ? heads.v_tail(head0, key - heads.v_joint, i) : 0)
-                                      : v + (v_there ? heads.v(head0, key, i) : 0);
-        copy_16_bytes(to + (u * 2 * Few::chunks + c) * 32, k_from, k_there);
-        copy_16_bytes(to + ((u * 2 + 1) * Few::chunks + c) * 32, v_from, v_there);
-      }
-    }
-  };
-  auto arrived = [&](FewKeys<Heads>& read, int stage) {
-    const uint4* from = few_shared + (warp * Heads::stages + stage) * Few::round_packs + thread % 32;
-#pragma unroll
-    for (int u = 0; u < Heads::ahead; ++u)
-#pragma unroll
-      for (int c = 0; c < Few::chunks; ++c) {
-        const uint4 key = from[(u * 2 * Few::chunks + c) * 32],
-                    value = from[((u * 2 + 1) * Few::chunks + c) * 32];
-        const auto* of_key = reinterpret_cast<const typename Heads::Key*>(&key);
-        const auto* of_value = reinterpret_cast<const typename Heads::Value*>(&value);
-#pragma unroll
-        for (int e = 0; e < Few::run; ++e) {
-          read.keys[u][c][e] = static_cast<float>(of_key[e]);
-          read.values[u][c][e] = static_cast<float>(of_value[e]);
-        }
-      }
-  };
-  auto loaded = [&](FewKeys<Heads>& read, Index key0) {
-#pragma unroll
-    for (int u = 0; u < Heads::ahead; ++u) {
-      const Index key = key_in(key0, u);
-      const bool there = key < last, k_behind = heads.k_joint < heads.keys && key >= heads.k_joint,
-                 v_behind = heads.v_joint < heads.keys && key >= heads.v_joint;
-#pragma unroll
-      for (int c = 0; c < Few::chunks; ++c) {
-        const int i = (c * Few::lanes + lane) * Few::run;
-        read.keys[u][c] =
-            run_of<vectors, Heads::width, Few::run>(k_behind ? k_tail : k, i, there, [&](int at) {
-              return k_behind ? heads.k_tail(head0, key - heads.k_joint, static_cast<Index>(at))
-                              : heads.k(head0, key, static_cast<Index>(at));
-            });
-        read.values[u][c] =
-            run_of<vectors, Heads::value_width, Few::run>(v_behind ? v_tail : v, i, there, [&](int at) {
-              return v_behind ? heads.v_tail(head0, key - heads.v_joint, static_cast<Index>(at))
-                              : heads.v(head0, key, static_cast<Index>(at));
-            });
-      }
-    }
-  };
+  const FewReader<Heads, vectors> reader{heads,
+                                         k,
+                                         k_tail,
+                                         v,
+                                         v_tail,
+                                         mask,
+                                         few_shared + warp * Heads::stages * Few::round_packs + thread % 32,
+                                         head0,
+                                         row0,
+                                         few.all_rows,
+                                         last,
+                                         lane,
+                                         team};
 
   constexpr Index step = Heads::warps * Few::at_once;
-  Index key0 = next_round(first + warp * Few::at_once), ahead = key0;  // `ahead`: the next round to fetch
+  Index key0 = reader.next_round(first + warp * Few::at_once),
+        ahead = key0;  // `ahead`: the next round to fetch
   if constexpr (ring) {
 #pragma unroll
     for (int stage = 0; stage < Heads::stages - 1; ++stage) {
       if (ahead < last) {
-        fetch(ahead, stage);
-        ahead = next_round(ahead + step);
+        reader.copy_round(ahead, stage);
+        ahead = reader.next_round(ahead + step);
       }
       close_copies();
     }
@@ -357,28 +390,28 @@ __global__ void __launch_bounds__(Heads::warps * 32)
     for (int c = 0; c < Few::chunks; ++c)
       rows[r].q[c] = run_of<vectors, Heads::width, Few::run>(
           q, (c * Few::lanes + lane) * Few::run, true,
-          [&](int i) { return heads.q(head_of(r), query_of(r), static_cast<Index>(i)); });
+          [&](int i) { return heads.q(reader.head_of(r), reader.query_of(r), static_cast<Index>(i)); });
 
   for (int stage = 0; key0 < last;) {
     FewKeys<Heads> read;
     if constexpr (ring) {
       wait_for_copies<Heads::stages - 2>();
-      arrived(read, stage);
+      reader.take_copied(read, stage);
       // Reuses the buffer of the previous round, whose values are in registers.
       if (ahead < last) {
-        fetch(ahead, stage == 0 ? Heads::stages - 1 : stage - 1);
-        ahead = next_round(ahead + step);
+        reader.copy_round(ahead, stage == 0 ? Heads::stages - 1 : stage - 1);
+        ahead = reader.next_round(ahead + step);
       }
       close_copies();
       stage = stage + 1 == Heads::stages ? 0 : stage + 1;
     } else {
-      loaded(read, key0);
+      reader.load_round(read, key0);
     }
 #pragma unroll
     for (int r = 0; r < Heads::rows; ++r)
-      attend_few(heads, rows[r], read, mask, head_of(r), query_of(r), last,
-                 [&](int u) { return key_in(key0, u); });
-    key0 = next_round(key0 + step);
+      attend_few(heads, rows[r], read, mask, reader.head_of(r), reader.query_of(r), last,
+                 [&](int u) { return reader.key_in(key0, u); });
+    key0 = reader.next_round(key0 + step);
   }
 
   constexpr int numbers = Few::lanes * Few::chunks * Few::run;  // per row, in shared memory

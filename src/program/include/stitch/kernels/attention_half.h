@@ -5,24 +5,23 @@
 // that share a head of k are rows of one block: with few queries, as in decoding, k and v are read once for
 // all of them, `splits` blocks share the keys, and a second pass combines their partial results in the
 // workspace. Later keys may be in other tensors: a cache and the tensor appended to it are read in place.
-// Tiles of keys that a bool mask hides completely are skipped (attention_half_mask.h), and so are a warp's
-// products with fully masked tiles. Besides attention_heads.h and attention_half_mask.h:
+// Tiles of keys that a bool mask hides completely are skipped (attention_half_tiles.h), and so are a warp's
+// products with fully masked tiles. Besides attention_heads.h and attention_half_tiles.h:
 //     static constexpr int warps, row_tiles, key_tile, group, splits, stages;
 //     static constexpr int rest;  // keys of a partial last tile; 0: none; -1: known at run time
 //     static constexpr Index k_step, v_step;  // stride between keys; 0 if not uniform
 //     static constexpr Index k_joint, v_joint;  // the first key in the other tensor; `keys`: none
 //     __device__ static Index k_tail(Index head, Index key, Index i);  // also v_tail; from the joint on
 //     static constexpr bool runs;       // 8 elements of a row of q, k, v are contiguous, 16-byte aligned
-//     static constexpr bool out_pairs;  // two of the result (attention_result.h)
+//     static constexpr bool out_pairs;  // two of the result (attention_heads.h)
 // Moves q and the result once, k and v once per block of queries, mostly from L2.
 #pragma once
 
 #include <type_traits>
 
-#include "stitch/kernels/attention_half_copy.h"
-#include "stitch/kernels/attention_half_mask.h"
 #include "stitch/kernels/attention_half_softmax.h"
-#include "stitch/kernels/attention_result.h"
+#include "stitch/kernels/attention_half_tiles.h"
+#include "stitch/kernels/attention_heads.h"
 #include "stitch/kernels/matmul.h"
 #include "stitch/kernels/shared_memory.h"
 #include "stitch/runtime/async_copy.h"
@@ -148,7 +147,7 @@ __device__ __forceinline__ void attend_tile(HalfRows<Heads> (&rows)[Heads::row_t
   constexpr int row_tiles = Heads::row_tiles, keys = (count + 15) / 16 * 16, key_tiles = keys / 8;
   const Heads& heads = block.heads;
   const Index left_over = heads.keys - key0;
-  const int there_are = Heads::rest < 0 && left_over < count ? static_cast<int>(left_over) : count;
+  const int valid_keys = Heads::rest < 0 && left_over < count ? static_cast<int>(left_over) : count;
   const int lane = static_cast<int>(threadIdx.x) % 32, group = lane / 4, pair = lane % 4;
 
   // Mask values are loaded before the products, which hide their latency.
@@ -160,29 +159,29 @@ __device__ __forceinline__ void attend_tile(HalfRows<Heads> (&rows)[Heads::row_t
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const int row = warp_row + m * 16 + r * 8 + group;
-      const bool there = block.row0 + row < block.all_rows;
+      const bool valid = block.row0 + row < block.all_rows;
       if constexpr (Sizes::keeping) {
         const uint64_t of_row = kept.bits[2 * m + r];
-        any |= there && of_row != 0;
-        all &= !there || of_row == (keys == 64 ? ~uint64_t{0} : (uint64_t{1} << keys % 64) - 1);
+        any |= valid && of_row != 0;
+        all &= !valid || of_row == (keys == 64 ? ~uint64_t{0} : (uint64_t{1} << keys % 64) - 1);
         bits[m][r] = of_row >> (2 * pair);
       } else {
         bits[m][r] = 0;
       }
       if constexpr (Heads::masking == Masking::adding) {
-        const Index head = there ? block.head_of(row) : block.head0,
-                    query = there ? block.query_of(row) : block.query_of(0);
+        const Index head = valid ? block.head_of(row) : block.head0,
+                    query = valid ? block.query_of(row) : block.query_of(0);
 #pragma unroll
         for (int n = 0; n < key_tiles; ++n) {
           const int i = n * 8 + 2 * pair;
           Pack<typename Heads::Mask, 2>& two = added[m][n][r];
           if constexpr (vectors && Heads::mask_run > 1) {
-            if ((Heads::rest >= 0 && n * 8 + 8 <= count) || i < there_are)
+            if ((Heads::rest >= 0 && n * 8 + 8 <= count) || i < valid_keys)
               two = load<2>(mask + heads.mask(head, query, key0 + i), 0);
           } else {
 #pragma unroll
             for (int e = 0; e < 2; ++e)
-              if ((Heads::rest >= 0 && n * 8 + 8 <= count) || i + e < there_are)
+              if ((Heads::rest >= 0 && n * 8 + 8 <= count) || i + e < valid_keys)
                 two[e] = mask[heads.mask(head, query, key0 + i + e)];
           }
         }
@@ -223,8 +222,8 @@ __device__ __forceinline__ void attend_tile(HalfRows<Heads> (&rows)[Heads::row_t
       // The tile's first key that is masked for this row (causal), or the first that isn't there.
       Index past = Heads::causal ? block.query_of(row) + 1 - key0 : count;
       bool bounded = Heads::causal && (Heads::group > 1 || key0 + count > block.row0 + warp_row + m * 16 + 1);
-      if (Heads::rest < 0 && there_are < count) {
-        past = past < there_are ? past : there_are;
+      if (Heads::rest < 0 && valid_keys < count) {
+        past = past < valid_keys ? past : valid_keys;
         bounded = true;
       }
       mask_scores<Heads, count>(scores[m], r, bits[m][r], all,
@@ -260,7 +259,7 @@ __device__ __forceinline__ void attend_tile(HalfRows<Heads> (&rows)[Heads::row_t
 // valid or not.
 template <class Heads, bool vectors, int value_tiles, class Epilogue>
 __device__ __forceinline__ void store_half_row(Heads heads, const float (&sums)[value_tiles][4], int r,
-                                               float base, float total, bool there,
+                                               float base, float total, bool valid,
                                                typename Heads::Index head, typename Heads::Index query,
                                                typename Heads::Index split,
                                                typename Heads::Out* __restrict__ out,
@@ -270,7 +269,7 @@ __device__ __forceinline__ void store_half_row(Heads heads, const float (&sums)[
   total += __shfl_xor_sync(0xffffffffu, total, 1);
   total += __shfl_xor_sync(0xffffffffu, total, 2);
   if constexpr (!softmax) total = 1.0f;
-  if (!there) return;
+  if (!valid) return;
   if constexpr (Heads::splits == 1) {
     store_attention_row<Heads, vectors>(heads, sums, r, total, 1.0f, head, query, 2 * pair, out, epilogue);
   } else {

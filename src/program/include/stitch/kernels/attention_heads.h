@@ -52,4 +52,65 @@ __device__ __forceinline__ float attention_score(Heads heads, float product, con
   return score;
 }
 
+// Bool masks of attention, a tile of keys at a time. Besides Heads' members:
+//     static constexpr int key_tile;    // at most 64
+//     static constexpr bool mask_runs;  // 16 mask elements are contiguous, 16-byte aligned
+
+// A query's visible keys from key0 on, as bits.
+template <class Heads, bool vectors>
+__device__ __forceinline__ uint64_t kept_keys(Heads heads, const typename Heads::Mask* __restrict__ mask,
+                                              typename Heads::Index head, typename Heads::Index query,
+                                              typename Heads::Index key0) {
+  uint64_t bits = 0;
+  if constexpr (vectors && Heads::mask_runs) {
+#pragma unroll
+    for (int i = 0; i < Heads::key_tile; i += 16) {
+      if (key0 + i >= heads.keys) break;
+      const auto* words = reinterpret_cast<const uint32_t*>(mask + heads.mask(head, query, key0 + i));
+      const Pack<uint32_t, 4> four = load<4>(words, 0);
+      // The multiplication gathers the low bits of a word's four bytes.
+#pragma unroll
+      for (int w = 0; w < 4; ++w) bits |= uint64_t{(four[w] * 0x01020408u) >> 24 & 15u} << (i + w * 4);
+    }
+  } else {
+#pragma unroll 16
+    for (int i = 0; i < Heads::key_tile; ++i)
+      if (key0 + i < heads.keys && mask[heads.mask(head, query, key0 + i)]) bits |= uint64_t{1} << i;
+  }
+  return bits;
+}
+
+// The end of attention on tensor cores: sums over keys become a row of the result. A lane holds two adjacent
+// columns of each 8, as in mma's accumulators. Besides Heads' members:
+//     static constexpr bool out_pairs;  // two elements of the result are contiguous, 8-byte aligned
+
+// Stores row `r` of the two in `sums`, from `column` on. `total`: of its weights; `unit`: scale of v.
+template <class Heads, bool vectors, int tiles, class Epilogue>
+__device__ __forceinline__ void store_attention_row(Heads heads, const float (&sums)[tiles][4], int r,
+                                                    float total, float unit, typename Heads::Index head,
+                                                    typename Heads::Index query, int column,
+                                                    typename Heads::Out* __restrict__ out,
+                                                    Epilogue& epilogue) {
+  // The sums of a fully masked row are zero: times 1 / 0 they are NaN.
+  const bool nothing = Heads::weights != Weights::softmax && total == 0.0f;
+  const float inverse = nothing ? 0.0f : 1.0f / total;
+#pragma unroll
+  for (int n = 0; n < tiles; ++n) {
+    const int i = column + n * 8;
+    Pack<typename Heads::Out, 2> two;
+#pragma unroll
+    for (int e = 0; e < 2; ++e)
+      if (i + e < Heads::value_width)
+        two[e] = static_cast<typename Heads::Out>(
+            epilogue(sums[n][2 * r + e] * inverse * unit, heads.position(head, query, i + e)));
+    if constexpr (Heads::out_pairs && vectors) {
+      if (i < Heads::value_width) store<2>(out + heads.out(head, query, i), 0, two);
+    } else {
+#pragma unroll
+      for (int e = 0; e < 2; ++e)
+        if (i + e < Heads::value_width) out[heads.out(head, query, i + e)] = two[e];
+    }
+  }
+}
+
 }  // namespace stitch

@@ -8,16 +8,15 @@
 // Tiles of keys that a bool mask hides completely are skipped. Besides attention_heads.h:
 //     static constexpr int warps, row_tiles, key_tile, parts;
 //     static constexpr bool quads;      // 4 elements of a row of q, k, v are contiguous, 16-byte aligned
-//     static constexpr bool out_pairs;  // two of the result (attention_result.h)
+//     static constexpr bool out_pairs;  // two of the result (attention_heads.h)
 //     static constexpr bool mask_runs;  // 16 of a bool mask
 // Moves q and the result once, k and v once per block of queries, mostly from L2.
 #pragma once
 
-#include "stitch/kernels/attention_mask.h"
-#include "stitch/kernels/attention_result.h"
+#include "stitch/kernels/attention_heads.h"
 #include "stitch/kernels/matmul.h"
 #include "stitch/kernels/shared_memory.h"
-#include "stitch/kernels/split_tile.h"
+#include "stitch/kernels/split_pair.h"
 
 namespace stitch {
 template <class Heads>
@@ -37,6 +36,112 @@ struct TensorCoreAttention {
   }
 };
 
+// The first tile of keys from key0 on with a visible key; `kept`: its mask as bits, by rows. Includes a
+// barrier.
+template <class Heads, bool vectors, class Index, int rows>
+__device__ __forceinline__ Index next_kept_tile(Heads heads, const typename Heads::Mask* __restrict__ mask,
+                                                Index head, Index query0, Index key0, Index last_key,
+                                                uint64_t (&kept)[rows]) {
+  if (Heads::masking == Masking::keeping && key0 < last_key) {
+    for (; key0 < last_key; key0 += Heads::key_tile) {
+      bool any = false;
+      for (int row = static_cast<int>(threadIdx.x); row < rows; row += Heads::warps * 32) {
+        const uint64_t bits = query0 + row < heads.queries
+                                  ? kept_keys<Heads, vectors>(heads, mask, head, query0 + row, key0)
+                                  : 0;
+        kept[row] = bits;
+        any |= bits != 0;
+      }
+      if (__syncthreads_or(any)) break;
+    }
+  } else {
+    __syncthreads();
+  }
+  return key0;
+}
+
+// A row of a warp's scores (two of every four numbers from `r2` on) becomes weights in fp16's range. `most`:
+// the row's largest score so far; `total`: the sum of its weights, or under ReLU the scale of its sums.
+// Returns the factor for sums over earlier keys.
+template <class Heads, int key_tiles>
+__device__ __forceinline__ float weigh_row(float (&scores)[key_tiles][4], int r2, float largest, float& most,
+                                           float& total) {
+  constexpr float log2_e = 1.4426950408889634f;
+  float rescale;
+  if constexpr (Heads::weights != Weights::relu) {
+    // All keys masked so far: any finite base will do.
+    const float base = largest == -INFINITY ? 0.0f : largest;
+    rescale = exp2f((most - base) * log2_e);
+    float sum = 0.0f;
+#pragma unroll
+    for (int n = 0; n < key_tiles; ++n)
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        float& score = scores[n][r2 + e];
+        score = exp2f(fmaf(score - base, log2_e, 15.0f));
+        sum += score;
+      }
+    total = total * rescale + sum;
+  } else {
+    const float before = half_range_scale(__float_as_uint(most)),
+                now = half_range_scale(__float_as_uint(largest));
+    rescale = now / before;
+    total = now;
+#pragma unroll
+    for (int n = 0; n < key_tiles; ++n)
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        float& score = scores[n][r2 + e];
+        score = score < 0.0f ? 0.0f : score * now;  // keeps NaN
+      }
+  }
+  most = largest;
+  return rescale;
+}
+
+// sums = sums · rescale + weights · v, from a tile of keys.
+template <class Heads, int row_tiles, int key_tiles, int value_tiles>
+__device__ __forceinline__ void add_weighted_values(float (&sums)[row_tiles][value_tiles][4],
+                                                    const float (&weights)[row_tiles][key_tiles][4],
+                                                    const float (&rescale)[row_tiles][2], SplitMatrix v) {
+  MmaLeft high[key_tiles / 2][row_tiles], low[key_tiles / 2][row_tiles];
+#pragma unroll
+  for (int n = 0; n < key_tiles / 2; ++n)
+#pragma unroll
+    for (int m = 0; m < row_tiles; ++m)
+#pragma unroll
+      for (int p = 0; p < 4; ++p) {
+        const float* two = weights[m][2 * n + p / 2] + p % 2 * 2;
+        const HalfPairs split = split_halves(two[0], two[1]);
+        high[n][m].parts[p] = split.high, low[n][m].parts[p] = split.low;
+      }
+#pragma unroll
+  for (int d = 0; d < value_tiles; d += 2) {
+    // Tensor cores truncate when accumulating: a tile's sums start at zero, and sums over tiles are rounded
+    // additions.
+    float part[row_tiles][2][4] = {};
+#pragma unroll
+    for (int n = 0; n < key_tiles / 2; ++n) {
+      const __half* at = v.high + n * 16 * v.pitch + d * 8;
+      MmaRight right_high[2], right_low[2];
+      load_right_from_columns(right_high, at, v.pitch);
+      if constexpr (Heads::parts == 2) load_right_from_columns(right_low, at + v.low, v.pitch);
+#pragma unroll
+      for (int m = 0; m < row_tiles; ++m)
+#pragma unroll
+        for (int e = 0; e < 2; ++e)
+          mma_parts<Heads::parts>(part[m][e], high[n][m], low[n][m], right_high[e], right_low[e]);
+    }
+#pragma unroll
+    for (int m = 0; m < row_tiles; ++m)
+#pragma unroll
+      for (int e = 0; e < 2; ++e)
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          sums[m][d + e][i] = fmaf(sums[m][d + e][i], rescale[m][i / 2], part[m][e][i]);
+  }
+}
+
 template <class Heads, bool vectors, class Epilogue>
 __global__ void __launch_bounds__(Heads::warps * 32)
     tensor_core_attention(const typename Heads::Query* __restrict__ q,
@@ -49,8 +154,7 @@ __global__ void __launch_bounds__(Heads::warps * 32)
   using Sizes = TensorCoreAttention<Heads>;
   constexpr int row_tiles = Heads::row_tiles, key_tiles = Heads::key_tile / 8,
                 value_tiles = Sizes::value_width / 8;
-  constexpr bool split = Heads::parts == 2, softmax = Heads::weights != Weights::relu;
-  constexpr float log2_e = 1.4426950408889634f;
+  constexpr bool softmax = Heads::weights != Weights::relu;
   extern __shared__ uint4 attention_shared[];
   __half* q_tile = reinterpret_cast<__half*>(attention_shared);  // (parts, rows, width)
   __half* k_tile = q_tile + Heads::parts * Sizes::q_halves;      // (parts, key tile, width)
@@ -69,24 +173,8 @@ __global__ void __launch_bounds__(Heads::warps * 32)
   auto publish = [&](unsigned(&of)[Heads::warps], unsigned most) {
     if (lane == 0) of[warp] = most;
   };
-  // The first tile from key0 on with a visible key. Includes a barrier.
-  auto next_kept = [&](Index key0) {
-    if (Heads::masking == Masking::keeping && key0 < last_key) {
-      for (; key0 < last_key; key0 += Heads::key_tile) {
-        bool any = false;
-        for (int row = thread; row < Sizes::rows; row += Sizes::threads) {
-          const uint64_t bits = query0 + row < heads.queries
-                                    ? kept_keys<Heads, vectors>(heads, mask, head, query0 + row, key0)
-                                    : 0;
-          kept[row] = bits;
-          any |= bits != 0;
-        }
-        if (__syncthreads_or(any)) break;
-      }
-    } else {
-      __syncthreads();
-    }
-    return key0;
+  auto next_kept = [&](Index from) {
+    return next_kept_tile<Heads, vectors>(heads, mask, head, query0, from, last_key, kept);
   };
 
   float q_scale;
@@ -127,32 +215,10 @@ __global__ void __launch_bounds__(Heads::warps * 32)
 
     float scores[row_tiles][key_tiles][4] = {};
 #pragma unroll
-    for (int d = 0; d < Sizes::width; d += 16) {
-      MmaLeft high[row_tiles], low[row_tiles];
-#pragma unroll
-      for (int m = 0; m < row_tiles; ++m) {
-        const __half* at = q_tile + (warp_row + m * 16) * Sizes::pitch + d;
-        high[m] = load_left(at, Sizes::pitch);
-        if constexpr (split) low[m] = load_left(at + Sizes::q_halves, Sizes::pitch);
-      }
-#pragma unroll
-      for (int n = 0; n < key_tiles; n += 2) {
-        const __half* at = k_tile + n * 8 * Sizes::pitch + d;
-        MmaRight right_high[2], right_low[2];
-        load_right_from_rows(right_high, at, Sizes::pitch);
-        if constexpr (split) load_right_from_rows(right_low, at + Sizes::k_halves, Sizes::pitch);
-#pragma unroll
-        for (int m = 0; m < row_tiles; ++m)
-#pragma unroll
-          for (int e = 0; e < 2; ++e) {
-            if constexpr (split) {
-              mma(scores[m][n + e], high[m], right_low[e]);
-              mma(scores[m][n + e], low[m], right_high[e]);
-            }
-            mma(scores[m][n + e], high[m], right_high[e]);
-          }
-      }
-    }
+    for (int d = 0; d < Sizes::width; d += 16)
+      multiply_parts<Heads::parts, true>(
+          scores, {q_tile + warp_row * Sizes::pitch + d, Sizes::pitch, Sizes::q_halves},
+          {k_tile + d, Sizes::pitch, Sizes::k_halves});
 
     // Scores to weights, scaled to fp16's range.
     const float unit = 1.0f / q_scale / k_scale;
@@ -184,34 +250,7 @@ __global__ void __launch_bounds__(Heads::warps * 32)
           }
         largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 1));
         largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 2));
-        if constexpr (softmax) {
-          // All keys masked so far: any finite base will do.
-          const float base = largest == -INFINITY ? 0.0f : largest;
-          rescale[m][r] = exp2f((most[m][r] - base) * log2_e);
-          float sum = 0.0f;
-#pragma unroll
-          for (int n = 0; n < key_tiles; ++n)
-#pragma unroll
-            for (int e = 0; e < 2; ++e) {
-              float& score = scores[m][n][2 * r + e];
-              score = exp2f(fmaf(score - base, log2_e, 15.0f));
-              sum += score;
-            }
-          total[m][r] = total[m][r] * rescale[m][r] + sum;
-        } else {
-          const float before = half_range_scale(__float_as_uint(most[m][r])),
-                      now = half_range_scale(__float_as_uint(largest));
-          rescale[m][r] = now / before;
-          total[m][r] = now;  // the scale of the sums
-#pragma unroll
-          for (int n = 0; n < key_tiles; ++n)
-#pragma unroll
-            for (int e = 0; e < 2; ++e) {
-              float& score = scores[m][n][2 * r + e];
-              score = score < 0.0f ? 0.0f : score * now;  // keeps NaN
-            }
-        }
-        most[m][r] = largest;
+        rescale[m][r] = weigh_row<Heads>(scores[m], 2 * r, largest, most[m][r], total[m][r]);
       }
 
     publish(found[1], held_v.largest());
@@ -226,48 +265,7 @@ __global__ void __launch_bounds__(Heads::warps * 32)
     key0 = next_kept(key0 + Heads::key_tile);
     if (key0 < last_key) fetch_k(key0);
 
-    MmaLeft high[key_tiles / 2][row_tiles], low[key_tiles / 2][row_tiles];
-#pragma unroll
-    for (int n = 0; n < key_tiles / 2; ++n)
-#pragma unroll
-      for (int m = 0; m < row_tiles; ++m)
-#pragma unroll
-        for (int p = 0; p < 4; ++p) {
-          const float* two = scores[m][2 * n + p / 2] + p % 2 * 2;
-          high[n][m].parts[p] = half_pair(two[0], two[1]);
-          const float2 rounded = float_pair(high[n][m].parts[p]);
-          if constexpr (split) low[n][m].parts[p] = half_pair(two[0] - rounded.x, two[1] - rounded.y);
-        }
-#pragma unroll
-    for (int d = 0; d < value_tiles; d += 2) {
-      // Tensor cores truncate when accumulating: a tile's sums start at zero, and sums over tiles are rounded
-      // additions.
-      float part[row_tiles][2][4] = {};
-#pragma unroll
-      for (int n = 0; n < key_tiles / 2; ++n) {
-        const __half* at = v_tile + n * 16 * Sizes::value_pitch + d * 8;
-        MmaRight right_high[2], right_low[2];
-        load_right_from_columns(right_high, at, Sizes::value_pitch);
-        if constexpr (split) load_right_from_columns(right_low, at + Sizes::v_halves, Sizes::value_pitch);
-#pragma unroll
-        for (int m = 0; m < row_tiles; ++m)
-#pragma unroll
-          for (int e = 0; e < 2; ++e) {
-            if constexpr (split) {
-              mma(part[m][e], high[n][m], right_low[e]);
-              mma(part[m][e], low[n][m], right_high[e]);
-            }
-            mma(part[m][e], high[n][m], right_high[e]);
-          }
-      }
-#pragma unroll
-      for (int m = 0; m < row_tiles; ++m)
-#pragma unroll
-        for (int e = 0; e < 2; ++e)
-#pragma unroll
-          for (int i = 0; i < 4; ++i)
-            sums[m][d + e][i] = fmaf(sums[m][d + e][i], rescale[m][i / 2], part[m][e][i]);
-    }
+    add_weighted_values<Heads>(sums, scores, rescale, {v_tile, Sizes::value_pitch, Sizes::v_halves});
   }
 
 #pragma unroll

@@ -9,10 +9,10 @@
 //     static constexpr int key_share;  // of a warp's keys, a multiple of 16; 8 of them hold all
 #pragma once
 
-#include "stitch/kernels/attention_result.h"
+#include "stitch/kernels/attention_heads.h"
 #include "stitch/kernels/matmul.h"
 #include "stitch/kernels/shared_memory.h"
-#include "stitch/kernels/split_tile.h"
+#include "stitch/kernels/split_pair.h"
 
 namespace stitch {
 template <class Heads>
@@ -56,41 +56,6 @@ struct FollowingScale {
   }
 };
 
-// sums (64 rows, 8 · tiles columns) += left (64, 16) · right (16, columns); `rows_hold_columns`: right is
-// stored like k.
-template <int parts, bool rows_hold_columns, int tiles>
-__device__ __forceinline__ void multiply_step(float (&sums)[4][tiles][4], const __half* left, int left_pitch,
-                                              int left_apart, const __half* right, int right_pitch,
-                                              int right_apart) {
-  MmaLeft high[4], low[4];
-#pragma unroll
-  for (int m = 0; m < 4; ++m) {
-    high[m] = load_left(left + m * 16 * left_pitch, left_pitch);
-    if constexpr (parts == 2) low[m] = load_left(left + left_apart + m * 16 * left_pitch, left_pitch);
-  }
-#pragma unroll
-  for (int n = 0; n < tiles; n += 2) {
-    MmaRight right_high[2], right_low[2];
-    auto load = [&](MmaRight(&to)[2], const __half* from) {
-      if constexpr (rows_hold_columns)
-        load_right_from_rows(to, from + n * 8 * right_pitch, right_pitch);
-      else
-        load_right_from_columns(to, from + n * 8, right_pitch);
-    };
-    load(right_high, right);
-    if constexpr (parts == 2) load(right_low, right + right_apart);
-#pragma unroll
-    for (int m = 0; m < 4; ++m)
-#pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        if constexpr (parts == 2) {
-          mma(sums[m][n + e], high[m], right_low[e]);
-          mma(sums[m][n + e], low[m], right_high[e]);
-        }
-        mma(sums[m][n + e], high[m], right_high[e]);
-      }
-  }
-}
 template <int tiles>
 __device__ __forceinline__ void rescale_sums(float (&sums)[4][tiles][4], float factor) {
   if (factor == 1.0f) return;
@@ -129,6 +94,96 @@ __device__ __forceinline__ void join_rows(float (&values)[4][2], float (*scratch
     }
 }
 
+// A warp's largest magnitude, for all warps of the block.
+__device__ __forceinline__ void publish_largest(unsigned (&of_warps)[8], int warp, int lane, unsigned most) {
+  if (lane == 0) of_warps[warp] = most;
+}
+
+// scores += q · k: a block's queries, and this warp's share of the keys. Step s stores what was fetched,
+// fetches the next and multiplies the previous. Returns the scores' unit.
+template <class Heads, bool vectors, class Index, int key_tiles>
+__device__ __forceinline__ float wide_scores(Heads heads, const typename Heads::Query* __restrict__ q,
+                                             const typename Heads::Key* __restrict__ k, Index head,
+                                             Index query0, int warp, int lane, __half* shared,
+                                             unsigned (&found)[2][2][8], float (&scores)[4][key_tiles][4]) {
+  using Sizes = WideAttention<Heads>;
+  HeldTile<Sizes::threads, Sizes::rows, Sizes::step> held_q;
+  HeldTile<Sizes::threads, Sizes::keys, Sizes::step> held_k;
+  FollowingScale q_scale, k_scale;
+  auto fetch = [&](int d0) {
+    held_q.template fetch<vectors>(q, heads.queries - query0, Heads::width - d0,
+                                   [&](int row, int i) { return heads.q(head, query0 + row, d0 + i); });
+    held_k.template fetch<vectors>(k, heads.keys, Heads::width - d0,
+                                   [&](int row, int i) { return heads.k(head, row, d0 + i); });
+  };
+  auto announce = [&](int parity) {
+    publish_largest(found[parity][0], warp, lane, held_q.largest());
+    publish_largest(found[parity][1], warp, lane, held_k.largest());
+  };
+  constexpr int steps = (Heads::width + Sizes::step - 1) / Sizes::step;
+  fetch(0);
+  announce(0);
+  for (int s = 0; s <= steps; ++s) {
+    __syncthreads();
+    __half* to = shared + s % 2 * Heads::parts * (Sizes::q_halves + Sizes::k_halves);
+    float factor = 1.0f;
+    if (s < steps) {
+      factor = q_scale.follow(largest_of(found[s % 2][0])) * k_scale.follow(largest_of(found[s % 2][1]));
+      held_q.template put<Heads::parts>(to, Sizes::pitch, Sizes::q_halves, q_scale.scale);
+      held_k.template put<Heads::parts>(to + Heads::parts * Sizes::q_halves, Sizes::pitch, Sizes::k_halves,
+                                        k_scale.scale);
+      if (s + 1 < steps) fetch((s + 1) * Sizes::step);
+    }
+    if (s > 0) {
+      const __half* from = shared + (s - 1) % 2 * Heads::parts * (Sizes::q_halves + Sizes::k_halves);
+      multiply_parts<Heads::parts, true>(
+          scores, {from, Sizes::pitch, Sizes::q_halves},
+          {from + Heads::parts * Sizes::q_halves + warp * Sizes::key_share * Sizes::pitch, Sizes::pitch,
+           Sizes::k_halves});
+      rescale_sums(scores, factor);
+    }
+    if (s + 1 < steps) announce((s + 1) % 2);
+  }
+  return 1.0f / q_scale.scale / k_scale.scale;
+}
+
+// Scores become weights, in shared memory as pairs of fp16; `total`: this warp's sums of them.
+template <class Heads, int key_tiles>
+__device__ __forceinline__ void store_wide_weights(const float (&scores)[4][key_tiles][4],
+                                                   const float (&most)[4][2], float (&total)[4][2],
+                                                   __half* shared, int warp, int group, int pair) {
+  using Sizes = WideAttention<Heads>;
+  constexpr float log2_e = 1.4426950408889634f;
+#pragma unroll
+  for (int m = 0; m < Sizes::row_tiles; ++m)
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const float base = most[m][r] == -INFINITY ? 0.0f : most[m][r];
+      const float scale = half_range_scale(__float_as_uint(most[m][r]));
+      float sum = 0.0f;
+#pragma unroll
+      for (int n = 0; n < key_tiles; ++n) {
+        float weight[2];
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          const float score = scores[m][n][2 * r + e];
+          if constexpr (Heads::weights != Weights::relu)
+            weight[e] = exp2f(fmaf(score - base, log2_e, 15.0f));
+          else
+            weight[e] = score < 0.0f ? 0.0f : score * scale;  // keeps NaN
+          sum += weight[e];
+        }
+        // join_rows has barriers, so the steps of q and k are no longer read.
+        __half* to = shared + (m * 16 + r * 8 + group) * Sizes::weight_pitch + warp * Sizes::key_share +
+                     n * 8 + 2 * pair;
+        const HalfPairs two = split_halves(weight[0], weight[1]);
+        *reinterpret_cast<uint32_t*>(to) = two.high;
+        if constexpr (Heads::parts == 2) *reinterpret_cast<uint32_t*>(to + Sizes::weight_halves) = two.low;
+      }
+      total[m][r] = sum;
+    }
+}
+
 template <class Heads, bool vectors, class Epilogue>
 __global__ void __launch_bounds__(256, 1)
     wide_heads_attention(const typename Heads::Query* __restrict__ q,
@@ -140,7 +195,6 @@ __global__ void __launch_bounds__(256, 1)
   using Index = typename Heads::Index;
   using Sizes = WideAttention<Heads>;
   constexpr bool softmax = Heads::weights != Weights::relu;
-  constexpr float log2_e = 1.4426950408889634f;
   constexpr int key_tiles = Sizes::key_share / 8, value_tiles = Sizes::value_share / 8;
   extern __shared__ uint4 attention_shared[];
   __half* shared = reinterpret_cast<__half*>(attention_shared);
@@ -152,53 +206,9 @@ __global__ void __launch_bounds__(256, 1)
   const Index tiles = Sizes::query_tiles(heads),
               query0 = static_cast<Index>(blockIdx.x) % tiles * Sizes::rows,
               head = static_cast<Index>(blockIdx.x) / tiles;
-  auto publish = [&](unsigned(&of)[Sizes::warps], unsigned most) {
-    if (lane == 0) of[warp] = most;
-  };
-
-  // Scores. Step s: store what was fetched, fetch the next, multiply the previous.
   float scores[Sizes::row_tiles][key_tiles][4] = {};
-  float unit;
-  {
-    HeldTile<Sizes::threads, Sizes::rows, Sizes::step> held_q;
-    HeldTile<Sizes::threads, Sizes::keys, Sizes::step> held_k;
-    FollowingScale q_scale, k_scale;
-    auto fetch = [&](int d0) {
-      held_q.template fetch<vectors>(q, heads.queries - query0, Heads::width - d0,
-                                     [&](int row, int i) { return heads.q(head, query0 + row, d0 + i); });
-      held_k.template fetch<vectors>(k, heads.keys, Heads::width - d0,
-                                     [&](int row, int i) { return heads.k(head, row, d0 + i); });
-    };
-    auto announce = [&](int parity) {
-      publish(found[parity][0], held_q.largest());
-      publish(found[parity][1], held_k.largest());
-    };
-    constexpr int steps = (Heads::width + Sizes::step - 1) / Sizes::step;
-    fetch(0);
-    announce(0);
-    for (int s = 0; s <= steps; ++s) {
-      __syncthreads();
-      __half* to = shared + s % 2 * Heads::parts * (Sizes::q_halves + Sizes::k_halves);
-      float factor = 1.0f;
-      if (s < steps) {
-        factor = q_scale.follow(largest_of(found[s % 2][0])) * k_scale.follow(largest_of(found[s % 2][1]));
-        held_q.template put<Heads::parts>(to, Sizes::pitch, Sizes::q_halves, q_scale.scale);
-        held_k.template put<Heads::parts>(to + Heads::parts * Sizes::q_halves, Sizes::pitch, Sizes::k_halves,
-                                          k_scale.scale);
-        if (s + 1 < steps) fetch((s + 1) * Sizes::step);
-      }
-      if (s > 0) {
-        const __half* from = shared + (s - 1) % 2 * Heads::parts * (Sizes::q_halves + Sizes::k_halves);
-        multiply_step<Heads::parts, true>(
-            scores, from, Sizes::pitch, Sizes::q_halves,
-            from + Heads::parts * Sizes::q_halves + warp * Sizes::key_share * Sizes::pitch, Sizes::pitch,
-            Sizes::k_halves);
-        rescale_sums(scores, factor);
-      }
-      if (s + 1 < steps) announce((s + 1) % 2);
-    }
-    unit = 1.0f / q_scale.scale / k_scale.scale;
-  }
+  const float unit =
+      wide_scores<Heads, vectors>(heads, q, k, head, query0, warp, lane, shared, found, scores);
 
   // Prefetch the first keys of v while scores become weights.
   HeldTile<Sizes::threads, Sizes::step, Sizes::columns> held_v;
@@ -228,37 +238,7 @@ __global__ void __launch_bounds__(256, 1)
       most[m][r] = largest;
     }
   join_rows(most, scratch, [](float a, float b) { return fmaxf(a, b); });
-#pragma unroll
-  for (int m = 0; m < Sizes::row_tiles; ++m)
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      const float base = most[m][r] == -INFINITY ? 0.0f : most[m][r];
-      const float scale = half_range_scale(__float_as_uint(most[m][r]));
-      float sum = 0.0f;
-#pragma unroll
-      for (int n = 0; n < key_tiles; ++n) {
-        float weight[2];
-#pragma unroll
-        for (int e = 0; e < 2; ++e) {
-          const float score = scores[m][n][2 * r + e];
-          if constexpr (softmax)
-            weight[e] = exp2f(fmaf(score - base, log2_e, 15.0f));
-          else
-            weight[e] = score < 0.0f ? 0.0f : score * scale;  // keeps NaN
-          sum += weight[e];
-        }
-        // join_rows has barriers, so the steps of q and k are no longer read.
-        __half* to = shared + (m * 16 + r * 8 + group) * Sizes::weight_pitch + warp * Sizes::key_share +
-                     n * 8 + 2 * pair;
-        const uint32_t high = half_pair(weight[0], weight[1]);
-        const float2 rounded = float_pair(high);
-        *reinterpret_cast<uint32_t*>(to) = high;
-        if constexpr (Heads::parts == 2)
-          *reinterpret_cast<uint32_t*>(to + Sizes::weight_halves) =
-              half_pair(weight[0] - rounded.x, weight[1] - rounded.y);
-      }
-      total[m][r] = sum;
-    }
+  store_wide_weights<Heads>(scores, most, total, shared, warp, group, pair);
   join_rows(total, scratch, [](float a, float b) { return a + b; });
   if constexpr (!softmax) {
 #pragma unroll
@@ -274,7 +254,7 @@ __global__ void __launch_bounds__(256, 1)
     const int steps = (static_cast<int>(heads.keys) + Sizes::step - 1) / Sizes::step;
     if (column0 > 0) fetch_v(0, column0);
     __syncthreads();
-    publish(found[0][1], held_v.largest());
+    publish_largest(found[0][1], warp, lane, held_v.largest());
     for (int s = 0; s <= steps; ++s) {
       __syncthreads();
       float factor = 1.0f;
@@ -285,13 +265,13 @@ __global__ void __launch_bounds__(256, 1)
         if (s + 1 < steps) fetch_v((s + 1) * Sizes::step, column0);
       }
       if (s > 0) {
-        multiply_step<Heads::parts, false>(
-            sums, shared + (s - 1) * Sizes::step, Sizes::weight_pitch, Sizes::weight_halves,
-            v_steps + (s - 1) % 2 * Heads::parts * Sizes::v_halves + warp * Sizes::value_share,
-            Sizes::v_pitch, Sizes::v_halves);
+        multiply_parts<Heads::parts, false>(
+            sums, {shared + (s - 1) * Sizes::step, Sizes::weight_pitch, Sizes::weight_halves},
+            {v_steps + (s - 1) % 2 * Heads::parts * Sizes::v_halves + warp * Sizes::value_share,
+             Sizes::v_pitch, Sizes::v_halves});
         rescale_sums(sums, factor);
       }
-      if (s + 1 < steps) publish(found[(s + 1) % 2][1], held_v.largest());
+      if (s + 1 < steps) publish_largest(found[(s + 1) % 2][1], warp, lane, held_v.largest());
     }
     const float v_unit = 1.0f / v_scale.scale;
 #pragma unroll

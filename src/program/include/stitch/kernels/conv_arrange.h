@@ -232,11 +232,11 @@ struct PhasesPacking {
     const int tap_x = next(Phases::stride_x) + x * Phases::stride_x,
               tap_y = next(Phases::stride_y) + y * Phases::stride_y,
               tap_z = next(Phases::stride_z) + z * Phases::stride_z;
-    const bool there = channel < Phases::channels && tap_x < Phases::kernel_x && tap_y < Phases::kernel_y &&
+    const bool valid = channel < Phases::channels && tap_x < Phases::kernel_x && tap_y < Phases::kernel_y &&
                        tap_z < Phases::kernel_z;
     const int64_t row = ((int64_t{channel} * Phases::filters + filter) * Phases::kernel_z + tap_z);
     return static_cast<To>(
-        there ? static_cast<float>(weight[(row * Phases::kernel_y + tap_y) * Phases::kernel_x + tap_x])
+        valid ? static_cast<float>(weight[(row * Phases::kernel_y + tap_y) * Phases::kernel_x + tap_x])
               : 0.0f);
   }
 };
@@ -273,9 +273,9 @@ __device__ __forceinline__ Out finished_as(Sum value, Index position) {
 }
 // Finishes cuDNN's result: Product has the indices (matmul.h), groups · rows are channels, columns are
 // samples · pixels. The image may be `out` itself if the layouts agree. A thread takes `pack` contiguous
-// elements of the image; `together`: they are contiguous in `out`, too. Phases: the layout of a transposed
-// convolution.
-template <class Product, bool last, int pack, bool together, class Phases, class From, class Epilogue>
+// elements of the image; `contiguous_out`: they are contiguous in `out`, too. Phases: the layout of a
+// transposed convolution.
+template <class Product, bool last, int pack, bool contiguous_out, class Phases, class From, class Epilogue>
 __global__ void __launch_bounds__(256)
     finish_image_kernel(const From* image, typename Product::Out* out, Epilogue epilogue, int pixels,
                         Product product, Phases phases) {
@@ -307,7 +307,7 @@ __global__ void __launch_bounds__(256)
     results[v] = finished_as<typename Product::Out, From>(
         epilogue(static_cast<typename Product::Sum>(values[v]), position), position);
   }
-  if constexpr (together) {
+  if constexpr (contiguous_out) {
     store<pack>(out + at[0], 0, results);
   } else {
 #pragma unroll

@@ -222,12 +222,12 @@ struct DepthwiseLastTile {
 // Weights of `vector` channels at a tap; packed (taps, channels_out).
 template <int vector>
 __device__ void load_depthwise_weights(float (&weights)[vector], const float* __restrict__ packed) {
-  constexpr int together = vector < 4 ? vector : 4;
+  constexpr int width = vector < 4 ? vector : 4;
 #pragma unroll
-  for (int v = 0; v < vector; v += together) {
-    const auto pack = load<together>(packed + v, 0);
+  for (int v = 0; v < vector; v += width) {
+    const auto pack = load<width>(packed + v, 0);
 #pragma unroll
-    for (int u = 0; u < together; ++u) weights[v + u] = pack[u];
+    for (int u = 0; u < width; ++u) weights[v + u] = pack[u];
   }
 }
 

@@ -36,7 +36,7 @@ struct DirectTile {
   }
   static constexpr int threads =
       (Layer::images * out_plane + 32 * Layer::pixels - 1) / (32 * Layer::pixels) * 32;
-  static constexpr int together = Layer::filters % 4 == 0 ? 4 : Layer::filters % 2 == 0 ? 2 : 1;
+  static constexpr int load_width = Layer::filters % 4 == 0 ? 4 : Layer::filters % 2 == 0 ? 2 : 1;
 };
 
 // Stores `pack` results of a pixel at once.
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(DirectTile<Layer>::threads)
   wait_for_previous_kernel();
   using Tile = DirectTile<Layer>;
   using Index = typename Layer::Index;
-  constexpr int together = Tile::together, taps = Tile::taps;
+  constexpr int load_width = Tile::load_width, taps = Tile::taps;
   __shared__ float image[Layer::images * Layer::channels * Tile::plane];
   __shared__ __align__(
       16) float filter[Layer::channels * taps * Layer::filters];  // (channels, taps, filters)
@@ -101,10 +101,10 @@ __global__ void __launch_bounds__(DirectTile<Layer>::threads)
 #pragma unroll
         for (int p = 0; p < Layer::pixels; ++p) values[p] = image[start[p] + row + tap_x * Layer::dilation_x];
 #pragma unroll
-        for (int f = 0; f < Layer::filters; f += together) {
-          const auto some = load<together>(weights + tap_x * Layer::filters + f, 0);
+        for (int f = 0; f < Layer::filters; f += load_width) {
+          const auto some = load<load_width>(weights + tap_x * Layer::filters + f, 0);
 #pragma unroll
-          for (int u = 0; u < together; ++u)
+          for (int u = 0; u < load_width; ++u)
 #pragma unroll
             for (int p = 0; p < Layer::pixels; ++p) sums[p][f + u] += values[p] * some[u];
         }

@@ -80,9 +80,9 @@ struct FoldedPacking {
               y = static_cast<int>(i / Layer::padded / Layer::taps_x % Layer::taps_y) * Layer::stride_y +
                   offset_y;
     const int64_t filter = i / Layer::padded / Layer::taps_x / Layer::taps_y;
-    const bool there = offset_y < Layer::stride_y && x < Layer::kernel_x && y < Layer::kernel_y;
+    const bool valid = offset_y < Layer::stride_y && x < Layer::kernel_x && y < Layer::kernel_y;
     return static_cast<To>(
-        there
+        valid
             ? static_cast<float>(
                   weight[((filter * Layer::channels + channel) * Layer::kernel_y + y) * Layer::kernel_x + x])
             : 0.0f);

@@ -21,7 +21,6 @@
 //   };
 #pragma once
 
-#include "stitch/kernels/conv_flat.h"
 #include "stitch/kernels/matmul.h"
 #include "stitch/kernels/pack_weight.h"
 #include "stitch/kernels/split_pair.h"
@@ -46,9 +45,10 @@ struct ImplicitTile {
   static_assert(Layer::tile_z * Layer::tile_y * Layer::tile_x == pixels && Layer::tile_x % 8 == 0);
 
   // Channels of one tap in an octet, and adjacent taps.
-  static constexpr int together = Layer::channels > 4 ? 8 : Layer::channels > 2 ? 4 : Layer::channels;
-  static constexpr int taps_together = 8 / together;
-  static constexpr int octets = divided(Layer::channels, together), chunks = divided(octets, Layer::chunk);
+  static constexpr int octet_channels = Layer::channels > 4 ? 8 : Layer::channels > 2 ? 4 : Layer::channels;
+  static constexpr int octet_taps = 8 / octet_channels;
+  static constexpr int octets = divided(Layer::channels, octet_channels),
+                       chunks = divided(octets, Layer::chunk);
 
   static constexpr int halo_z =
       (Layer::tile_z - 1) * Layer::stride_z + (Layer::kernel_z - 1) * Layer::dilation_z + 1;
@@ -68,7 +68,7 @@ struct ImplicitTile {
     constexpr __host__ __device__ int taps_z() const { return taps_of(Layer::weights_z, z, Layer::phases_z); }
     constexpr __host__ __device__ int taps_y() const { return taps_of(Layer::weights_y, y, Layer::phases_y); }
     constexpr __host__ __device__ int taps_x() const { return taps_of(Layer::weights_x, x, Layer::phases_x); }
-    constexpr __host__ __device__ int groups_x() const { return divided(taps_x(), taps_together); }
+    constexpr __host__ __device__ int groups_x() const { return divided(taps_x(), octet_taps); }
     constexpr __host__ __device__ int octets() const {
       return taps_z() * taps_y() * groups_x() * Layer::chunk;
     }
@@ -133,10 +133,10 @@ struct ImplicitPacking {
     const auto phase = Tile::phase_of(p);
     const int of_phase = stage - Tile::stages_before(p), stages = Tile::stages_of(p);
     const int octet = (of_phase % stages * Tile::stage_steps + in_stage) * 2 + half_of_step;
-    const int channel =
-        (of_phase / stages * Layer::chunk + octet % Layer::chunk) * Tile::together + element % Tile::together;
+    const int channel = (of_phase / stages * Layer::chunk + octet % Layer::chunk) * Tile::octet_channels +
+                        element % Tile::octet_channels;
     const int tap = octet / Layer::chunk, groups = phase.groups_x();
-    const int at_x = tap % groups * Tile::taps_together + element / Tile::together,
+    const int at_x = tap % groups * Tile::octet_taps + element / Tile::octet_channels,
               at_y = tap / groups % phase.taps_y(), at_z = tap / (groups * phase.taps_y());
     const int filter = slice * Tile::slice + row;
     float value = 0.0f;
@@ -172,7 +172,7 @@ struct ImplicitHalo {
     const int stride_z = static_cast<int>(layer.x_stride_z), stride_y = static_cast<int>(layer.x_stride_y),
               stride_x = static_cast<int>(layer.x_stride_x),
               stride_c = static_cast<int>(layer.x_stride_channel);
-    constexpr bool whole = Layer::channels % Tile::together == 0 && Tile::octets % Layer::chunk == 0;
+    constexpr bool whole = Layer::channels % Tile::octet_channels == 0 && Tile::octets % Layer::chunk == 0;
 #pragma unroll
     for (int u = 0; u < count; ++u) {
       const int i = first + u * Tile::threads, octet = i / Tile::halo, pixel = i % Tile::halo;
@@ -180,14 +180,14 @@ struct ImplicitHalo {
                 y = corner.y * Layer::stride_y - Layer::padding_y + pixel / Tile::halo_x % Tile::halo_y,
                 x = corner.x * Layer::stride_x - Layer::padding_x + pixel % Tile::halo_x;
       const bool inside = i < units && z >= 0 && z < layer.size_in_z && y >= 0 && y < layer.size_in_y;
-      const int first_channel = (first_octet + octet) * Tile::together;
+      const int first_channel = (first_octet + octet) * Tile::octet_channels;
       const int at = z * stride_z + y * stride_y + first_channel * stride_c;
 #pragma unroll
       for (int e = 0; e < 8; ++e) {
-        const int at_x = x + e / Tile::together * Layer::dilation_x, channel = e % Tile::together;
-        const bool there = inside && at_x >= 0 && at_x < layer.size_in_x &&
+        const int at_x = x + e / Tile::octet_channels * Layer::dilation_x, channel = e % Tile::octet_channels;
+        const bool valid = inside && at_x >= 0 && at_x < layer.size_in_x &&
                            (whole || first_channel + channel < Layer::channels);
-        values[u][e] = there ? static_cast<float>(from[at + at_x * stride_x + channel * stride_c]) : 0.0f;
+        values[u][e] = valid ? static_cast<float>(from[at + at_x * stride_x + channel * stride_c]) : 0.0f;
       }
     }
   }
@@ -221,16 +221,16 @@ __device__ __forceinline__ void pool_implicit(Layer layer, const Sums& sums, flo
                                               int sample, int slice, int3 corner, int first_filter,
                                               int first_pixel) {
   using Tile = ImplicitTile<Layer, exact>;
-  constexpr int joined =
+  constexpr int window_bits =
       (Layer::pool_x - 1) | (Layer::pool_y - 1) * Layer::tile_x;  // bits of the pixel index
-  static_assert(joined < 64 && Tile::phases == 1);
+  static_assert(window_bits < 64 && Tile::phases == 1);
   const int lane = static_cast<int>(threadIdx.x) % 32;
   auto combine = [](float a, float b) { return Layer::pool_max ? maximum(a, b) : a + b; };
 #pragma unroll
   for (int f = 0; f < Tile::filter_tiles; ++f) {
     const int first = slice * Tile::slice + first_filter + f * 16;
-    const int there = min(16, min(Tile::slice - first_filter - f * 16, Layer::filters - first));
-    if (there <= 0) continue;
+    const int filter_count = min(16, min(Tile::slice - first_filter - f * 16, Layer::filters - first));
+    if (filter_count <= 0) continue;
     float pooled[16];
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
@@ -243,17 +243,18 @@ __device__ __forceinline__ void pool_implicit(Layer layer, const Sums& sums, flo
       stage_sums<Tile::pitch>(stage, sums[f], h);
 #pragma unroll
       for (int i = 0; i < 16; ++i) {
-        const int filter = min(i, there - 1);
+        const int filter = min(i, filter_count - 1);
         float value = epilogue(stage[filter * Tile::pitch + lane] * Tile::result_scale, sample,
                                first + filter, position);
 #pragma unroll
         for (int bit = 1; bit < 32; bit *= 2)
-          if (joined & bit) value = combine(value, __shfl_xor_sync(0xffffffffu, value, bit));
-        pooled[i] = h == 1 && (joined & 32) ? combine(pooled[i], value) : value;
+          if (window_bits & bit) value = combine(value, __shfl_xor_sync(0xffffffffu, value, bit));
+        pooled[i] = h == 1 && (window_bits & 32) ? combine(pooled[i], value) : value;
       }
       const int to_x = x / Layer::pool_x, to_y = y / Layer::pool_y;
-      if ((h == 0 && (joined & 32)) || (lane & joined & 31) != 0 || to_x >= layer.result_x / Layer::pool_x ||
-          to_y >= layer.result_y / Layer::pool_y || z >= layer.result_z)
+      if ((h == 0 && (window_bits & 32)) || (lane & window_bits & 31) != 0 ||
+          to_x >= layer.result_x / Layer::pool_x || to_y >= layer.result_y / Layer::pool_y ||
+          z >= layer.result_z)
         continue;
       // The other half's rows belong to the same windows.
       typename Layer::Out* own =
@@ -262,7 +263,7 @@ __device__ __forceinline__ void pool_implicit(Layer layer, const Sums& sums, flo
       constexpr float scale = Layer::pool_max ? 1.0f : 1.0f / (Layer::pool_y * Layer::pool_x);
 #pragma unroll
       for (int i = 0; i < 16; ++i)
-        if (i < there)
+        if (i < filter_count)
           own[(first + i) * layer.out_stride_channel] = static_cast<typename Layer::Out>(pooled[i] * scale);
     }
   }
@@ -288,7 +289,7 @@ __device__ __forceinline__ void store_implicit(Layer layer, const Sums& sums, fl
     const int out_x = at_x * Layer::phases_x + phase.x - Layer::before_x,
               out_y = at_y * Layer::phases_y + phase.y - Layer::before_y,
               out_z = at_z * Layer::phases_z + phase.z - Layer::before_z;
-    const bool there = at_x < layer.size_out_x && at_y < layer.size_out_y && at_z < layer.size_out_z &&
+    const bool valid = at_x < layer.size_out_x && at_y < layer.size_out_y && at_z < layer.size_out_z &&
                        out_x >= 0 && out_x < layer.result_x && out_y >= 0 && out_y < layer.result_y &&
                        out_z >= 0 && out_z < layer.result_z;
     const int position = (out_z * layer.result_y + out_y) * layer.result_x + out_x;
@@ -298,17 +299,17 @@ __device__ __forceinline__ void store_implicit(Layer layer, const Sums& sums, fl
 #pragma unroll
     for (int f = 0; f < Tile::filter_tiles; ++f) {
       const int first = slice * Tile::slice + first_filter + f * 16;
-      const int filters_there =
+      const int filter_count =
           whole ? 16 : min(16, min(Tile::slice - first_filter - f * 16, Layer::filters - first));
-      if (!whole && filters_there <= 0) continue;
+      if (!whole && filter_count <= 0) continue;
       stage_sums<Tile::pitch>(stage, sums[f], h);
-      if (!there) continue;
+      if (!valid) continue;
 #pragma unroll
       for (int begin = 0; begin < 16; begin += 8) {  // the epilogue's loads are issued together
         Pack<typename Layer::Out, 8> results;
 #pragma unroll
         for (int i = 0; i < 8; ++i) {
-          const int filter = whole ? begin + i : min(begin + i, filters_there - 1);
+          const int filter = whole ? begin + i : min(begin + i, filter_count - 1);
           results[i] = static_cast<typename Layer::Out>(epilogue(
               stage[filter * Tile::pitch + lane] * Tile::result_scale, sample, first + filter, position));
         }
@@ -318,13 +319,13 @@ __device__ __forceinline__ void store_implicit(Layer layer, const Sums& sums, fl
           const int64_t plane = int64_t{layer.result_z} * layer.result_y * layer.result_x;
 #pragma unroll
           for (int i = 0; i < 8; ++i)
-            if (whole || begin + i < filters_there)
+            if (whole || begin + i < filter_count)
               out[layer.scattered((int64_t{sample} * Layer::filters + first + begin + i) * plane +
                                   position)] = results[i];
         } else {
 #pragma unroll
           for (int i = 0; i < 8; ++i)
-            if (whole || begin + i < filters_there)
+            if (whole || begin + i < filter_count)
               own[(first + begin + i) * layer.out_stride_channel] = results[i];
         }
       }
@@ -338,7 +339,7 @@ __device__ __forceinline__ uint32_t octet_entry(const typename Tile::Phase& phas
   uint32_t entry = Tile::none;
   if (octet < phase.octets()) {
     const int tap = octet / Layer::chunk, groups = phase.groups_x();
-    const int at_x = tap % groups * Tile::taps_together, at_y = tap / groups % phase.taps_y(),
+    const int at_x = tap % groups * Tile::octet_taps, at_y = tap / groups % phase.taps_y(),
               at_z = tap / (groups * phase.taps_y());
     // A phase with fewer taps lacks the first ones.
     const int z = Layer::kernel_z - phase.taps_z() + at_z, y = Layer::kernel_y - phase.taps_y() + at_y,
@@ -346,7 +347,7 @@ __device__ __forceinline__ uint32_t octet_entry(const typename Tile::Phase& phas
     const int offset = octet % Layer::chunk * Tile::halo +
                        (z * Layer::dilation_z * Tile::halo_y + y * Layer::dilation_y) * Tile::halo_x +
                        left * Layer::dilation_x;
-    const int valid = min(Tile::taps_together, phase.taps_x() - at_x) * Tile::together;
+    const int valid = min(Tile::octet_taps, phase.taps_x() - at_x) * Tile::octet_channels;
     entry = static_cast<uint32_t>(offset) | static_cast<uint32_t>(valid) << 24;
   }
   return entry;
@@ -361,7 +362,7 @@ __device__ __forceinline__ void multiply_step(Sums& sums, const Row* filters, co
   constexpr int filter_tiles = Tile::filter_tiles;
   // Elements without a tap would be multiplied by zero weights, which gives NaN for infinities.
   constexpr bool masked =
-      Tile::taps_together > 1 && Layer::weights_x % (Tile::taps_together * Layer::phases_x) != 0;
+      Tile::octet_taps > 1 && Layer::weights_x % (Tile::octet_taps * Layer::phases_x) != 0;
   constexpr bool ragged = Layer::chunk % 2 != 0;
   const int lane = static_cast<int>(threadIdx.x) % 32, pair = lane % 4;
   const uint32_t entry = entries[lane / 8 % 2];

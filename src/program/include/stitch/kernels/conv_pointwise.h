@@ -10,7 +10,7 @@
 //     static constexpr int64_t pixels = 262144;
 //     static constexpr bool x_in_quads = true, out_in_quads = true;  // aligned groups of four pixels
 //     static constexpr bool out_in_planes = true;                    // NCHW, like x
-//     static constexpr bool together = false;  // warps in step: L1 needs the weights of one round only
+//     static constexpr bool in_step = false;  // warps in step: L1 needs the weights of one round only
 //   };
 #pragma once
 
@@ -35,8 +35,7 @@ struct PointwiseTile {
 
   // Warps per multiprocessor that the registers allow.
   static constexpr int resident = filter_tiles > 5 ? 8 : filter_tiles > 2 ? 12 : 16;
-  static constexpr int warps = Shape::together ? resident : 4, threads = warps * 32,
-                       blocks = resident / warps;
+  static constexpr int warps = Shape::in_step ? resident : 4, threads = warps * 32, blocks = resident / warps;
 
   // Of a slice, one warp each.
   static __host__ __device__ constexpr int64_t tiles(Shape shape) {
@@ -155,7 +154,7 @@ __global__ void __launch_bounds__(PointwiseTile<Shape, exact>::threads, Pointwis
       static_cast<int64_t>(blockIdx.x / Tile::slices) * Tile::warps + static_cast<int>(threadIdx.x / 32);
   const int64_t tiles = Tile::tiles(shape);
   const bool inside = wanted < Tile::units(shape);
-  if (!inside && !Shape::together) return;
+  if (!inside && !Shape::in_step) return;
   const int64_t unit = inside ? wanted : 0;
   const int64_t first_pixel = unit % tiles * Tile::pixels;
   const int group = static_cast<int>(unit / tiles % Shape::groups),
@@ -195,7 +194,7 @@ __global__ void __launch_bounds__(PointwiseTile<Shape, exact>::threads, Pointwis
       lane;
 #pragma unroll 1
   for (int round = 0; round < Tile::rounds; ++round) {
-    if constexpr (Shape::together) __syncthreads();
+    if constexpr (Shape::in_step) __syncthreads();
 #pragma unroll
     for (int s = 0; s < Tile::held; ++s)
 #pragma unroll

@@ -193,9 +193,9 @@ __device__ __forceinline__ void finish_nhwc_quad(Shape shape, Out* __restrict__ 
                                                  int first_filter, int pair, const float (&first)[4],
                                                  const float (&second)[4], const Epilogue& epilogue) {
   using Flat = flat_t<Shape>;
-  const int64_t there = pixel < shape.pixels ? pixel : shape.pixels - 1;
-  const int sample = static_cast<int>(static_cast<Flat>(there) / static_cast<Flat>(shape.plane)),
-            within = static_cast<int>(static_cast<Flat>(there) % static_cast<Flat>(shape.plane));
+  const int64_t clamped = pixel < shape.pixels ? pixel : shape.pixels - 1;
+  const int sample = static_cast<int>(static_cast<Flat>(clamped) / static_cast<Flat>(shape.plane)),
+            within = static_cast<int>(static_cast<Flat>(clamped) % static_cast<Flat>(shape.plane));
   union Word {
     uint32_t bits;
     Pack<Out, 2> values;

@@ -9,6 +9,7 @@
 #include <mma.h>
 
 #include "stitch/kernels/matmul.h"
+#include "stitch/kernels/split_pair.h"
 
 namespace stitch {
 namespace split_tile {
@@ -16,7 +17,8 @@ constexpr int columns = 128, threads = 256, warps = threads / 32, step = 16;
 constexpr int depth = 48;                  // gathered at once
 constexpr int pitch = columns + 8;         // of halves: rows start in different banks
 constexpr int result_pitch = columns + 4;  // of floats
-constexpr float low_scale = 2048.0f, x_scale = 0.0625f;
+constexpr int low_scale = 2048;
+constexpr float x_scale = 0.0625f;
 template <class Product>
 constexpr int rows = Product::rows >= 49 ? 64 : static_cast<int>((Product::rows + 15) / 16 * 16);
 template <class Product>
@@ -46,7 +48,7 @@ __global__ void __launch_bounds__(256)
         weight[Product::left(static_cast<Index>(batch), static_cast<Index>(row), static_cast<Index>(k))]);
   const __half high = __float2half(value);
   packed[i] = high;
-  packed[tile::packed<Product> + i] = __float2half((value - __half2float(high)) * tile::low_scale);
+  packed[tile::packed<Product> + i] = low_half<tile::low_scale>(value, high);
 }
 template <class Product>
 StitchStatus pack_split(const typename Product::Left* weight, __half* packed, cudaStream_t stream) {
@@ -107,8 +109,7 @@ __global__ void __launch_bounds__(split_tile::threads)
       const __half high = __float2half(values[i]);
       gathered[at] = high;
       if constexpr (exact)
-        gathered[tile::depth * tile::pitch + at] =
-            __float2half((values[i] - __half2float(high)) * tile::low_scale);
+        gathered[tile::depth * tile::pitch + at] = low_half<tile::low_scale>(values[i], high);
     }
     __syncthreads();
     for (int k = 0; k < tile::depth && first + k < padded_depth; k += tile::step) {

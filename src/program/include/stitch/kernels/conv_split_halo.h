@@ -16,7 +16,6 @@
 //   };
 #pragma once
 
-#include "stitch/kernels/conv_flat.h"
 #include "stitch/kernels/matmul.h"
 #include "stitch/kernels/pack_weight.h"
 #include "stitch/kernels/split_pair.h"
@@ -150,7 +149,7 @@ __device__ __forceinline__ void store_halo(Shape shape, const Sums& sums, float*
   // filters of two pixels if filters are contiguous.
   constexpr bool full = Shape::filters % 16 == 0, last = Shape::out_last;
   const Index positions = Index{shape.size_out_z} * shape.size_out_y * shape.size_out_x;
-  constexpr int together = 8;  // the epilogue's loads are issued together
+  constexpr int at_once = 8;  // the epilogue's loads are issued together
 #pragma unroll
   for (int r = 0; r < Tile::rows_each; ++r) {
     const int row = warp * Tile::rows_each + r;
@@ -161,28 +160,28 @@ __device__ __forceinline__ void store_halo(Shape shape, const Sums& sums, float*
       const int first = slice * Tile::slice + f * 16;
       if (first >= Shape::filters) continue;
       stage_sums<Tile::stage_pitch>(stage, sums[f], r);
-      const int filters_there = full ? 16 : min(16, Shape::filters - first);
-      const int pixels_there = shape.size_out_x - corner.x;
+      const int filter_count = full ? 16 : min(16, Shape::filters - first);
+      const int pixel_count = shape.size_out_x - corner.x;
       const Index position = (Index{sample} * Shape::filters + first) * positions +
                              (Index{out_z} * shape.size_out_y + out_y) * shape.size_out_x + corner.x;
       typename Product::Out* to =
           out + (shape.out_offset + sample * shape.out_stride_sample + first * shape.out_stride_channel +
                  out_z * shape.out_stride_z + out_y * shape.out_stride_y + corner.x * shape.out_stride_x);
-      if (!last && lane >= pixels_there) continue;
+      if (!last && lane >= pixel_count) continue;
 #pragma unroll
-      for (int begin = 0; begin < 16; begin += together) {
-        float values[together];
+      for (int begin = 0; begin < 16; begin += at_once) {
+        float values[at_once];
 #pragma unroll
-        for (int i = 0; i < together; ++i) {
-          const int filter = min(last ? lane % 16 : begin + i, filters_there - 1);
-          const int pixel = last ? min((begin + i) * 2 + lane / 16, pixels_there - 1) : lane;
+        for (int i = 0; i < at_once; ++i) {
+          const int filter = min(last ? lane % 16 : begin + i, filter_count - 1);
+          const int pixel = last ? min((begin + i) * 2 + lane / 16, pixel_count - 1) : lane;
           values[i] = epilogue(stage[filter * Tile::stage_pitch + pixel] * halo_scale::result,
                                position + filter * positions + pixel);
         }
 #pragma unroll
-        for (int i = 0; i < together; ++i) {
+        for (int i = 0; i < at_once; ++i) {
           const int filter = last ? lane % 16 : begin + i, pixel = last ? (begin + i) * 2 + lane / 16 : lane;
-          if ((full || filter < filters_there) && (!last || pixel < pixels_there))
+          if ((full || filter < filter_count) && (!last || pixel < pixel_count))
             to[filter * shape.out_stride_channel + pixel * shape.out_stride_x] =
                 static_cast<typename Product::Out>(values[i]);
         }

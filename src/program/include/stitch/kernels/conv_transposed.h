@@ -28,7 +28,6 @@
 
 #include <numeric>
 
-#include "stitch/kernels/conv_flat.h"
 #include "stitch/kernels/matmul.h"
 #include "stitch/kernels/pack_weight.h"
 #include "stitch/runtime/vectors.h"
@@ -133,15 +132,15 @@ __device__ __forceinline__ bool has_filter(int filter) {
 // A cell of the tile; past the end: the first one.
 struct TransposedCell {
   int z, y, x;
-  bool there;
+  bool valid;
 };
 template <class Layer>
 __device__ __forceinline__ TransposedCell cell_of(int number) {
   constexpr unsigned z = Layer::cells_z, y = Layer::cells_y, x = Layer::cells_x;
-  const bool there = number < static_cast<int>(z * y * x);
+  const bool valid = number < static_cast<int>(z * y * x);
   const unsigned own =
-      there ? static_cast<unsigned>(number) : 0;  // unsigned division needs fewer instructions
-  return {static_cast<int>(own / (y * x)), static_cast<int>(own / x % y), static_cast<int>(own % x), there};
+      valid ? static_cast<unsigned>(number) : 0;  // unsigned division needs fewer instructions
+  return {static_cast<int>(own / (y * x)), static_cast<int>(own / x % y), static_cast<int>(own % x), valid};
 }
 
 // Channels of a group of a sample.
@@ -217,7 +216,7 @@ __device__ __forceinline__ void store_transposed(Layer layer, const Sums& sums, 
         const int out_y = phase_y.out + (tile.y + at.y) * Layer::stride_y;
         const int out_x =
             (Tile::first_x + tile.z + at.x) * Layer::stride_x + own % Layer::stride_x - Layer::padding_x;
-        if (!at.there || out_z >= layer.size_out_z || out_y >= layer.size_out_y || out_x < 0 ||
+        if (!at.valid || out_z >= layer.size_out_z || out_y >= layer.size_out_y || out_x < 0 ||
             out_x >= layer.size_out_x)
           continue;
 #pragma unroll

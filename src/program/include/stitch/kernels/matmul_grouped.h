@@ -15,7 +15,7 @@
 #include <type_traits>
 
 #include "stitch/kernels/matmul.h"
-#include "stitch/runtime/mma.h"
+#include "stitch/kernels/split_pair.h"
 #include "stitch/runtime/tensors.h"
 #include "stitch/runtime/vectors.h"
 
@@ -97,18 +97,17 @@ __device__ __forceinline__ void multiply_tiles(float (&sums)[2][4][4], const T* 
       for (int r = 0; r < 2; ++r)
 #pragma unroll
         for (int p = 0; p < 4; ++p) {
-          const float value = x[(r * 16 + group + p % 2 * 8) * Tile::x_pitch + k + pair + p / 2 * 4];
-          high[r].parts[p] = tf32_bits(value);
-          low[r].parts[p] = tf32_bits(value - __uint_as_float(high[r].parts[p]));
+          const Tf32Pair number =
+              split_tf32(x[(r * 16 + group + p % 2 * 8) * Tile::x_pitch + k + pair + p / 2 * 4]);
+          high[r].parts[p] = number.high, low[r].parts[p] = number.low;
         }
 #pragma unroll
       for (int c = 0; c < 4; ++c) {
         MmaRight right_high, right_low;
 #pragma unroll
         for (int p = 0; p < 2; ++p) {
-          const float value = weight[(k + pair + p * 4) * Tile::weight_pitch + c * 8 + group];
-          right_high.parts[p] = tf32_bits(value);
-          right_low.parts[p] = tf32_bits(value - __uint_as_float(right_high.parts[p]));
+          const Tf32Pair number = split_tf32(weight[(k + pair + p * 4) * Tile::weight_pitch + c * 8 + group]);
+          right_high.parts[p] = number.high, right_low.parts[p] = number.low;
         }
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
@@ -118,12 +117,7 @@ __device__ __forceinline__ void multiply_tiles(float (&sums)[2][4][4], const T* 
         }
       }
     }
-#pragma unroll
-    for (int r = 0; r < 2; ++r)
-#pragma unroll
-      for (int c = 0; c < 4; ++c)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) sums[r][c][i] += parts[r][c][i];
+    fold_sums(sums, parts);
   } else {
     const __half *left = reinterpret_cast<const __half*>(x), *right = reinterpret_cast<const __half*>(weight);
 #pragma unroll

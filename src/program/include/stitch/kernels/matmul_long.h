@@ -1,7 +1,7 @@
 // Long sums with few results at FP32 accuracy on fp16 tensor cores: Σ_k Left[batch, row, k] · Right[batch, k,
 // column] over one segment of the depth per block, summed by a finishing pass (matmul_arrange.h). Tiles of
 // 128 x 128 results and depth 32 are split on their way into shared memory, x · scale = high + low
-// (split_tile.h): splitting in memory first would be most of the work (256 x 524288 x 256: 0.65 of 1.18 ms on
+// (split_pair.h): splitting in memory first would be most of the work (256 x 524288 x 256: 0.65 of 1.18 ms on
 // an H200 by split_half.h). Every 256 steps of depth are summed separately, since tensor cores truncate. A
 // block's scales come from its first tiles, with room for numbers 64 times as large. If that isn't enough,
 // sums overflow and the block restarts with scales from all its numbers; sums of infinities and NaN are then
@@ -14,7 +14,7 @@
 #pragma once
 
 #include "stitch/kernels/matmul.h"
-#include "stitch/kernels/split_tile.h"
+#include "stitch/kernels/split_pair.h"
 #include "stitch/runtime/tensors.h"
 
 namespace stitch {
@@ -66,11 +66,8 @@ __device__ __forceinline__ void multiply_long(float (&sums)[2][8][4], const __ha
 #pragma unroll
       for (int m = 0; m < Sizes::row_tiles; ++m)
 #pragma unroll
-        for (int e = 0; e < 2; ++e) {
-          mma(sums[m][n + e], high[m], right_low[e]);
-          mma(sums[m][n + e], low[m], right_high[e]);
-          mma(sums[m][n + e], high[m], right_high[e]);
-        }
+        for (int e = 0; e < 2; ++e)
+          mma_parts<2>(sums[m][n + e], high[m], low[m], right_high[e], right_low[e]);
     }
   }
 }
@@ -116,17 +113,17 @@ __global__ void __launch_bounds__(256)
            Product::right_by_depth ? Sizes::deep : Sizes::columns>
       held_right;
   auto fetch = [&](int64_t k0) {
-    const int there = end - k0 < Sizes::deep ? static_cast<int>(end - k0) : Sizes::deep;
+    const int depth_count = end - k0 < Sizes::deep ? static_cast<int>(end - k0) : Sizes::deep;
     const Index at = static_cast<Index>(k0), high = product.rows - row0, wide = product.columns - column0;
     held_left.template fetch<vectors && Tiles::left_quads>(
-        left, high, there, [&](int row, int k) { return product.left(batch, row0 + row, at + k); });
+        left, high, depth_count, [&](int row, int k) { return product.left(batch, row0 + row, at + k); });
     if constexpr (Product::right_by_depth)
-      held_right.template fetch<vectors && Tiles::right_quads>(right, wide, there, [&](int column, int k) {
-        return product.right(batch, at + k, column0 + column);
-      });
+      held_right.template fetch<vectors && Tiles::right_quads>(
+          right, wide, depth_count,
+          [&](int column, int k) { return product.right(batch, at + k, column0 + column); });
     else
       held_right.template fetch<vectors && Tiles::right_quads>(
-          right, there, wide < Sizes::columns ? static_cast<int>(wide) : Sizes::columns,
+          right, depth_count, wide < Sizes::columns ? static_cast<int>(wide) : Sizes::columns,
           [&](int k, int column) { return product.right(batch, at + k, column0 + column); });
   };
   // Largest magnitudes over all threads, of the left and right side.
@@ -164,17 +161,6 @@ __global__ void __launch_bounds__(256)
                                  Sizes::right_part, right_scale);
     };
     float sums[Sizes::row_tiles][Sizes::column_tiles][4] = {};
-    auto fold = [&] {
-#pragma unroll
-      for (int m = 0; m < Sizes::row_tiles; ++m)
-#pragma unroll
-        for (int n = 0; n < Sizes::column_tiles; ++n)
-#pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            totals[m][n][i] += sums[m][n][i];
-            sums[m][n][i] = 0.0f;
-          }
-    };
 #pragma unroll
     for (int m = 0; m < Sizes::row_tiles; ++m)
 #pragma unroll
@@ -193,10 +179,10 @@ __global__ void __launch_bounds__(256)
                                       warp_column);
       if (more) put(1 - stage);
       stage = 1 - stage;
-      if (++step % Sizes::folded_steps == 0) fold();
+      if (++step % Sizes::folded_steps == 0) fold_sums(totals, sums);
       __syncthreads();
     }
-    fold();
+    fold_sums(totals, sums);
     bool overflown = false;
 #pragma unroll
     for (int m = 0; m < Sizes::row_tiles; ++m)

@@ -1,6 +1,6 @@
 // FP32 products on tensor cores at FP32 accuracy in one kernel: Out[batch, row, column] = epilogue(Σ_k
 // Left[batch, row, k] · Right[batch, k, column]), described by a struct as in matmul.h. Every number is a
-// pair of TF32, x = high + low, split in registers (split_number):
+// pair of TF32, x = high + low, split in registers (split_pair.h):
 //   left · right = high · low' + low · high' + high · high'
 // Any strides: tiles of both sides are copied to shared memory in their layout (cp.async, `stages` of them),
 // and a warp computes 16 · row_tiles x 8 · column_tiles sums. Tensor cores truncate sums instead of rounding
@@ -19,6 +19,7 @@
 
 #include "stitch/kernels/matmul.h"
 #include "stitch/kernels/shared_memory.h"
+#include "stitch/kernels/split_pair.h"
 #include "stitch/runtime/async_copy.h"
 #include "stitch/runtime/mma.h"
 #include "stitch/runtime/tensors.h"
@@ -40,19 +41,19 @@ struct OperandTile {
 
   // `from_at(side, k)`: offset of an element. Zeros outside.
   template <int threads, bool vectors, class Index, class At>
-  static __device__ __forceinline__ void fetch(float* to, const float* __restrict__ from, Index side_there,
-                                               Index depth_there, At from_at) {
+  static __device__ __forceinline__ void fetch(float* to, const float* __restrict__ from, Index side_limit,
+                                               Index depth_limit, At from_at) {
     constexpr int piece = vectors ? 4 : 1, each = inner / piece, total = outer * each;
 #pragma unroll(vectors ? 8 : 4)
     for (int i = static_cast<int>(threadIdx.x); i < total; i += threads) {
       const int out = i / each, in = i % each * piece;
       const int of_side = depth_inside ? out : in, k = depth_inside ? in : out;
-      const bool there = of_side < side_there && k < depth_there;
-      const float* source = there ? from + from_at(of_side, k) : from;
+      const bool valid = of_side < side_limit && k < depth_limit;
+      const float* source = valid ? from + from_at(of_side, k) : from;
       if constexpr (vectors)
-        copy_16_bytes(to + out * pitch + in, source, there);
+        copy_16_bytes(to + out * pitch + in, source, valid);
       else
-        copy_4_bytes(to + out * pitch + in, source, there);
+        copy_4_bytes(to + out * pitch + in, source, valid);
     }
   }
 };
@@ -76,18 +77,6 @@ struct TensorCoreProduct {
     return (product.columns + columns - 1) / columns;
   }
 };
-
-// Three instructions, where cvt.rna.tf32 takes eight (sm_90): tensor cores ignore the low part's extra bits.
-// The high part may lose NaN, and the sum infinities; the low part is NaN for both.
-struct SplitNumber {
-  uint32_t high, low;
-};
-__device__ __forceinline__ SplitNumber split_number(float x) {
-  SplitNumber out;
-  out.high = (__float_as_uint(x) + 0x1000u) & ~0x1fffu;
-  out.low = __float_as_uint(x - __uint_as_float(out.high));
-  return out;
-}
 
 // For infinities and NaN, for which pairs of TF32 give NaN (inf - inf): the direct sum.
 template <class Product>
@@ -114,8 +103,8 @@ __device__ __forceinline__ void multiply_tiles(float (&sums)[Tiles::row_tiles][T
     for (int n = 0; n < Tiles::column_tiles; ++n)
 #pragma unroll
       for (int p = 0; p < 2; ++p) {
-        const SplitNumber number =
-            split_number(right[Sizes::Right::at(warp_column + n * 8 + group, k + pair + 4 * p)]);
+        const Tf32Pair number =
+            split_tf32_by_bits(right[Sizes::Right::at(warp_column + n * 8 + group, k + pair + 4 * p)]);
         right_high[n].parts[p] = number.high;
         right_low[n].parts[p] = number.low;
       }
@@ -124,8 +113,8 @@ __device__ __forceinline__ void multiply_tiles(float (&sums)[Tiles::row_tiles][T
       MmaLeft left_high, left_low;
 #pragma unroll
       for (int p = 0; p < 4; ++p) {
-        const SplitNumber number =
-            split_number(left[Sizes::Left::at(warp_row + m * 16 + p % 2 * 8 + group, k + pair + p / 2 * 4)]);
+        const Tf32Pair number = split_tf32_by_bits(
+            left[Sizes::Left::at(warp_row + m * 16 + p % 2 * 8 + group, k + pair + p / 2 * 4)]);
         left_high.parts[p] = number.high;
         left_low.parts[p] = number.low;
       }
@@ -195,16 +184,7 @@ __global__ void __launch_bounds__(TensorCoreProduct<Product, Tiles>::threads)
                                    warp_column);
     stage = stage + 1 == Tiles::stages ? 0 : stage + 1;
     if constexpr (Tiles::folds) {
-      if (step % Sizes::folded_steps != Sizes::folded_steps - 1) continue;
-#pragma unroll
-      for (int m = 0; m < Tiles::row_tiles; ++m)
-#pragma unroll
-        for (int n = 0; n < Tiles::column_tiles; ++n)
-#pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            totals[m][n][i] += sums[m][n][i];
-            sums[m][n][i] = 0.0f;
-          }
+      if (step % Sizes::folded_steps == Sizes::folded_steps - 1) fold_sums(totals, sums);
     }
   }
 

@@ -186,9 +186,9 @@ StitchStatus enqueue_vector_product(const char* name, Product product, const typ
                                     typename Product::Out* out, Epilogue epilogue, cudaStream_t stream) {
   using Number = typename Product::Left;
   static_assert(std::is_same_v<Number, typename Product::Right>, "operands of one type");
-  constexpr int64_t together = !depth_inside ? 32 * vector_width<Number> : teams * (count <= 4 ? 4 : 2);
+  constexpr int64_t per_block = !depth_inside ? 32 * vector_width<Number> : teams * (count <= 4 ? 4 : 2);
   const int64_t wide_side = VectorSides<Product, thin_rows>{product}.wide();
-  const Geometry geometry{blocks_of(divide_up(wide_side, together) * product.batches * segments),
+  const Geometry geometry{blocks_of(divide_up(wide_side, per_block) * product.batches * segments),
                           vector_threads};
   const Number *wide = thin_rows ? right : left, *thin = thin_rows ? left : right;
   const bool aligned =

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "stitch/kernels/recurrence.h"
-#include "stitch/kernels/split_tile.h"
+#include "stitch/kernels/split_pair.h"
 #include "stitch/runtime/mma.h"
 
 namespace stitch {
@@ -129,22 +129,22 @@ struct Rows {
     for (int r = 0; r < 2; ++r) {
       const int slot = group % 2 + 2 * r,
                 gate = of_input ? Sizes::input_gate(slot) : Sizes::hidden_gate(slot);
-      const bool there = gate >= 0 && unit < Sizes::hidden;
+      const bool valid = gate >= 0 && unit < Sizes::hidden;
       const float* from =
           weights +
-          (static_cast<int64_t>(there ? gate : 0) * Sizes::hidden + (there ? unit : 0)) * Sizes::hidden;
+          (static_cast<int64_t>(valid ? gate : 0) * Sizes::hidden + (valid ? unit : 0)) * Sizes::hidden;
 #pragma unroll
       for (int j = 0; j < Sizes::depth_tiles; ++j) {
         const int k = 16 * j + 4 * pair;
         if constexpr (vectors) {
           const float4 four =
-              there && k < Sizes::hidden ? __ldg(reinterpret_cast<const float4*>(from + k)) : float4{};
+              valid && k < Sizes::hidden ? __ldg(reinterpret_cast<const float4*>(from + k)) : float4{};
           values[r][j][0] = four.x, values[r][j][1] = four.y, values[r][j][2] = four.z,
           values[r][j][3] = four.w;
         } else {
 #pragma unroll
           for (int e = 0; e < 4; ++e)
-            values[r][j][e] = there && k + e < Sizes::hidden ? __ldg(from + k + e) : 0.0f;
+            values[r][j][e] = valid && k + e < Sizes::hidden ? __ldg(from + k + e) : 0.0f;
         }
       }
     }

@@ -106,15 +106,15 @@ __device__ __forceinline__ void take_steps(const Arguments& a, const Role& role,
   load_biases<Sizes>(own, l, bias);
   RecurrenceCell<Sizes::kind> cells[tiles] = {};
   float undo_state[tiles], scale[tiles];
-  bool there[tiles];
+  bool valid[tiles];
 #pragma unroll
   for (int t = 0; t < tiles; ++t) {
     const int own_sample = 4 * t + l.in_tile, sample = role.first_sample + own_sample;
-    there[t] = l.unit < Sizes::hidden && own_sample < Sizes::samples && sample < a.sizes.batch;
+    valid[t] = l.unit < Sizes::hidden && own_sample < Sizes::samples && sample < a.sizes.batch;
     undo_state[t] = 1.0f / scales[own_sample];
     scale[t] = Sizes::kind == RecurrenceKind::gru ? scales[own_sample] : usual_scale;
     const float* before = Sizes::kind == RecurrenceKind::lstm ? a.c0 : a.h0;
-    if (there[t])
+    if (valid[t])
       cells[t].before =
           before[(static_cast<int64_t>(role.slot) * a.sizes.batch + sample) * Sizes::hidden + l.unit];
   }
@@ -187,7 +187,7 @@ __device__ __forceinline__ void take_steps(const Arguments& a, const Role& role,
     fetch_given(i + Sizes::stages);
 #pragma unroll
     for (int t = 0; t < tiles; ++t)
-      if (there[t] && !l.odd) write_state<Sizes>(a, role, l, i, t, values[t], cells[t].before);
+      if (valid[t] && !l.odd) write_state<Sizes>(a, role, l, i, t, values[t], cells[t].before);
   }
 }
 

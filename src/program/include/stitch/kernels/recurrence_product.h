@@ -6,7 +6,7 @@
 #pragma once
 
 #include "stitch/kernels/recurrence.h"
-#include "stitch/kernels/split_tile.h"
+#include "stitch/kernels/split_pair.h"
 #include "stitch/runtime/async_copy.h"
 #include "stitch/runtime/launch.h"
 #include "stitch/runtime/mma.h"
@@ -84,11 +84,11 @@ __global__ void __launch_bounds__(gates_product::threads, 2)
         const int piece = thread + i * threads, side = piece / 4, k = step * depth + piece % 4 * 4;
         const bool left = side < rows;
         const int at = left ? row0 + side : column0 + side - rows;
-        const bool there = at < (left ? row_count : column_count) && k < features;
+        const bool valid = at < (left ? row_count : column_count) && k < features;
         const float* source =
             left ? a.from + static_cast<int64_t>(at) * features
                  : weights + (static_cast<int64_t>(at % gates) * hidden + at / gates) * features;
-        copy_16_bytes(to + piece * 4, there ? source + k : a.from, there);
+        copy_16_bytes(to + piece * 4, valid ? source + k : a.from, valid);
       }
     }
     close_copies();

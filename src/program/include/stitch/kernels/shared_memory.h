@@ -27,7 +27,7 @@ constexpr int64_t tensor_core_attention(int64_t width, int64_t value_width, int6
   return 2 * parts * ((rows + key_tile) * pitch + key_tile * value_pitch);
 }
 
-// attention_half_mask.h: bits of as many rows as the mask distinguishes, a word per tile of keys, and a flag
+// attention_half_tiles.h: bits of as many rows as the mask distinguishes, a word per tile of keys, and a flag
 // per tile. Tiles beyond the window are read later. An odd pitch has fewer bank conflicts.
 struct KeptTiles {
   int64_t rows, tiles;

@@ -87,9 +87,9 @@ struct RestoredRows {
     }
   }
   __device__ __forceinline__ void fetch(const __half* __restrict__ split, int64_t k) {
-    const int64_t there = k < Operand::depth ? k : 0;
+    const int64_t clamped = k < Operand::depth ? k : 0;
 #pragma unroll
-    for (int j = 0; j < each; ++j) next[j] = operand.four(split, row[j] < 0 ? 0 : row[j], there);
+    for (int j = 0; j < each; ++j) next[j] = operand.four(split, row[j] < 0 ? 0 : row[j], clamped);
   }
   __device__ __forceinline__ void store(float* tile, int64_t k, int of_tile) const {
 #pragma unroll
@@ -134,16 +134,7 @@ __device__ __forceinline__ void sums_again(LeftOperand left_operand, RightOperan
     columns.fetch(right, k + Tiles::depth_tile);
     multiply_tiles<Restored, Tiles>(sums, tiles, tiles + Sizes::Left::elements, warp_row, warp_column);
     __syncthreads();
-    if (step % Sizes::folded_steps != Sizes::folded_steps - 1 && step + 1 < steps) continue;
-#pragma unroll
-    for (int m = 0; m < Tiles::row_tiles; ++m)
-#pragma unroll
-      for (int n = 0; n < Tiles::column_tiles; ++n)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          totals[m][n][i] += sums[m][n][i];
-          sums[m][n][i] = 0.0f;
-        }
+    if (step % Sizes::folded_steps == Sizes::folded_steps - 1 || step + 1 == steps) fold_sums(totals, sums);
   }
 #pragma unroll
   for (int m = 0; m < Tiles::row_tiles; ++m)

@@ -38,14 +38,14 @@ __device__ __forceinline__ void store_in_cluster(T* to, int block, const T& valu
 #else
   constexpr int words = sizeof(T) / 4;
   static_assert(sizeof(T) % 4 == 0, "whole words");
-  uint32_t parts[words], there;
+  uint32_t parts[words], remote;
   memcpy(parts, &value, sizeof(T));
   asm("mapa.shared::cluster.u32 %0, %1, %2;"
-      : "=r"(there)
+      : "=r"(remote)
       : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(to))), "r"(block));
 #pragma unroll
   for (int i = 0; i < words; ++i)
-    asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(there + 4 * i), "r"(parts[i]) : "memory");
+    asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(remote + 4 * i), "r"(parts[i]) : "memory");
 #endif
 }
 
@@ -86,28 +86,10 @@ __device__ __forceinline__ T reduce_cluster(T value, Combine combine) {
 
 // Launches with clusters of `cluster` consecutive blocks.
 template <class... Parameters, class... Arguments>
-StitchStatus launch_cluster(const char* name, void (*kernel)(Parameters...), const Geometry& geometry,
-                            int cluster, cudaStream_t stream, Arguments&&... arguments) {
-  static_assert(sizeof...(Parameters) == sizeof...(Arguments),
-                "as many arguments as the kernel has parameters");
-  STITCH_OK_OR_RETURN(ask_for_shared(kernel, geometry.shared_bytes));
-  std::tuple<Parameters...> converted(std::forward<Arguments>(arguments)...);
-  cudaError_t error = std::apply(
-      [&](auto&... values) {
-        void* pointers[] = {const_cast<void*>(static_cast<const void*>(&values))..., nullptr};
-#if STITCH_EMULATED
-        return stitch_emulated::submit(stitch_emulated::Signature<Parameters...>::kernel(kernel, name),
-                                       {geometry.grid, geometry.block, geometry.shared_bytes, stream, false,
-                                        static_cast<unsigned>(cluster)},
-                                       pointers);
-#else
-        return launch_with(reinterpret_cast<const void*>(kernel), geometry, cluster, pointers, stream);
-#endif
-      },
-      converted);
-  if (error == cudaSuccess) return STITCH_OK;
-  (void)cudaGetLastError();
-  return fail(status_of(error), "kernel %s, clusters of %d: %s", name, cluster, cudaGetErrorString(error));
+StitchStatus launch_cluster(const char* name, void (*kernel)(Parameters...), Geometry geometry, int cluster,
+                            cudaStream_t stream, Arguments&&... arguments) {
+  geometry.cluster = cluster;
+  return launch(name, kernel, geometry, stream, std::forward<Arguments>(arguments)...);
 }
 
 }  // namespace stitch

@@ -71,26 +71,16 @@ __device__ __forceinline__ T reduce_team(T value, Combine combine, T identity, i
   return of_team;
 }
 
-// Blocks of a team wait for each other: the device must hold at least one team at once.
+// Blocks of a team wait for each other: the device must hold at least one team at once. On the emulated GPU
+// all blocks are resident.
 template <class... Parameters, class... Arguments>
-StitchStatus launch_team(const char* name, void (*kernel)(Parameters...), const Geometry& geometry, int team,
+StitchStatus launch_team(const char* name, void (*kernel)(Parameters...), Geometry geometry, int team,
                          cudaStream_t stream, Arguments&&... arguments) {
-  STITCH_OK_OR_RETURN(ask_for_shared(kernel, geometry.shared_bytes));
 #if STITCH_EMULATED
-  // On the emulated GPU all blocks must be resident.
   (void)team;
-  std::tuple<Parameters...> converted(std::forward<Arguments>(arguments)...);
-  cudaError_t error = std::apply(
-      [&](auto&... values) {
-        void* pointers[] = {const_cast<void*>(static_cast<const void*>(&values))..., nullptr};
-        return stitch_emulated::submit(stitch_emulated::Signature<Parameters...>::kernel(kernel, name),
-                                       {geometry.grid, geometry.block, geometry.shared_bytes, stream, true},
-                                       pointers);
-      },
-      converted);
-  return error == cudaSuccess ? STITCH_OK
-                              : fail(status_of(error), "kernel %s: %s", name, cudaGetErrorString(error));
+  geometry.resident = true;
 #else
+  STITCH_OK_OR_RETURN(ask_for_shared(kernel, geometry.shared_bytes));
   int device = 0, multiprocessors = 0, blocks = 0;
   STITCH_CUDA(cudaGetDevice(&device));
   STITCH_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
@@ -99,8 +89,8 @@ StitchStatus launch_team(const char* name, void (*kernel)(Parameters...), const 
   if (blocks * multiprocessors < team)
     return fail(STITCH_UNSUPPORTED, "kernel %s: %d blocks wait for each other, and this GPU holds only %d",
                 name, team, blocks * multiprocessors);
-  return launch(name, kernel, geometry, stream, std::forward<Arguments>(arguments)...);
 #endif
+  return launch(name, kernel, geometry, stream, std::forward<Arguments>(arguments)...);
 }
 
 }  // namespace stitch

@@ -7,20 +7,20 @@
 #include <cstdint>
 
 namespace stitch {
-__device__ __forceinline__ void copy_16_bytes(void* to, const void* from, bool there) {
+__device__ __forceinline__ void copy_16_bytes(void* to, const void* from, bool valid) {
 #if STITCH_EMULATED
-  *static_cast<uint4*>(to) = there ? *static_cast<const uint4*>(from) : uint4{};
+  *static_cast<uint4*>(to) = valid ? *static_cast<const uint4*>(from) : uint4{};
 #else
   const auto at = static_cast<uint32_t>(__cvta_generic_to_shared(to));
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(there ? 16 : 0));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(valid ? 16 : 0));
 #endif
 }
-__device__ __forceinline__ void copy_4_bytes(void* to, const void* from, bool there) {
+__device__ __forceinline__ void copy_4_bytes(void* to, const void* from, bool valid) {
 #if STITCH_EMULATED
-  *static_cast<uint32_t*>(to) = there ? *static_cast<const uint32_t*>(from) : 0;
+  *static_cast<uint32_t*>(to) = valid ? *static_cast<const uint32_t*>(from) : 0;
 #else
   const auto at = static_cast<uint32_t>(__cvta_generic_to_shared(to));
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(at), "l"(from), "r"(there ? 4 : 0));
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(at), "l"(from), "r"(valid ? 4 : 0));
 #endif
 }
 // Commits a group of copies.

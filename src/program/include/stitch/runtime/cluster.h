@@ -117,27 +117,13 @@ StitchStatus launch_clusters(const char* name, void (*kernel)(Parameters...), Ge
 #if STITCH_EMULATED
   (void)cluster;
   geometry.resident = true;
-  return launch(name, kernel, geometry, stream, std::forward<Arguments>(arguments)...);
 #else
-  static_assert(sizeof...(Parameters) == sizeof...(Arguments),
-                "as many arguments as the kernel has parameters");
-  STITCH_OK_OR_RETURN(ask_for_shared(kernel, geometry.shared_bytes));
+  geometry.cluster = cluster;
   constexpr int portable = 8;
   if (cluster > portable)
     STITCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
-  std::tuple<Parameters...> converted(std::forward<Arguments>(arguments)...);
-  const cudaError_t error = std::apply(
-      [&](auto&... values) {
-        void* pointers[] = {const_cast<void*>(static_cast<const void*>(&values))..., nullptr};
-        return launch_with(reinterpret_cast<const void*>(kernel), geometry, cluster, pointers, stream);
-      },
-      converted);
-  if (error == cudaSuccess) return STITCH_OK;
-  (void)cudaGetLastError();
-  return fail(status_of(error), "kernel %s <<<%u in clusters of %d, %u, %zu>>>: %s (%s)", name,
-              geometry.grid.x, cluster, geometry.block.x, geometry.shared_bytes, cudaGetErrorString(error),
-              cudaGetErrorName(error));
 #endif
+  return launch(name, kernel, geometry, stream, std::forward<Arguments>(arguments)...);
 }
 
 }  // namespace stitch

@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <utility>
 
+#include "stitch/runtime/arena.h"
 #include "stitch/runtime/settings.h"
 #include "stitch/runtime/tensors.h"
-#include "stitch/runtime/workspace.h"
 
 namespace stitch {
 inline StitchStatus check_cublas(cublasStatus_t status, const char* call, const char* file, int line) {

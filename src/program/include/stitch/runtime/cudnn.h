@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include "stitch/runtime/arena.h"
 #include "stitch/runtime/settings.h"
-#include "stitch/runtime/workspace.h"
 
 namespace stitch {
 inline StitchStatus check_cudnn(cudnnStatus_t status, const char* call, const char* file, int line) {

@@ -12,6 +12,7 @@ struct Geometry {
   dim3 grid, block;
   size_t shared_bytes = 0;  // dynamic
   bool resident = false;    // all blocks must be co-resident, otherwise an error
+  int cluster = 1;          // so many consecutive blocks are co-scheduled
 };
 
 // A grid's blocks; a number that no grid has fails at the launch.
@@ -57,13 +58,13 @@ class ProgrammaticLaunches {
 
 #if !STITCH_EMULATED
 // Co-resident blocks start only when the GPU is free, as without the attribute.
-inline cudaError_t launch_with(const void* kernel, const Geometry& geometry, int cluster, void** arguments,
+inline cudaError_t launch_with(const void* kernel, const Geometry& geometry, void** arguments,
                                cudaStream_t stream) {
   cudaLaunchAttribute attributes[2] = {};
   unsigned count = 0;
-  if (cluster > 1) {
+  if (geometry.cluster > 1) {
     attributes[count].id = cudaLaunchAttributeClusterDimension;
-    attributes[count].val.clusterDim.x = static_cast<unsigned>(cluster);
+    attributes[count].val.clusterDim.x = static_cast<unsigned>(geometry.cluster);
     attributes[count].val.clusterDim.y = attributes[count].val.clusterDim.z = 1;
     ++count;
   }
@@ -90,8 +91,8 @@ inline cudaError_t launch_with(const void* kernel, const Geometry& geometry, int
 // A kernel has 48 KiB of shared memory, static included, unless it opts in to more.
 template <class Kernel>
 StitchStatus ask_for_shared(Kernel kernel, size_t bytes) {
-  constexpr size_t surely_there = 32 << 10;
-  if (bytes > surely_there)
+  constexpr size_t always_available = 32 << 10;
+  if (bytes > always_available)
     STITCH_CUDA(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
   return STITCH_OK;
@@ -110,11 +111,12 @@ StitchStatus launch(const char* name, void (*kernel)(Parameters...), const Geome
         void* pointers[] = {const_cast<void*>(static_cast<const void*>(&values))..., nullptr};
 #if STITCH_EMULATED
         // The same launch, with a name for the emulated GPU's reports.
-        return stitch_emulated::submit(
-            stitch_emulated::Signature<Parameters...>::kernel(kernel, name),
-            {geometry.grid, geometry.block, geometry.shared_bytes, stream, geometry.resident}, pointers);
+        return stitch_emulated::submit(stitch_emulated::Signature<Parameters...>::kernel(kernel, name),
+                                       {geometry.grid, geometry.block, geometry.shared_bytes, stream,
+                                        geometry.resident, static_cast<unsigned>(geometry.cluster)},
+                                       pointers);
 #else
-        return launch_with(reinterpret_cast<const void*>(kernel), geometry, 1, pointers, stream);
+        return launch_with(reinterpret_cast<const void*>(kernel), geometry, pointers, stream);
 #endif
       },
       converted);

@@ -141,6 +141,13 @@ inline void multiply(float (&sums)[4], const MmaLeft& left, const MmaRight& righ
     for (int depth = 0; depth < 2 * half; ++depth) sums[i] += rows[i / 2][depth] * columns[i % 2][depth];
 }
 }  // namespace emulated_mma
+#else
+// sums, left and right: of the function around it.
+#define STITCH_MMA(kind)                                                                                     \
+  asm("mma.sync.aligned." kind " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"            \
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])                                           \
+      : "r"(left.parts[0]), "r"(left.parts[1]), "r"(left.parts[2]), "r"(left.parts[3]), "r"(right.parts[0]), \
+        "r"(right.parts[1]))
 #endif
 
 // sums += left · right
@@ -151,11 +158,7 @@ __device__ __forceinline__ void mma(float (&sums)[4], const MmaLeft& left, const
     to[0] = two.x, to[1] = two.y;
   });
 #else
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, "
-      "%1, %2, %3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(left.parts[0]), "r"(left.parts[1]), "r"(left.parts[2]), "r"(left.parts[3]), "r"(right.parts[0]),
-        "r"(right.parts[1]));
+  STITCH_MMA("m16n8k16.row.col.f32.f16.f16.f32");
 #endif
 }
 
@@ -174,12 +177,7 @@ __device__ __forceinline__ void mma_bfloat(float (&sums)[4], const MmaLeft& left
     to[0] = two.x, to[1] = two.y;
   });
 #else
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, "
-      "%1, %2, %3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(left.parts[0]), "r"(left.parts[1]), "r"(left.parts[2]), "r"(left.parts[3]), "r"(right.parts[0]),
-        "r"(right.parts[1]));
+  STITCH_MMA("m16n8k16.row.col.f32.bf16.bf16.f32");
 #endif
 }
 
@@ -201,13 +199,11 @@ __device__ __forceinline__ void mma_tf32(float (&sums)[4], const MmaLeft& left, 
 #if STITCH_EMULATED
   emulated_mma::multiply<1>(sums, left, right, [](uint32_t part, float* to) { *to = __uint_as_float(part); });
 #else
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, "
-      "%1, %2, %3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(left.parts[0]), "r"(left.parts[1]), "r"(left.parts[2]), "r"(left.parts[3]), "r"(right.parts[0]),
-        "r"(right.parts[1]));
+  STITCH_MMA("m16n8k8.row.col.f32.tf32.tf32.f32");
 #endif
 }
+
+#undef STITCH_MMA
 
 // By the operands' type: float in TF32.
 template <class Element>
@@ -218,6 +214,21 @@ __device__ __forceinline__ void mma_of(float (&sums)[4], const MmaLeft& left, co
     mma(sums, left, right);
   else
     mma_bfloat(sums, left, right);
+}
+
+// totals += sums, which start again: tensor cores truncate sums, so long ones are added up on CUDA cores.
+template <int rows, int columns>
+__device__ __forceinline__ void fold_sums(float (&totals)[rows][columns][4],
+                                          float (&sums)[rows][columns][4]) {
+#pragma unroll
+  for (int m = 0; m < rows; ++m)
+#pragma unroll
+    for (int n = 0; n < columns; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        totals[m][n][i] += sums[m][n][i];
+        sums[m][n][i] = 0.0f;
+      }
 }
 
 // 16 rows of 32 columns of a warp's sums (tiles 4 · part to 4 · part + 3) by rows of `pitch` floats in shared

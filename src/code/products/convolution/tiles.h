@@ -1,11 +1,12 @@
-// How kernels/conv_implicit.h walks a convolution: over pixels of the image, phase by phase if transposed, in
-// tiles that are cheap to load and mostly full.
+// How our convolutions' kernels divide their work.
 #pragma once
 
 #include <optional>
 #include <string>
 
 #include "code/products/convolution/convolution.h"
+#include "code/region_code.h"
+#include "plan/technique.h"
 
 namespace stitch::code {
 
@@ -40,5 +41,24 @@ std::optional<ImplicitConvolution> implicit_of(const GpuSpec& gpu, const Convolu
 // For kernels/conv_implicit.h.
 std::string implicit_struct(const Convolution& convolution, const ImplicitConvolution& walked,
                             const std::string& name);
+
+// How the warps of kernels/conv_pointwise_nhwc.h divide a product of pixels and filters.
+
+// NhwcTile's parameters in the generated struct.
+struct NhwcTiles {
+  int64_t pixel_tiles = 1, filter_tiles = 1, depth_warps = 1;
+
+  int64_t slices(int64_t filters) const;
+};
+// The region's choices, otherwise the tile expected to finish first.
+NhwcTiles nhwc_tiles(const plan::Context& context, const plan::Region& region, int64_t pixels,
+                     int64_t channels, int64_t filters, DType type, bool exact);
+std::vector<plan::Knob> nhwc_knobs();
+// The kernel's expected time with that tile, without its launch.
+double nhwc_seconds(const plan::Context& context, int64_t pixels, int64_t channels, int64_t filters,
+                    DType type, bool exact);
+
+// Channels of a pixel per step of a warp.
+int64_t nhwc_step(DType type);
 
 }  // namespace stitch::code

@@ -1,4 +1,4 @@
-#include "code/products/graph_epilogue.h"
+#include "code/products/convolution/conv_cudnn.h"
 
 #include <algorithm>
 #include <cmath>

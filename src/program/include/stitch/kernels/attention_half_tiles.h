@@ -1,15 +1,98 @@
+// Tiles of fp16 or bf16 rows in shared memory, and of masks, for attention_half.h.
+#pragma once
+
+#include <cuda_fp16.h>
+
+#include <cstdint>
+
+#include "stitch/kernels/attention_heads.h"
+#include "stitch/kernels/shared_memory.h"
+#include "stitch/runtime/async_copy.h"
+
+namespace stitch {
+// Copies a tile of rows of `width` elements, zero-padded to a multiple of 16, 16 bytes per thread.
+template <int threads, int tile_rows, int width>
+struct RowCopies {
+  static constexpr int wide = (width + 15) / 16 * 16, pitch = wide + 8, each = wide / 8,
+                       total = tile_rows * each, rounds = (total + threads - 1) / threads;
+  static constexpr bool straight = threads % each == 0;  // each thread stays in one column
+  static constexpr int row_step = straight ? threads / each : 0;
+};
+
+// Rows [0, count) into shared memory, zeros after them. `at`: offset of a row's element i; `step`: stride
+// between rows, 0 if not uniform. Complete after wait_for_copies and a barrier.
+template <int threads, int tile_rows, int width, bool vectors, class Number, class At>
+__device__ __forceinline__ void fetch_rows(__half* to, const Number* __restrict__ from, int64_t step,
+                                           int64_t count, At at) {
+  using Copies = RowCopies<threads, tile_rows, width>;
+  constexpr int pitch = Copies::pitch, wide = Copies::wide, each = Copies::each;
+  const int thread = static_cast<int>(threadIdx.x);
+  if constexpr (vectors && Copies::straight && width == wide) {
+    if (step != 0) {
+      // One address per side; the others are at constant offsets.
+      const int first = thread / each, column = thread % each * 8;
+      const Number* source = from + at(first, column);
+      __half* target = to + first * pitch + column;
+      const bool all = count >= tile_rows;
+#pragma unroll
+      for (int r = 0; r < Copies::rounds; ++r) {
+        const int row = first + r * Copies::row_step;
+        if ((r + 1) * threads > Copies::total && row >= tile_rows) break;
+        const bool valid = all || row < count;
+        copy_16_bytes(target + r * Copies::row_step * pitch,
+                      valid ? source + r * Copies::row_step * step : from, valid);
+      }
+      return;
+    }
+  }
+  if constexpr (vectors) {
+#pragma unroll
+    for (int r = 0; r < Copies::rounds; ++r) {
+      const int i = thread + r * threads, row = i / each, column = i % each * 8;
+      if ((r + 1) * threads > Copies::total && row >= tile_rows) break;
+      const bool valid = row < count && (width == wide || column < width);
+      copy_16_bytes(to + row * pitch + column, valid ? from + at(row, column) : from, valid);
+    }
+  } else {
+    for (int i = thread; i < tile_rows * wide; i += threads) {
+      const int row = i / wide, column = i % wide;
+      const bool valid = row < count && column < width;
+      const Number number = valid ? from[at(row, column)] : static_cast<Number>(0.0f);
+      to[row * pitch + column] = *reinterpret_cast<const __half*>(&number);
+    }
+  }
+}
+
+// The same where rows from `joint` on are in another tensor, indexed by `tail_at` from there.
+template <int threads, int tile_rows, int width, bool vectors, class Number, class At, class TailAt>
+__device__ __forceinline__ void fetch_joined_rows(__half* to, const Number* __restrict__ from, At at,
+                                                  const Number* __restrict__ tail, TailAt tail_at,
+                                                  int64_t joint, int64_t count) {
+  using Copies = RowCopies<threads, tile_rows, width>;
+  constexpr int piece = vectors ? 8 : 1, each = Copies::wide / piece;
+  for (int i = static_cast<int>(threadIdx.x); i < tile_rows * each; i += threads) {
+    const int row = i / each, column = i % each * piece;
+    const bool valid = row < count && column < width;
+    const Number* source = from;
+    if (valid)
+      source = row < joint ? from + at(row, column) : tail + tail_at(row - static_cast<int>(joint), column);
+    __half* target = to + row * Copies::pitch + column;
+    if constexpr (vectors) {
+      copy_16_bytes(target, source, valid);
+    } else {
+      const Number number = valid ? *source : static_cast<Number>(0.0f);
+      *target = *reinterpret_cast<const __half*>(&number);
+    }
+  }
+}
+
 // The keys visible to a block of attention_half.h under a bool mask: a bit per key in shared memory, and a
 // flag per tile of keys that any query sees. The mask is read a window of tiles at a time, all loads at once:
 // read per tile, its latency would delay every tile. Besides attention_heads.h:
 //     static constexpr int key_tile;        // at most 64
 //     static constexpr bool mask_queries;   // the mask differs between queries
 //     static constexpr int mask_run;        // contiguous, aligned elements: 16, 4 or 1 (added masks: 2 or 1)
-#pragma once
 
-#include "stitch/kernels/attention_heads.h"
-#include "stitch/kernels/shared_memory.h"
-
-namespace stitch {
 // Bits of 16 keys from `key` on; 0 past the end.
 template <class Heads, bool vectors>
 __device__ __forceinline__ uint32_t kept_run(Heads heads, const typename Heads::Mask* __restrict__ mask,
@@ -68,8 +151,8 @@ class KeptKeys {
     for (int i = thread; i < all; i += threads) {
       const int row = i / in_row, tile = i % in_row / runs, piece = i % runs;
       const Index key = key0 + tile * Heads::key_tile + piece * 16;
-      const bool there = block_.row0 + row < block_.all_rows && key < block_.last_key;
-      const uint32_t bits = there ? kept_run<Heads, vectors>(block_.heads, mask_, block_.head_of(row),
+      const bool valid = block_.row0 + row < block_.all_rows && key < block_.last_key;
+      const uint32_t bits = valid ? kept_run<Heads, vectors>(block_.heads, mask_, block_.head_of(row),
                                                              block_.query_of(row), key)
                                   : 0;
       pieces[(row * pitch_ + tile) * 4 + piece] = static_cast<uint16_t>(bits);

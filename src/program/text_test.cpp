@@ -4,6 +4,10 @@
 
 #include <algorithm>
 
+#include "base/testdata/must.h"
+#include "program/libraries.h"
+#include "program/program_text.h"
+
 namespace stitch {
 namespace {
 
@@ -60,5 +64,62 @@ TEST(FoldAnything, ChangesWhitespaceOnly) {
     EXPECT_EQ(without_spaces(fold(code, columns)), without_spaces(code)) << columns;
 }
 
+std::vector<std::string> included(std::string_view source, std::vector<std::string> known = {}) {
+  add_included_libraries(source, known);
+  return known;
+}
+
+using Names = std::vector<std::string>;
+
+TEST(Libraries, AreThoseWhoseHeadersAreIncluded) {
+  EXPECT_EQ(included("#include <cublas_v2.h>\nint x;\n"), Names{"cublas"});
+  EXPECT_EQ(included("  #\tinclude \"cudnn_ops.h\"  // and more"), Names{"cudnn"});
+  EXPECT_EQ(included("#include <cublasLt.h>\r\n#include <cublas_v2.h>\n#include <cudnn.h>"),
+            (Names{"cublasLt", "cublas", "cudnn"}));
+  EXPECT_EQ(included("#include <cublasLt.h>\n", {"cublasLt"}), Names{"cublasLt"});
+}
+
+TEST(Libraries, OtherLinesNameNone) {
+  for (std::string_view source :
+       {"", "\n\n", "#include", "#include <", "#include <cuda_runtime.h>", "#define cudnn.h",
+        "// cublas_v2.h", "#include HEADER", "include <cudnn.h>", "#"})
+    EXPECT_TRUE(included(source).empty()) << source;
+}
+
+TEST(Libraries, AFewAreKnown) {
+  EXPECT_TRUE(is_known_library("cublas"));
+  EXPECT_FALSE(is_known_library("cuda"));
+  EXPECT_FALSE(is_known_library(""));
+}
+
+TEST(ProgramText, GoesThereAndBack) {
+  const SourceFiles files = {
+      {"manifest.cu", "int a;\n"}, {"program.cu", "int b;\n"}, {"regions/fc-1.cu", "int c;\n"}};
+  const std::string text = program_text(files);
+  EXPECT_TRUE(is_several_files(text));
+  EXPECT_FALSE(is_several_files("#include <a>\n// file: program.cu\n"));
+  EXPECT_EQ(must(files_of_text(text)), files);
+  // A last line without an end gets one: two files never share a line.
+  EXPECT_EQ(must(files_of_text(program_text({{"a.cu", "int a;"}, {"b.cu", "int b;"}}))).at("a.cu"),
+            "int a;\n");
+}
+
+TEST(ProgramText, OnlyPathsOfPrograms) {
+  for (const char* path : {"../a.cu", "/etc/a.cu", "include/stitch/program.h", "regions/../a.cu",
+                           "regions/x/a.cu", "a.py", ".cu", "plan.json", "", "CMakeLists.txt"})
+    EXPECT_FALSE(files_of_text(std::string("// file: ") + path + "\nint a;\n")) << path;
+  EXPECT_FALSE(files_of_text("// file: a.cu\n1\n// file: a.cu\n2\n"));
+  EXPECT_FALSE(files_of_text("int a;\n// file: a.cu\n"));
+}
+
+TEST(ProgramText, ChangesTurnOneProgramIntoAnother) {
+  const SourceFiles before = {{"program.cu", "1\n"}, {"regions/a.cu", "2\n"}, {"regions/b.cu", "3\n"}};
+  const SourceFiles after = {{"program.cu", "1\n"}, {"regions/a.cu", "4\n"}, {"regions/c.cu", "5\n"}};
+  const SourceFiles changes = changes_between(before, after);
+  EXPECT_EQ(changes.size(), 3U);
+  EXPECT_EQ(with_changes(before, must(files_of_text(program_text(changes)))), after);
+}
+
 }  // namespace
+
 }  // namespace stitch
