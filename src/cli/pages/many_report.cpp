@@ -287,7 +287,7 @@ std::vector<std::string> author_cells(const Json& row, const AuthorTable& layout
   return out;
 }
 
-std::string counted(const Json& table) {
+std::string listed(const Json& table) {
   std::vector<std::string> parts;
   for (const auto& [label, count] : table.items()) parts.push_back(format("{} ({})", label, count.dump()));
   return join(parts, ", ");
@@ -335,10 +335,10 @@ std::string verify_all_text(const Json& summary, const Terminal& terminal) {
       out += format("Labels of {}: {}\n", printable(word(row, "author")), join(parts, ", "));
     }
     if (!row["hacks"].empty())
-      out += format("Hacks of {}: {}\n", printable(word(row, "author")), counted(row["hacks"]));
+      out += format("Hacks of {}: {}\n", printable(word(row, "author")), listed(row["hacks"]));
   }
   if (const Json& why = summary["all"]["not_judged_for"]; !why.empty())
-    out += format("Not judged because of errors on this machine: {}\n", printable(counted(why)));
+    out += format("Not judged because of errors on this machine: {}\n", printable(listed(why)));
   return out + join(notes_on_judged(summary), " ") + '\n';
 }
 
