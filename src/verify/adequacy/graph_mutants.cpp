@@ -24,7 +24,6 @@ std::string place(const Graph& graph, const Node& node) {
 }
 
 Tensor mapped(const Tensor& tensor, double (*formula)(double)) {
-  if (!tensor.floating()) return tensor;
   Tensor out(tensor.dtype(), tensor.shape());
   const double* from = tensor.data<double>();
   double* to = out.writable<double>();
@@ -426,6 +425,12 @@ class Maker {
       });
   }
 
+  bool has_two_tensors(const Node& node) const {
+    const TensorType& type = graph_.type(node.results[0]);
+    return is_floating(type.dtype) && graph_.type(node.operands[1]).shape == type.shape &&
+           graph_.type(node.operands[2]).shape == type.shape;
+  }
+
   void of_table(const Node& node) {
     // A cast moves nothing but floats that become integers.
     if (node.op == Op::cast && (is_floating(graph_.type(node.results[0]).dtype) ||
@@ -436,12 +441,11 @@ class Maker {
     for (const Neighbour& neighbour : neighbours()) {
       if (neighbour.op != node.op || (!averages && std::holds_alternative<Computed>(neighbour.change)))
         continue;
-      // A formula is one of floats.
-      const bool is_formula =
-          info(node.op).family == Family::pointwise || !std::holds_alternative<Computed>(neighbour.change);
-      if (is_formula && !std::holds_alternative<Op>(neighbour.change) &&
-          !std::holds_alternative<LastIs>(neighbour.change) && node.op != Op::where &&
-          !is_floating(graph_.type(node.operands[0]).dtype))
+      // Formulas are of floats, and branches are compared element by element.
+      if (node.op == Op::where
+              ? !has_two_tensors(node)
+              : info(node.op).family == Family::pointwise && !std::holds_alternative<Op>(neighbour.change) &&
+                    !is_floating(graph_.type(node.operands[0]).dtype))
         continue;
       std::optional<Instead> instead = instead_of(node, neighbour);
       if (instead) add(node, std::string(neighbour.what), *std::move(instead));
@@ -470,7 +474,9 @@ class Maker {
       return evaluated_as(std::move(changed));
     }
     if (const OfResult* of = std::get_if<OfResult>(&neighbour.change)) {
-      if (range_of(node.results[0]).is_fixed_by(of->formula)) return {};
+      if (!is_floating(graph_.type(node.results[0]).dtype) ||
+          range_of(node.results[0]).is_fixed_by(of->formula))
+        return {};
       return [formula = of->formula](const Evaluated& at) -> Result<std::vector<Tensor>> {
         std::vector<Tensor> out(at.results.begin(), at.results.end());
         out[0] = mapped(out[0], formula);
@@ -478,7 +484,9 @@ class Maker {
       };
     }
     if (const OfOperand* of = std::get_if<OfOperand>(&neighbour.change)) {
-      if (range_of(node.operands[0]).is_fixed_by(of->formula)) return {};
+      if (!is_floating(graph_.type(node.operands[0]).dtype) ||
+          range_of(node.operands[0]).is_fixed_by(of->formula))
+        return {};
       return with_operand(
           0, [formula = of->formula](const Evaluated& at) { return mapped(*at.operands[0], formula); });
     }
