@@ -82,25 +82,25 @@ double more_work(const Sizes& sizes, const Sizes& example) {
   return out;
 }
 
-struct Family {
+struct Ranges {
   Dimensions dimensions;
   std::vector<Border> borders;
 };
 
 // A ModelNew takes whatever its task may be called with.
-Result<Family> family_of(const Task& task, const VerifyOptions& options) {
-  if (!task.in_python()) return Family{};
-  if (options.program.extension() == ".py") return Family{dimensions_in(task.facts), {}};
+Result<Ranges> ranges_of(const Task& task, const VerifyOptions& options) {
+  if (!task.in_python()) return Ranges{};
+  if (options.program.extension() == ".py") return Ranges{dimensions_in(task.facts), {}};
   STITCH_TRY(Package package, load_package(options.program));
-  return Family{std::move(package.manifest.dimensions), std::move(package.manifest.borders)};
+  return Ranges{std::move(package.manifest.dimensions), std::move(package.manifest.borders)};
 }
 
 }  // namespace
 
 Result<void> judge_at_other_sizes(Verdict& verdict, const Task& task, const VerifyOptions& options) {
   if (!verdict.passed()) return {};
-  STITCH_TRY(const Family family, family_of(task, options));
-  const Dimensions& dimensions = family.dimensions;
+  STITCH_TRY(const Ranges ranges, ranges_of(task, options));
+  const Dimensions& dimensions = ranges.dimensions;
   if (dimensions.empty()) return {};
   STITCH_TRY(const Sizes example, sizes_of(dimensions, task.graph));
   std::mt19937_64 random(options.seed ? *options.seed : std::random_device{}());
@@ -111,7 +111,7 @@ Result<void> judge_at_other_sizes(Verdict& verdict, const Task& task, const Veri
   double spent = 0;
   std::vector<Sizes> all = sizes_to_judge(dimensions, random);
   if (all.size() > most_judged) all.resize(most_judged);
-  for (Sizes& sizes : sizes_at_borders(dimensions, family.borders, random)) all.push_back(std::move(sizes));
+  for (Sizes& sizes : sizes_at_borders(dimensions, ranges.borders, random)) all.push_back(std::move(sizes));
   for (const Sizes& sizes : all) {
     if (sizes == example || std::ranges::count(passed, text(sizes)) > 0) continue;
     const double expected = seconds * more_work(sizes, example);

@@ -11,7 +11,7 @@ from torch.utils import _pytree as pytree
 from ..base import safetensors
 from ..export import run as export
 from ..export import trace
-from ..reference.float64 import run_float64
+from ..reference.float64 import run_calls
 from ..task.task import Task, load_module
 
 LARGEST = 1 << 28  # bytes of inputs, or of weights: test data is small, and float64 copies follow
@@ -24,6 +24,7 @@ class Case:
     inputs: tuple
     eval: bool = False
     tolerance: float = 1e-10
+    again: tuple = ()  # inputs of a second call, on the state that the first one leaves
 
     def module(self):
         module = self.run if isinstance(self.run, torch.nn.Module) else _Function(self.run)
@@ -74,18 +75,19 @@ def check_size(what, tensors):
 
 
 def make(case, name, file, folder):
-    module, inputs = case.module(), tuple(case.inputs)
+    module, calls = case.module(), [tuple(case.inputs), *([tuple(case.again)] if case.again else [])]
     torch.manual_seed(42)
-    outputs, updates = run_float64(module, inputs)
-    program = trace.export(module, trace.as_fake((inputs, {})), file, draw=lambda i: (inputs, {}))
+    results = run_calls(module, calls)
+    program = trace.export(module, trace.as_fake((calls[0], {})), file, draw=lambda i: (calls[i % len(calls)], {}))
     facts = {"name": name, "class": type(module).__name__, "mode": "train" if module.training else "eval", "seed": 42}
     export.write(program, file, facts, folder, with_weights=True)
-    leaves = pytree.tree_leaves(inputs)
-    safetensors.write(
-        os.path.join(folder, "inputs.safetensors"), {f"input.{i}": leaf for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)}
-    )
-    expected = {f"output.{i}": output for i, output in enumerate(outputs)}
-    expected.update({f"update.{key}": tensor for key, tensor in updates.items()})
+    given, expected = {}, {}
+    for call, inputs, (outputs, updates) in zip(("", "again."), calls, results):
+        leaves = pytree.tree_leaves(inputs)
+        given.update({f"{call}input.{i}": leaf for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)})
+        expected.update({f"{call}output.{i}": output for i, output in enumerate(outputs)})
+        expected.update({f"{call}update.{key}": tensor for key, tensor in updates.items()})
+    safetensors.write(os.path.join(folder, "inputs.safetensors"), given)
     safetensors.write(os.path.join(folder, "expected.safetensors"), expected)
     with open(os.path.join(folder, "case.json"), "w") as stream:  # last: its presence means that the rest is there
         json.dump({"name": name, "tolerance": case.tolerance}, stream)

@@ -106,7 +106,87 @@ def leaves_its_map(self, x):
     return self.hidden @ x.mT
 
 
+# State beside the module, in code of the user's own: this file counts as a library.
+ELSEWHERE = """
+import itertools, random, torch
+calls, total, tables, seen = 0, torch.zeros(8), {}, []
+
+def counts(self, x):
+    global calls
+    calls += 1
+    return x * calls
+
+def sums(self, x):
+    global total
+    total = total + x.mean(0)
+    return x + total
+
+def appends(self, x, seen=[]):
+    seen.append(1)
+    return x * len(seen)
+
+def closure():
+    seen = torch.zeros(8)
+    def encloses(self, x):
+        nonlocal seen
+        seen = seen + x.mean(0)
+        return x + seen
+    return encloses
+
+class Steps:
+    __slots__ = ("count",)
+    taken = 0
+
+steps = Steps()
+steps.count = 0
+
+def counts_in_class(self, x):
+    Steps.taken += 1
+    return x * Steps.taken
+
+def counts_in_slot(self, x):
+    steps.count += 1
+    return x * steps.count
+
+numbers = itertools.count(1)
+
+def iterates(self, x):
+    return x * next(numbers)
+
+def rolls(self, x):
+    return x * random.random()
+
+def rolls_for_nothing(self, x):
+    return x * 2 if random.random() < 2 else x
+
+def makes_table(self, x):
+    if 8 not in tables:
+        tables[8] = torch.arange(8.0)
+    return x + tables[8]
+"""
+
+
 class CarriedTest(unittest.TestCase):
+    def test_state_beside_the_module_is_refused_by_name(self):
+        own = {"__name__": "elsewhere"}
+        exec(ELSEWHERE, own)
+        for forward, name in [
+            (own["counts"], "run.calls"),
+            (own["sums"], "run.total"),
+            (own["appends"], "run.default 0.0"),
+            (own["closure"](), "run.seen"),
+            (own["counts_in_class"], "Steps.taken"),
+            (own["counts_in_slot"], "run.steps.count"),
+            (own["iterates"], "run.numbers.place"),
+            (own["rolls"], "random numbers"),
+        ]:
+            with self.subTest(name), self.assertRaisesRegex(TaskError, f"forward (changes|draws from) .*{name}"):
+                export(Forward(forward))
+        self.assertEqual((own["calls"], own["Steps"].taken, own["steps"].count), (0, 0, 0))
+        for forward in (own["rolls_for_nothing"], own["makes_table"]):
+            program, model = export(Forward(forward))
+            torch.testing.assert_close(*second_call(program, model, torch.rand(4, 8)))
+
     def test_assigned_tensors_are_updates(self):
         for forward, attributes in [
             (moving_mean, {"mean": torch.zeros(8)}),

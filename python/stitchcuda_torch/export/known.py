@@ -28,7 +28,7 @@ MAKERS = {torch.arange, torch.tensor, torch.as_tensor, torch.zeros, torch.ones, 
 FILLERS = {torch.zeros_like: torch.zeros, torch.ones_like: torch.ones, torch.Tensor.new_zeros: torch.zeros, torch.Tensor.new_ones: torch.ones}
 SELECTIONS = {torch.Tensor.__getitem__, torch.masked_select, torch.Tensor.masked_select}
 READERS = functions(
-    "tolist item __bool__ __int__ __index__ __float__ "
+    "tolist item equal allclose is_nonzero __bool__ __int__ __index__ __float__ "
     # and those whose result has a size that depends on values
     "unique unique_consecutive nonzero masked_select repeat_interleave"
 )
@@ -72,6 +72,13 @@ class KnownValues:
         """Keeps the value of what was traced, if it is one of known numbers."""
         if writes(function, keywords):
             self.note_written(function, arguments, keywords)
+            return
+        if isinstance(result, tuple) and all(type(part) is FakeTensor for part in result):  # sort
+            tensors = all_tensors(arguments, keywords)
+            if tensors and all(map(self.is_known, tensors)) and all(is_small(part, LARGEST) for part in (*tensors, *result)):
+                with contextlib.suppress(Exception):
+                    for part, value in zip(result, self.compute(function, arguments, keywords)):
+                        self.values[part] = value, part._version
             return
         if type(result) is not FakeTensor or result.is_inference() or result.is_complex() or not is_small(result, LARGEST):
             return

@@ -1,13 +1,17 @@
 """Runs torch.export over a model without materialising its inputs, and explains why when it can't."""
 
 import contextlib
+import copy
 import io
 import logging
 import os
 import re
+import types
 
 import torch
+import torch.export._trace
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensor, FakeTensorMode
+from torch.nn.attention import bias
 from torch.utils import _pytree as pytree
 
 from ..base.errors import TaskError, environment_error, first_line
@@ -34,6 +38,8 @@ SIZED_BY_VALUES = {
     "bincount": "torch.bincount(x.clamp(0, n - 1), minlength=n), with n fixed",
     "nonzero": "a mask of fixed size, or torch.topk(mask.int(), k).indices with k fixed",
     "masked_select": "x * mask, or torch.where(mask, x, 0)",
+    "linalg_lstsq": "torch.linalg.solve(a.mT @ a, a.mT @ b), where a has full rank",
+    "one_hot": "torch.nn.functional.one_hot(x, num_classes=n), with n fixed",
     "unique": "torch.sort, and a mask where neighbours differ",
     "repeat_interleave": "x.repeat_interleave(n, dim) with n a number, or x[index] with an index of fixed size",
     "item": "the 0-d tensor itself",
@@ -80,11 +86,18 @@ def as_fake(inputs, mode=None):
 def export(model, inputs, task_file, given="that get_inputs() returns", draw=None):
     """inputs: (positional, keyword), fake; given: where they come from, for messages; draw(i): real ones, others for another i. Returns an
     ExportedProgram of the training IR, nothing decomposed."""
-    with carried.watched(model) as changed:
-        program = export_settled(model, inputs, task_file, given)
-    carried.drop_unread(model, program)
-    if changed:
+    refused = None
+    try:
+        with carried.watched(model) as changed:
+            program = export_settled(model, inputs, task_file, given)
+    except TaskError as error:
+        refused = whose_fault(error, model, draw)
+    if not refused:
+        carried.drop_unread(model, program)
+    if changed and (not refused or refused.kind == "export"):
         carried.check_history(model, list(changed), draw, os.path.basename(task_file))
+    if refused:
+        raise refused
     return program
 
 
@@ -131,14 +144,22 @@ def export_once(model, inputs, task_file, given):
             below_autograd.attention_written_out(),
             distributions_unchecked(),
             addresses_made_up(),
+            replaced(bias, "CausalBias", unread.causal_mask),
+            # PyTorch's own way for buffers of the outermost module alone; carried.py does it for all.
+            replaced(torch.export._trace, "register_buffer_assignment_hook", lambda *_: types.SimpleNamespace(remove=lambda: None)),
+            replaced(torch.random, "default_generator", Unseeded(torch.random.default_generator)),
         ):
             program = above_or_below(model, inputs)
+            values.places.check()
         if values.selected.unused:
             raise TaskError("data_dependent", "the model's flow depends on whether a mask holds anywhere", "", DATA_DEPENDENT_FIX)
         checks.erase_checks(program)
         unread.bound_counts(program)
         return program
-    except (TaskError, KeyboardInterrupt):
+    except TaskError as error:
+        error.where = error.where or where.of_exception(error, task_file)
+        raise
+    except KeyboardInterrupt:
         raise
     except BaseException as error:
         raise explain(error, task_file, model, given) from error
@@ -159,6 +180,26 @@ def above_or_below(model, inputs):
         if program is None:
             raise
         return program  # refused where it is written down, by the operator
+
+
+class Unseeded:
+    """PyTorch's generator, which a model may not seed: its numbers would be the same in every call, and a program's are others."""
+
+    def __init__(self, generator):
+        self.generator = generator
+
+    def __getattr__(self, name):
+        return getattr(self.generator, name)
+
+    def manual_seed(self, seed):
+        raise TaskError(
+            "export",
+            "forward seeds PyTorch's random numbers, which a program cannot do",
+            "",
+            "Draw the numbers once, in the constructor (register_buffer), or pass them as an input.",
+        )
+
+    seed = manual_seed
 
 
 def masks_unread():
@@ -214,6 +255,14 @@ def explain(error, task_file, model, given):
     if stranger:
         what = f"forward returns a {stranger[1]}" if stranger[1] else f"an argument of forward is a {stranger[2]}"
         return TaskError("export", f"{what}, which is neither a tensor nor a container that PyTorch looks into", "", structure.UNSUPPORTED_FIX)
+    lazy = [name for name, part in model.named_parameters() if torch.nn.parameter.is_lazy(part)]
+    if lazy:
+        return TaskError(
+            "export",
+            f"the parameter '{lazy[0]}' of a lazy module has no shape yet",
+            "",
+            "Call the model once at the end of its constructor, with an example input: self(torch.zeros(…)).",
+        )
     scripted = [type(part).__name__ for part in model.modules() if isinstance(part, torch.jit.ScriptModule)]
     if scripted:
         return TaskError(
@@ -230,7 +279,26 @@ def explain(error, task_file, model, given):
             line,
             f"Check the shapes and dtypes {given} against this line." + (LIBRARY_FIX if library else ""),
         )
-    return TaskError("export", f"torch.export failed: {type(error).__name__}: {first_line(error)}{library}", line, "")
+    return TaskError("export", f"torch.export failed: {type(error).__name__}: {first_line(error)}{library}", line, UNTRACED_FIX)
+
+
+UNTRACED_FIX = "Write this line with other operators; torch.compile(model, backend='stitchcuda') leaves such parts to PyTorch."
+SMALL = 1 << 24  # elements of inputs and weights: others take too long on a CPU, only to explain an error
+
+
+def whose_fault(error, model, draw):
+    """What failed while the model was traced may run in PyTorch: then the fault is not the model's."""
+    if error.kind != "forward" or draw is None or sum(tensor.numel() for tensor in carried.state(model).values()) > SMALL:
+        return error
+    try:
+        inputs = draw(0)
+        if sum(leaf.numel() for leaf in pytree.tree_leaves(inputs) if isinstance(leaf, torch.Tensor)) > SMALL:
+            return error
+        carried.call(copy.deepcopy(model), inputs)
+    except Exception:
+        return error
+    what = error.message.partition(": ")[2]
+    return TaskError("export", f"torch.export cannot trace a line that runs in PyTorch: {what}", error.where, UNTRACED_FIX)
 
 
 def is_data_dependent(error):

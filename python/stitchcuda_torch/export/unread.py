@@ -12,7 +12,8 @@ import torch
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from . import float8, selected
+from ..base.errors import TaskError
+from . import float8, places, selected
 from .known import UNKNOWN, KnownValues
 
 aten = torch.ops.aten
@@ -148,7 +149,41 @@ def combinations(input, r=2, with_replacement=False):
     return input[torch.tensor(chosen, dtype=torch.int64, device=input.device).reshape(len(chosen), r)]
 
 
+def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="right"):
+    longest = max(map(len, sequences))
+    rows = []
+    for x in sequences:
+        short = longest - len(x)
+        ends = (short, 0) if padding_side == "left" else (0, short)
+        rows.append(F.pad(x, (*[0, 0] * (x.dim() - 1), *ends), value=padding_value))
+    return torch.stack(rows, 0 if batch_first else 1)
+
+
+def bucketize(input, boundaries, **keywords):
+    numbers = not isinstance(input, torch.Tensor)
+    return torch.searchsorted(boundaries, input, **keywords) if numbers else torch.bucketize(input, boundaries, **keywords)
+
+
+def attention(query, key, value, attn_mask=None, *rest, **keywords):
+    if hasattr(attn_mask, "_materialize"):  # torch.nn.attention.bias.CausalBias, a mask by name
+        attn_mask = causal_mask(attn_mask.variant, attn_mask.seq_len_q, attn_mask.seq_len_kv)
+    return F.scaled_dot_product_attention(query, key, value, attn_mask, *rest, **keywords)
+
+
+def causal_mask(variant, queries, keys):
+    return torch.ones(queries, keys, dtype=torch.bool).tril(keys - queries if variant.name == "LOWER_RIGHT" else 0)
+
+
+def element_by_element(x, *rest):
+    raise TaskError("export", "apply_ and map_ call Python for each element", "", "Write the function with operators of tensors.")
+
+
 REPLACED = {
+    torch._C._nn.pad_sequence: pad_sequence,
+    torch.bucketize: bucketize,
+    F.scaled_dot_product_attention: attention,
+    torch.Tensor.apply_: element_by_element,
+    torch.Tensor.map_: element_by_element,
     torch.bincount: bincount,
     torch.Tensor.bincount: bincount,
     torch.quantile: quantile,
@@ -174,9 +209,15 @@ class Unread(TorchFunctionMode):
         super().__init__()
         self.known = KnownValues()
         self.selected = selected.SelectedRows()
+        self.places = places.Places(self.known)
 
     def __torch_function__(self, function, types, arguments=(), keywords=None):
         keywords = keywords or {}
+        check_generator(keywords)
+        arguments = self.places.plain(function, arguments)
+        result = self.places.result(function, arguments, keywords)
+        if result is not UNKNOWN:
+            return result
         result = float8.result(function, arguments, keywords)
         if result is not UNKNOWN:
             return result
@@ -190,3 +231,13 @@ class Unread(TorchFunctionMode):
         self.known.note(function, arguments, keywords, result)
         self.selected.note(function, arguments, keywords, result)
         return result
+
+
+def check_generator(keywords):
+    if isinstance(keywords.get("generator"), torch.Generator):
+        raise TaskError(
+            "export",
+            "forward draws random numbers from a torch.Generator of its own, which a program does not have",
+            "",
+            "Leave generator= out, or draw the numbers once, in the constructor, or pass them as an input.",
+        )

@@ -33,23 +33,38 @@ LEAVES = (torch.Tensor, torch.dtype, torch.device, torch.layout, torch.memory_fo
 
 def run_float64(module, inputs):
     """(outputs, updates): the flat list of tensors that forward returns, and {name: tensor} of the state it changed."""
-    seen = observe_float64(module, inputs)
-    return seen.outputs, seen.updates
+    (result,) = run_calls(module, [inputs])
+    return result
+
+
+def run_calls(module, calls):
+    """The same of several calls, one after the other."""
+    native, module, results = native_dtype(module, calls[0]), widened(module), []
+    for inputs in calls:
+        seen = observe(module, pytree.tree_map(own_copy, tuple(inputs)), {}, float64_only(native))
+        results.append(([widen(output).clone() for output in seen.outputs], {name: value.clone() for name, value in seen.updates.items()}))
+    return results
 
 
 def observe_float64(module, inputs, keywords=None, native=None, originals=None):
     """originals: what the inputs are copies of; then they are this run's own."""
     native = native or native_dtype(module, inputs)
     before = state(module)
-    module = copied(module, own_copy)
-    promote_tensor_attributes(module)
-    module.double()
-    widen_complex_state(module)
+    module = widened(module)
     arguments, keywords = pytree.tree_map(widen if originals else own_copy, (tuple(inputs), keywords or {}))
     del inputs
     seen = observe(module, arguments, keywords, float64_only(native), originals, before)
     seen.outputs = pytree.tree_map(widen, seen.outputs)
     return seen
+
+
+def widened(module):
+    """A copy in float64."""
+    module = copied(module, own_copy)
+    promote_tensor_attributes(module)
+    module.double()
+    widen_complex_state(module)
+    return module
 
 
 def native_dtype(module, inputs):
@@ -116,30 +131,56 @@ def float64_only(native):
     torch.set_default_dtype(torch.float64)
     try:
         with own_finfo, without_fast_path(), torch.compiler.set_stance("force_eager"), attention_written_out():
-            with WidenCalls(rms_norm_eps(native)), WidenOperators(native) as operators:
+            with WidenCalls(native), WidenOperators(native) as operators:
                 yield operators
     finally:
         torch.set_default_dtype(default)
 
 
+DTYPE = torch.Tensor.dtype.__get__
 RMS_NORMS = (torch.rms_norm, torch.nn.functional.rms_norm, torch.ops.aten.rms_norm.default)  # the last in exported programs
 
 
 class WidenCalls(TorchFunctionMode):
     """Python's calls: torch.tensor(0.1, dtype=torch.float32) would round before any operator is dispatched."""
 
-    def __init__(self, eps):
+    def __init__(self, native):
         super().__init__()
-        self.eps = eps
+        self.native = native
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
+        if function == DTYPE:
+            dtype = function(*args)
+            return self.native if dtype == torch.float64 else dtype
         if function in RMS_NORMS:
             args, kwargs = rms_norm_arguments(*args, **kwargs), {}
-            args = (*args[:3], self.eps if args[3] is None else args[3])
+            args = (*args[:3], rms_norm_eps(self.native) if args[3] is None else args[3])
+        target = converted_to(function, args, kwargs)
+        if target and args[0].dtype == torch.float64:
+            return args[0] if target == self.native else args[0].clone()
         if not reinterprets(function, args) and may_have((args, kwargs), is_narrow_dtype):
             args, kwargs = pytree.tree_map(narrow_dtypes, (args, kwargs))
         return function(*args, **kwargs)
+
+
+CASTS = {
+    torch.Tensor.float: torch.float32,
+    torch.Tensor.half: torch.float16,
+    torch.Tensor.bfloat16: torch.bfloat16,
+    torch.Tensor.double: torch.float64,
+}
+
+
+def converted_to(function, args, kwargs):
+    """The floating dtype that x.float(), x.to(dtype) or x.type(dtype) converts to, where nothing else is asked. A conversion to the dtype that
+    a tensor has is the tensor itself, and writing to it writes to the tensor."""
+    if kwargs:
+        return None
+    if function in CASTS and len(args) == 1:
+        return CASTS[function]
+    dtype = args[1] if function in (torch.Tensor.to, torch.Tensor.type) and len(args) == 2 else None
+    return dtype if dtype in (*LOW, torch.float64) else None
 
 
 class WidenOperators(TorchDispatchMode):
