@@ -173,7 +173,7 @@ class CarriedTest(unittest.TestCase):
         for forward, name in [
             (own["counts"], "run.calls"),
             (own["sums"], "run.total"),
-            (own["appends"], "run.default 0.0"),
+            (own["appends"], "run.default 0"),
             (own["closure"](), "run.seen"),
             (own["counts_in_class"], "Steps.taken"),
             (own["counts_in_slot"], "run.steps.count"),

@@ -37,7 +37,7 @@ def get_inputs():
 
 # kind -> (source, expected part of the message, expected part of `where`)
 BAD = {
-    "syntax": ("def f(:\n  pass\n", "invalid syntax", "bad_syntax.py:1:7: def f(:"),
+    "syntax": ("def f(:\n  pass\n", "invalid syntax", "bad_syntax.py:1:7: def f("),
     "load": ("import torch\nx = 1 / 0\n", "ZeroDivisionError", "bad_load.py:2, in <module>: x = 1 / 0"),
     "module": ("import surely_not_installed\n", "'surely_not_installed' is not installed", "bad_module.py:1"),
     "constructor": (GOOD.format(forward="pass").replace("nn.Linear(4, 4)", "nn.Linear(4, 'wide')", 1), "TypeError", "in __init__"),
