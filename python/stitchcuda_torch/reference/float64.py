@@ -12,6 +12,7 @@ import contextlib
 import dataclasses
 
 import torch
+import torch.nn.attention.bias
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -21,6 +22,7 @@ from ..export.carried import state
 from ..export.record import CONSTANTS
 from ..export.replaced import replaced, without_fast_path
 from ..export.trace import promote_tensor_attributes
+from ..export.unread import causal_mask
 from ..task import structure
 from .copies import Kept, copied
 from .distances import same
@@ -127,10 +129,12 @@ def observe(module, arguments, keywords, context, originals=None, before=None):
 @contextlib.contextmanager
 def float64_only(native):
     default, finfo = torch.get_default_dtype(), torch.finfo
+    # A subclass of tensors is not made where a mode sees its memory; what it stands for is.
+    own_mask = replaced(torch.nn.attention.bias, "CausalBias", causal_mask)
     own_finfo = replaced(torch, "finfo", lambda dtype=torch.float64: finfo(native if dtype == torch.float64 else dtype))
     torch.set_default_dtype(torch.float64)
     try:
-        with own_finfo, without_fast_path(), torch.compiler.set_stance("force_eager"), attention_written_out():
+        with own_finfo, own_mask, without_fast_path(), torch.compiler.set_stance("force_eager"), attention_written_out():
             with WidenCalls(native), WidenOperators(native) as operators:
                 yield operators
     finally:
