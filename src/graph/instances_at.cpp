@@ -112,10 +112,8 @@ Result<std::vector<Instance>> instances_at(const Instances& known, const std::ve
   const SizeTable table(known);
   std::map<std::vector<int64_t>, std::vector<int64_t>> found;  // from the numbers at known sizes
   auto at_wanted = [&](const std::vector<int64_t>& values) -> Result<std::vector<int64_t>> {
-    const auto formula = table.formula(std::span(values).first(known.all.size()), "");
+    const auto formula = table.formula(values, "");
     if (!formula) return no_formula(format("a number ({})", join(values, ", ")));
-    STITCH_TRY(const int64_t largest, evaluate_size(*formula, known.largest.sizes));
-    if (largest != values.back()) return no_formula(format("a number ({})", join(values, ", ")));
     std::vector<int64_t> out;
     for (const Sizes& sizes : wanted) {
       STITCH_TRY(const int64_t value, evaluate_size(*formula, sizes));
