@@ -24,7 +24,8 @@ TEST(OptimizeSummary, FasterThanPyTorch) {
   EXPECT_FALSE(standing_of(run).slower());
   EXPECT_EQ(summary_text(run, summary_places, {}),
             headline(run) +
-                "\nReport: out/report.html\nNext:   from PyTorch: ModelNew in "
+                "\nNote:   Baselines come from the cache: measured on 2026-11-15 with PyTorch 2.11.\n"
+                "Report: out/report.html\nNext:   from PyTorch: ModelNew in "
                 "out/model_new.py; from C++: out/README.md\n");
 }
 
