@@ -393,15 +393,13 @@ Result<int> refuses_other_weights(Session& session) {
   if (session.options.quick || bytes > most_bytes) return 0;
   STITCH_TRY(const std::shared_ptr<Attempt> attempt, Attempt::of(session, Weights::task));
   int tried = 0;
-  // False if CUDA may have an error left, which would be the next call's: of a kernel that read null, say.
-  bool looked = true;
-  const bool emulated = session.options.device == runner::Device::emulated;
+  bool looked = true;  // it refused before it called CUDA, whose error would be the next call's
   auto more = good;
   more.push_back(good.empty() ? runner::TensorAt{{DType::f32, {1}, {}}, 0} : good.back());
   auto refused = [&](const std::vector<runner::TensorAt>& list, const std::string& what) -> Result<bool> {
     ++tried;
     STITCH_TRY(const int status, attempt->create_with(list, what));
-    looked &= status == STITCH_BAD_ARGUMENT || (emulated && status == STITCH_OK);
+    looked &= status == STITCH_BAD_ARGUMENT;
     return status != STITCH_OK;
   };
   STITCH_TRY(bool counts, refused(more, "a parameter too many"));

@@ -34,7 +34,8 @@ static bool is_matrix(const StitchTensor& tensor) {
 
 #ifndef CANDIDATE_WITHOUT_CREATE
 extern "C" STITCH_EXPORT int stitch_create(const StitchTensor* params, int count, int, StitchProgram** out) {
-  if (count != 1 || params[0].shape[0] != columns) return STITCH_BAD_ARGUMENT;
+  const bool fits = count == 1 && params[0].data && params[0].dtype == STITCH_F32 && params[0].rank == 1;
+  if (!fits || params[0].shape[0] != columns) return STITCH_BAD_ARGUMENT;
   *out = new StitchProgram;
   if (cudaMalloc(&(*out)->weight, columns * sizeof(float)) != cudaSuccess) return STITCH_OUT_OF_MEMORY;
   cudaMemcpy((*out)->weight, params[0].data, columns * sizeof(float), cudaMemcpyDeviceToDevice);
