@@ -25,7 +25,7 @@ RANGES = {
     "diffusion_block": "batch=x:0,time:0=1..6 height=x:2=4..24 width=x:3=4..24",
     "dropout_mlp": "batch=x:0=1..64",
     "efficientnet_mbconv": "batch=x:0=1..8",
-    "gpt_block": "batch=x:0=1..4 length=x:1=1..64",
+    "gpt_block": "batch=x:0=1..4 length=x:1=1..32",
     "gru": "time=x:0=1..12 batch=x:1,h0:1=1..8",
     "gru_bidirectional": "time=x:0=1..12 batch=x:1,h0:1=1..8",
     "inception": "batch=x:0=1..4 height=x:2=4..24 width=x:3=4..24",
@@ -48,7 +48,7 @@ RANGES = {
     "swin_mlp": "batch=images:0=1..4",
     "swin_v2": "batch=images:0=1..4",
     "t5_attention": "batch=x:0=1..4 length=x:1=1..64",
-    "unet": "batch=x:0=1..4 height=x:2=16..64/16 width=x:3=16..64/16",
+    "unet": "batch=x:0=1..4 height=x:2=16..64/8 width=x:3=16..64/8",
     "vgg": "batch=x:0=1..4",
     "vision_attention": "batch=x:0=1..4 height=x:2=2..12 width=x:3=2..12",
     "vit": "batch=images:0=1..8",
@@ -59,7 +59,21 @@ RANGES = {
 def judge(tool, example, folder, words):
     out = folder / example
     dynamic = [word for each in RANGES[example].split() for word in ("--dynamic", each)]
-    command = [tool, "optimize", ROOT / "examples" / f"{example}.py", "-o", out, "--force", "--budget", "1", "--json", "--store", "none", "--weights", "never"]
+    command = [
+        tool,
+        "optimize",
+        ROOT / "examples" / f"{example}.py",
+        "-o",
+        out,
+        "--force",
+        "--budget",
+        "1",
+        "--json",
+        "--store",
+        "none",
+        "--weights",
+        "never",
+    ]
     began = time.monotonic()
     ran = subprocess.run([*command, *dynamic, *words], capture_output=True, text=True, check=False)
     line = {"example": example, "ranges": RANGES[example], "seconds": round(time.monotonic() - began, 1), "exit": ran.returncode}
@@ -72,7 +86,14 @@ def judge(tool, example, folder, words):
     passed = ran.returncode == 0 and any("right at other sizes" in note for note in notes)
     plan = json.loads((out / "plan.json").read_text()) if (out / "plan.json").exists() else {}
     plain = not plan.get("steps")
-    return {**line, "result": "passed" if passed else "failed", "plain": plain, "notes": notes, "borders": plan.get("sizes", {}).get("borders") or [], "why": why(document, ran)}
+    return {
+        **line,
+        "result": "passed" if passed else "failed",
+        "plain": plain,
+        "notes": notes,
+        "borders": plan.get("sizes", {}).get("borders") or [],
+        "why": why(document, ran),
+    }
 
 
 def why(document, ran):

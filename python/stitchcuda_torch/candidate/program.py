@@ -48,7 +48,7 @@ class Program:
         else:
             drawn = self.file.drawn(model, how, given)
             assign(model, drawn, [given[name] for name in drawn])
-            loaded = any(names)
+            loaded = any(names) or (not names and bool(extra.get("states")))  # states are given with each call
         self.model, self.states, self.updates = model, extra.get("states", []), extra.get("updates", [])
         self.seeded, self.form = bool(extra.get("seeded")), extra.get("call")
         del tensors, given

@@ -42,9 +42,7 @@ def export_task(options, progress):
     write(program, task.file, facts, options.out, not options.no_weights, progress)
 
 
-OTHER_SIZES = (
-    "sizes that are always equal are one dimension with several places (batch=x:0,mask:0=1..64); a size that the model itself fixes stays out of the ranges"
-)
+OTHER_SIZES = "sizes that are always equal are one dimension with several places (batch=x:0,mask:0=1..64); a size that the model itself fixes stays out of the ranges"
 
 
 def export_at(task, options, progress):
