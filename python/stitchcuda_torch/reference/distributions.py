@@ -314,16 +314,22 @@ def is_whole_mask(tensor):
 
 
 def emptied(tensor, seed):
+    """Rows of one value, of one value but for an element, and mixed ones: at least one of each, whichever value it is that keeps."""
     out, values = mixed(tensor, seed), values_of_mask(tensor)
     if tensor.dim() == 0:
         return out
-    rows = out.shape[:-1] if tensor.dim() > 1 else (1,)
+    rows, length = (out.shape[:-1] if tensor.dim() > 1 else (1,)), out.shape[-1]
     generator = torch.Generator(tensor.device).manual_seed(seed + 1)
-    kind = torch.randint(3, rows, generator=generator, device=tensor.device)
-    kind.reshape(-1)[0] = 0  # one at least, whichever value it is that keeps nothing
-    kind.reshape(-1)[-1] = kind.reshape(-1)[-1] if kind.numel() < 2 else 1
-    kind = kind.unsqueeze(-1) if tensor.dim() > 1 else kind
-    return torch.where(kind == 0, values[0], torch.where(kind == 1, values[-1], out))
+    kind = torch.randint(5, rows, generator=generator, device=tensor.device)
+    first = torch.tensor([0, 1, 2, 3, 4][: kind.numel()], device=tensor.device)
+    kind.reshape(-1)[: len(first)] = first
+    place = torch.randint(max(length, 1), rows, generator=generator, device=tensor.device)
+    if tensor.dim() > 1:
+        kind, place = kind.unsqueeze(-1), place.unsqueeze(-1)
+    one = (torch.arange(length, device=tensor.device) == place) & (kind > 1)
+    most = torch.where(kind % 2 == 0, values[0], values[-1])
+    least = torch.where(kind % 2 == 0, values[-1], values[0])
+    return torch.where(kind == 4, out, torch.where(one, least, most))
 
 
 def values_of_mask(tensor):
@@ -337,7 +343,7 @@ def mixed(tensor, seed):
     values = values_of_mask(tensor)
     generator = torch.Generator(tensor.device).manual_seed(seed)
     out = values[torch.randint(len(values), tensor.shape, generator=generator, device=tensor.device)]
-    if tensor.dim():
+    if tensor.numel() and tensor.dim():
         out[..., 0] = tensor[..., 0]
     return out
 
