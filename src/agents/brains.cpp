@@ -11,7 +11,6 @@
 #include "code/write_program.h"
 #include "plan/cost/estimate.h"
 #include "profile/rules.h"
-#include "verify/at_sizes.h"
 #include "verify/measured.h"
 
 namespace stitch::agents {
@@ -138,10 +137,8 @@ class BuiltinVerifier final : public Verifier {
     options.should_stop = should_stop;
     options.remember_trials = shipped_.remember_trials;
     if (options.remember_trials) options.seed = seed_;
-    STITCH_TRY(verifier::Verdict verdict, verifier_->judge(options));
-    if (judging == Judging::as_shipped)
-      STITCH_CHECK(verifier::judge_at_other_sizes(verdict, *verifier_->task().opened, options));
-    return verdict;
+    options.other_sizes = judging == Judging::as_shipped;
+    return verifier_->judge(options);
   }
 
   void build_ahead(std::span<const fs::path> programs) override {

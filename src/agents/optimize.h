@@ -75,6 +75,7 @@ struct Optimized {
   double predicted_seconds = 0;         // per call, by the cost model
   std::shared_ptr<const Json> cost;     // measured regions beside the model's parts: plan::CostSample
   std::shared_ptr<const Json> regions;  // of the shipped program: name, technique, nodes, estimated seconds
+  std::shared_ptr<const Json> sizes;    // of a plan for ranges of sizes: ranges, borders, estimates
   std::shared_ptr<const Json> llm;      // tokens, dollars, seconds by agent; null: no LLM was used
   std::shared_ptr<const Json> tuning;   // what the tuner tried, or why it didn't run
   std::shared_ptr<const Json> time;     // where the seconds went (time_spent.h)

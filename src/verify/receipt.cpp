@@ -256,13 +256,8 @@ Result<Json> receipt_document(const ReceiptParts& parts, const Verdict& verdict)
   return json;
 }
 
-Result<void> write_receipt(const fs::path& path, const Session& session, const Verdict& verdict) {
-  STITCH_TRY(Json json, receipt_document({.program = session.options.program,
-                                          .library_hash = session.built.hash,
-                                          .read = session.built.read,
-                                          .options = session.options,
-                                          .task = *session.task.opened},
-                                         verdict));
+Result<void> write_receipt(const fs::path& path, const ReceiptParts& parts, const Verdict& verdict) {
+  STITCH_TRY(Json json, receipt_document(parts, verdict));
   return write_file(path, document_text(json));
 }
 

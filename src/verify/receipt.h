@@ -8,9 +8,6 @@
 
 namespace stitch::verifier {
 
-// Hashes of everything that was read and built, the machine, the versions, the verdict with its raw samples.
-Result<void> write_receipt(const fs::path& path, const Session& session, const Verdict& verdict);
-
 struct ReceiptParts {
   fs::path program;          // as it lies there now
   std::string library_hash;  // of what was judged; empty: a Python file
@@ -19,7 +16,9 @@ struct ReceiptParts {
   const Task& task;
   bool moves = false;  // it lies in the program's folder and goes with it: no paths of this machine
 };
+// Hashes of everything that was read and built, the machine, the versions, the verdict with its raw samples.
 Result<Json> receipt_document(const ReceiptParts& parts, const Verdict& verdict);
+Result<void> write_receipt(const fs::path& path, const ReceiptParts& parts, const Verdict& verdict);
 // Files of a program's folder that tell of it and are no part of it: README.md, verdict.json and their like.
 bool is_about_program(std::string_view file);
 

@@ -55,6 +55,52 @@ TEST_P(ExamplePrograms, PassEveryGate) {
 INSTANTIATE_TEST_SUITE_P(, ExamplePrograms, testing::ValuesIn(names_in(source / "examples/programs", "")),
                          [](const auto& info) { return info.param; });
 
+// Judged at its own sizes alone, it would be right.
+TEST(Ranges, WhatIsWrongAtOtherSizesHasNoReceipt) {
+  auto folder = ScratchFolder::create("stitchcuda-ranges");
+  ASSERT_TRUE(folder);
+  const fs::path task = folder->path() / "task.py", program = folder->path() / "model_new.py",
+                 receipt = folder->path() / "receipt.json";
+  ASSERT_TRUE(write_file(task, R"(import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x.mean(0)
+
+def get_inputs():
+    return [torch.randn(2, 8)]
+
+def get_init_inputs():
+    return []
+
+def get_dynamic_shapes():
+    return {"x": {0: torch.export.Dim("batch", min=1, max=2)}}
+)"));
+  auto judged = [&](std::string_view result) {
+    EXPECT_TRUE(write_file(program, format(R"(import torch
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return {}
+)",
+                                           result)));
+    return verify(task, {.program = program, .receipt = receipt});
+  };
+  const auto wrong = judged("x.sum(0) / 2");
+  ASSERT_TRUE(wrong) << wrong.error().text();
+  ASSERT_TRUE(wrong->failure());
+  EXPECT_NE(wrong->failure()->summary.find("with batch="), std::string::npos) << wrong->failure()->summary;
+  EXPECT_FALSE(fs::exists(receipt));
+
+  const auto right = judged("x.sum(0) / x.shape[0]");
+  ASSERT_TRUE(right) << right.error().text();
+  ASSERT_TRUE(right->passed()) << table(*right, {});
+  const Json signed_sizes = parse_json(*read_file(receipt))->at("verdict").at("sizes");
+  EXPECT_EQ(signed_sizes.at("ranges"),
+            (Json{{{"name", "batch"}, {"least", 1}, {"most", 2}, {"multiple", 1}}}));
+  EXPECT_EQ(signed_sizes.at("right").front(), (Json{{"batch", 1}}));
+}
+
 // On a CPU, class default rounds what every convolution reads.
 TEST(Arithmetic, IsSeenConvolutionByConvolution) {
   auto task = open_task_to_judge(source / "examples/inception.py", {});

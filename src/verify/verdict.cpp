@@ -85,6 +85,7 @@ Json to_json(const Verdict& verdict) {
   json["notes"] = verdict.notes;
   if (verdict.adequacy) json["adequacy"] = *verdict.adequacy;
   if (verdict.timing) json["timing"] = *verdict.timing;
+  if (verdict.sizes) json["sizes"] = *verdict.sizes;
   return json;
 }
 

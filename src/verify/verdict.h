@@ -66,7 +66,10 @@ struct Verdict {
   // not measured.
   std::shared_ptr<const Json> adequacy;
   std::shared_ptr<const Json> timing;  // null where nothing was timed
-  fs::path library;                    // that was judged, in the build cache
+  // Of a program for ranges of sizes: the ranges, and where else it was judged and timed (at_sizes.h); else
+  // null.
+  std::shared_ptr<const Json> sizes;
+  fs::path library;  // that was judged, in the build cache
 
   bool passed() const;
   // Nothing was wrong, and nothing was proved: what needs no computing would have passed too. Not passed.

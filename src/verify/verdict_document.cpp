@@ -37,6 +37,7 @@ Json to_document(const Verdict& verdict) {
                {"notes", verdict.notes},
                {"adequacy", or_null(verdict.adequacy)},
                {"timing", or_null(verdict.timing)},
+               {"sizes", or_null(verdict.sizes)},
                {"library", verdict.library.string()}};
   for (const GateReport& gate : verdict.gates)
     json["gates"].push_back({{"gate", gate.gate},
@@ -60,6 +61,7 @@ Result<Verdict> read_verdict(const Json& document) {
                 .notes = document.at("notes").get<std::vector<std::string>>(),
                 .adequacy = shared(document.value("adequacy", Json())),
                 .timing = shared(document.at("timing")),
+                .sizes = shared(document.value("sizes", Json())),
                 .library = document.at("library").get<std::string>()};
     for (const Json& gate : document.at("gates"))
       out.gates.push_back({.gate = gate.at("gate").get<std::string>(),

@@ -37,10 +37,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
 // Whether a program may be of this task at all: one of another model fails at a gate, whatever its mode.
 bool has_inputs_of(const fs::path& program, const Graph& graph) {
   auto types = [](const std::vector<ManifestTensor>& all) {
@@ -240,16 +236,18 @@ class OpenVerifier final : public Verifier {
   }
 
   Result<Verdict> judge(const VerifyOptions& options) override {
-    if (!side_by_side(options)) {
-      std::unique_lock alone(programs_);
-      SharedDeviceMemory until_all_is_judged{torch_};
-      TrialsAhead ahead(reference_for(options));
-      return judge(options, ahead, open_->arena, &ahead);
-    }
-    std::shared_lock among_others(programs_);
-    STITCH_TRY(runner::Arena own, runner::Arena::create(int64_t{1} << 20));
-    SharedReference reference(reference_for(options), asking_);
-    return judge(options, reference, own, nullptr);
+    STITCH_TRY(auto judged, judge_at_its_sizes(options));
+    auto& [verdict, built] = judged;
+    if (options.other_sizes) STITCH_CHECK(judge_at_other_sizes(verdict, *task_.opened, options));
+    if (!options.receipt.empty() && verdict.passed())
+      STITCH_CHECK(write_receipt(options.receipt,
+                                 {.program = options.program,
+                                  .library_hash = built.hash,
+                                  .read = built.read,
+                                  .options = options,
+                                  .task = *task_.opened},
+                                 verdict));
+    return std::move(verdict);
   }
 
   Result<std::unique_ptr<SettingsClock>> settings_clock(const VerifyOptions& options) override {
@@ -259,14 +257,29 @@ class OpenVerifier final : public Verifier {
   }
 
  private:
+  using Judged = std::pair<Verdict, build::Built>;
+
+  Result<Judged> judge_at_its_sizes(const VerifyOptions& options) {
+    if (!side_by_side(options)) {
+      std::unique_lock alone(programs_);
+      SharedDeviceMemory until_all_is_judged{torch_};
+      TrialsAhead ahead(reference_for(options));
+      return judge_by(options, ahead, open_->arena, &ahead);
+    }
+    std::shared_lock among_others(programs_);
+    STITCH_TRY(runner::Arena own, runner::Arena::create(int64_t{1} << 20));
+    SharedReference reference(reference_for(options), asking_);
+    return judge_by(options, reference, own, nullptr);
+  }
+
   // Questions are asked ahead where their answers come to this process, and nothing else speaks to PyTorch.
   bool asks_ahead(const Session& session, const BaselinesAhead& baselines) const {
     return session.options.baselines_ahead && !session.python && torch_ && !torch_->holds_trials() &&
            !baselines.is_at_work() && (!open_->gpu || has_room_for_baselines(session));
   }
 
-  Result<Verdict> judge(const VerifyOptions& options, Reference& reference, runner::Arena& arena,
-                        TrialsAhead* ahead) {
+  Result<Judged> judge_by(const VerifyOptions& options, Reference& reference, runner::Arena& arena,
+                          TrialsAhead* ahead) {
     Session session(options, task_, reference, arena);
     STITCH_CHECK(prepare(session));
     const int64_t killed_before = senses_here().killed_for_memory();
@@ -296,9 +309,7 @@ class OpenVerifier final : public Verifier {
     if (session.adequacy) verdict.adequacy = std::make_shared<const Json>(session.adequacy->evidence());
     verdict.timing = timing_of(session);
     verdict.library = session.library;
-    if (!options.receipt.empty() && verdict.passed())
-      STITCH_CHECK(write_receipt(options.receipt, session, verdict));
-    return verdict;
+    return Judged{std::move(verdict), std::move(session.built)};
   }
 
   static bool is_python(const VerifyOptions& options) { return options.program.extension() == ".py"; }
@@ -361,9 +372,7 @@ Result<Verdict> verify(const fs::path& task, const VerifyOptions& options, const
   STITCH_CHECK(find_the_program(options.program));
   STITCH_TRY(OpenedTask opened, open_task_to_judge(task, task_options, options.on_progress));
   STITCH_TRY(std::unique_ptr<Verifier> verifier, Verifier::open(std::move(opened), options));
-  STITCH_TRY(Verdict verdict, verifier->judge(options));
-  if (options.other_sizes) STITCH_CHECK(judge_at_other_sizes(verdict, *verifier->task().opened, options));
-  return verdict;
+  return verifier->judge(options);
 }
 
 }  // namespace stitch::verifier

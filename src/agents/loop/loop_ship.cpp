@@ -15,9 +15,8 @@ namespace stitch::agents {
 
 namespace {
 
-// The plan's regions, each with the lines of the model that it computes.
-Json regions_with_lines(const plan::Context& context, const plan::Plan& plan) {
-  Json out = plan::to_json(context, plan).value("regions", Json::array());
+// Adds to the plan's regions the lines of the model that each computes.
+Json with_lines(Json out, const plan::Context& context, const plan::Plan& plan) {
   for (size_t i = 0; i < plan.regions.size() && i < out.size(); ++i) {
     Json& lines = out[i]["lines"] = Json::array();
     for (int32_t node : plan.regions[i].nodes) {
@@ -43,7 +42,9 @@ Result<void> Loop::ship(Optimized& out) {
     out.seconds_a_call = best.seconds;
     out.verdict = best.verdict;
     out.predicted_seconds = best.predicted_seconds;
-    out.regions = std::make_shared<const Json>(regions_with_lines(*context_, best.plan));
+    Json plan = plan::to_json(*context_, best.plan);
+    out.regions = std::make_shared<const Json>(with_lines(std::move(plan["regions"]), *context_, best.plan));
+    if (plan.contains("sizes")) out.sizes = std::make_shared<const Json>(std::move(plan["sizes"]));
     if (best.judging == Judging::as_shipped) break;
     auto verdict = contained([&] {
       return elsewhere(

@@ -8,6 +8,8 @@
 #include "base/digest/sha256.h"
 #include "base/terminal/table.h"
 #include "base/text.h"
+#include "gpu/floor.h"
+#include "graph/cost.h"
 #include "graph/text.h"
 #include "plan/buckets.h"
 #include "plan/cost/estimate.h"
@@ -108,7 +110,8 @@ Json sizes_json(const Context& context, const Plan& plan) {
     out["estimates"].push_back(
         {{"sizes", each.sizes()},
          {"seconds", estimate(each, at_sizes(plan, each.sizes()))},
-         {"pytorch_seconds", estimate_pytorch(each.graph, context.gpu, plan.numerics).eager_graph}});
+         {"pytorch_seconds", estimate_pytorch(each.graph, context.gpu, plan.numerics).eager_graph},
+         {"floor_seconds", floor_of(each.graph, cost(each.graph), context.gpu).seconds()}});
   for (const Dimension& each : instances.dimensions)
     out["ranges"].push_back(
         {{"name", each.name}, {"least", each.least}, {"most", each.most}, {"multiple", each.multiple}});

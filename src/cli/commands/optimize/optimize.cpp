@@ -153,6 +153,7 @@ Json optimize_document(const OptimizeCommand& command, const agents::OptimizeOpt
   add_place(json, "program", optimized.published, command.out);
   warnings.add_to(json);
   if (optimized.regions) json["regions"] = *optimized.regions;
+  if (optimized.sizes) json["sizes"] = *optimized.sizes;
   if (optimized.cost) json["cost"] = *optimized.cost;
   json["predicted_seconds"] = optimized.predicted_seconds;
   if (optimized.llm) json["llm"] = *optimized.llm;

@@ -141,27 +141,40 @@ const ticks = (least, most) => {
 };
 const round = value => value.toLocaleString('en', {maximumSignificantDigits: 3});
 
-// Lines over one axis: {class, points: [[x, y], …]}. Drawn in pixels, so that its words are as large as the page's.
-const plot = (lines, axis, {from = Infinity, to = -Infinity} = {}) => {
-  const out = draw('svg', {role: 'img', class: 'plot'}), all = lines.flatMap(line => line.points);
+// Lines over one axis: {class, points: [[x, y], …]}; a line that `scatters` is points alone. Logarithmic where it has powers.
+// Drawn in pixels, so that its words are as large as the page's.
+const plot = (lines, axis, {from = Infinity, to = -Infinity, powers = false, words = round} = {}) => {
+  const out = draw('svg', {role: 'img', class: 'plot', 'aria-label': axis}), place = powers ? Math.log10 : value => value;
+  const placed = lines.map(line => ({...line, points: line.points.map(([x, y]) => [place(x), place(y)])}));
+  const all = placed.flatMap(line => line.points);
   if (!all.length) return null;
-  const low = Math.min(from, ...all.map(point => point[1])), high = Math.max(to, ...all.map(point => point[1])) || 1;
-  const first = Math.min(0, all[0][0]), last = Math.max(...all.map(point => point[0]), first + 1);
+  const low = Math.min(from, ...all.map(point => point[1])), high = Math.max(to, ...all.map(point => point[1])) || (powers ? 0 : 1);
+  const first = powers ? Math.min(...all.map(point => point[0])) : Math.min(0, all[0][0]);
+  const last = Math.max(...all.map(point => point[0]), first + (powers ? 0.1 : 1));
+  // Of powers: each ten, with two and five in between where there are few.
+  const marks = (least, most) => {
+    if (!powers) return ticks(least, most);
+    const between = most - least > 4 ? [1] : most - least > 2 ? [1, 3] : [1, 2, 5], marks = [];
+    for (let power = Math.floor(least); power <= most; ++power) marks.push(...between.map(one => power + Math.log10(one)));
+    return marks.filter(mark => mark >= least - 1e-9 && mark <= most + 1e-9);
+  };
+  const value = mark => powers ? 10 ** mark : mark;
   const show = () => {
-    const width = Math.max(out.clientWidth, 200), height = 190, left = 48, right = 14, top = 8, bottom = 36;
+    const width = Math.max(out.clientWidth, 200), height = 190, left = 58, right = 14, top = 8, bottom = 36;
     const x = value => left + (value - first) / (last - first) * (width - left - right);
     const y = value => height - bottom - (value - low) / (high - low || 1) * (height - top - bottom);
+    const at = point => `${x(point[0]).toFixed(1)} ${y(point[1]).toFixed(1)}`;
     out.setAttribute('viewBox', `0 0 ${width} ${height}`);
     out.replaceChildren(
-        ...ticks(low, high).map(value => draw('path', {class: 'grid', d: `M${left} ${y(value)}H${width - right}`})),
-        ...ticks(low, high).map(value => draw('text', {x: left - 6, y: y(value) + 4, 'text-anchor': 'end'}, round(value))),
-        ...ticks(first, last).filter(Number.isInteger).map(value => draw('text',
-            {x: x(value), y: height - bottom + 16, 'text-anchor': x(value) > width - 40 ? 'end' : 'middle'}, round(value))),
+        ...marks(low, high).map(mark => draw('path', {class: 'grid', d: `M${left} ${y(mark)}H${width - right}`})),
+        ...marks(low, high).map(mark => draw('text', {x: left - 6, y: y(mark) + 4, 'text-anchor': 'end'}, words(value(mark)))),
+        ...marks(first, last).filter(mark => powers || Number.isInteger(mark)).map(mark => draw('text',
+            {x: x(mark), y: height - bottom + 16, 'text-anchor': x(mark) > width - 40 ? 'end' : 'middle'}, round(value(mark)))),
         draw('text', {x: (left + width - right) / 2, y: height - 4, 'text-anchor': 'middle'}, axis),
-        ...lines.map(line => draw('path', {
-          class: line.class,
-          d: line.points.map((point, i) => `${i ? 'L' : 'M'}${x(point[0]).toFixed(1)} ${y(point[1]).toFixed(1)}`).join('') +
-              (line.points.length === 1 ? `H${left}` : '')
+        ...placed.map(line => draw('path', {
+          class: line.scatters ? line.class + ' points' : line.class,
+          d: line.points.map((point, i) => `${i && !line.scatters ? 'L' : 'M'}${at(point)}${line.scatters ? 'h0' : ''}`).join('') +
+              (line.points.length === 1 && !line.scatters ? `H${left}` : '')
         })));
   };
   new ResizeObserver(show).observe(out);

@@ -139,6 +139,42 @@ const beforeAndAfter = (run, pytorch) => {
       all.map(one => make('div', {}, bar(one.name + estimated, one.value / longest, one.look, seconds(one.value)))));
 };
 
+// Estimates across the ranges of a program for many sizes, and times at those where it was timed.
+const sizesPart = (sizes, timed) => {
+  if (!sizes) return [];
+  const names = sizes.ranges.map(range => range.name), work = each => names.reduce((product, name) => product * each.sizes[name], 1);
+  const estimates = [...sizes.estimates].sort((a, b) => work(a) - work(b));
+  const measured = ((timed || {}).times || []).map(({sizes, timing}) => ({
+    sizes,
+    seconds: timing.program.seconds,
+    pytorch_seconds: Math.min(...timing.baselines.map(side => side.seconds).filter(Boolean)),
+    floor_seconds: timing.floor_seconds
+  }));
+  const scatters = names.length > 1;  // the same product is of other sizes, too
+  const line = (look, all, key, alone) =>
+      ({class: look, scatters: scatters || alone, points: all.filter(each => each[key] > 0).map(each => [work(each), each[key]])});
+  const key = (look, text) => make('span', {}, make('i', {class: look}), text);
+  const rows = [...estimates.map(each => [each, 'estimated']), ...measured.map(each => [each, 'measured'])].map(([each, how]) => [
+    names.map(name => each.sizes[name]).join(' × '), how, figure(each.seconds), figure(each.pytorch_seconds),
+    {text: each.pytorch_seconds > 0 ? times(each.pytorch_seconds / each.seconds) : '', sort: each.pytorch_seconds / each.seconds},
+    figure(each.floor_seconds / each.seconds, percent)
+  ]);
+  const borders = (sizes.borders || []).map(([measure, most]) => `${measure} ≤ ${most}`);
+  const range = ({name, least, most, multiple}) => `${name} ${least} to ${most}${multiple > 1 ? ` by ${multiple}` : ''}`;
+  return section('Sizes',
+      note(`One program for ${sizes.ranges.map(range).join(', ')}. `,
+          borders.length > 0 && `Techniques change at ${borders.join(', ')}.`),
+      estimates.length > 1 && make('figure', {},
+          plot([
+            line('hacks', estimates, 'floor_seconds'), line('correct', estimates, 'pytorch_seconds'), line('reward', estimates, 'seconds'),
+            line('correct measured', measured, 'pytorch_seconds', true), line('reward measured', measured, 'seconds', true)
+          ], names.join(' × '), {powers: true, words: seconds}),
+          make('figcaption', {}, key('reward', 'this program'), key('correct', 'PyTorch in a CUDA graph'), key('hacks', 'theoretical limit'),
+              make('span', {}, measured.length ? 'estimated; large points: measured' : 'estimated'))),
+      table([words(names.join(' × ')), 'times are', number('per call'), number('PyTorch'), number('speedup'), number('% of limit')],
+          rows, {most: 12}));
+};
+
 const reportLegend = measured => section('Legend', make('dl', {class: 'legend'}, [
   ['per call', measured ? 'median wall time of one forward pass on the GPU, L2 flushed before each'
       : 'the cost model\'s estimate: the emulated GPU has no meaningful times'],
@@ -164,7 +200,7 @@ views.optimize = run => {
         [seconds(run.seconds || 0), 'optimisation time']
       ]),
       note(run.gates && `Gates: ${run.gates}.`), ledgerPart(ledger), tuningPart(run.tuning), pytorchPart(run, timing, pytorch),
-      callPart(verdict, run.bottleneck), regionsPart(run, regions, sources), libraryPart(verdict, regions),
+      sizesPart(run.sizes, verdict.sizes), callPart(verdict, run.bottleneck), regionsPart(run, regions, sources), libraryPart(verdict, regions),
       kernelsPart(regions, sources),
       section('Verification', gatesTable(verdict.gates || []), (verdict.notes || []).map(text => note(text))), timePart(run.time),
       reportLegend(measured));
