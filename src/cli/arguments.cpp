@@ -91,6 +91,18 @@ void add_place(Json& json, const char* key, const Published& published, const st
   if (!published.saved.empty()) json["saved"] = published.saved;
 }
 
+std::optional<verifier::TorchLender> lend_for_ranges(const fs::path& task, const std::string& python,
+                                                     Progress& progress) {
+  progress.detail("importing PyTorch, once for all sizes");
+  auto lent = verifier::TorchLender::start(python, {task});
+  return lent ? std::optional(*std::move(lent)) : std::nullopt;
+}
+
+bool declares_sizes(const fs::path& task) {
+  const auto text = read_file(task);
+  return text && text->find("get_dynamic_shapes") != std::string::npos;
+}
+
 Result<void> check_task_file(const std::string& path) {
   const fs::path file = path;
   std::error_code ec;

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "import/task.h"
 #include "plan/document/document.h"
 #include "plan/precision/rounding.h"
+#include "reference/torch_lender.h"
 #include "verify/session.h"
 
 namespace stitch {
@@ -49,6 +51,12 @@ std::string place_of(const Published& published, const std::string& asked);
 // Lines for people; nothing if all went where it should.
 std::string said_of(const Published& published, const std::string& asked);
 void add_place(Json& json, const char* key, const Published& published, const std::string& asked);
+
+// For a program that is judged at many sizes: PyTorch imported once for all the processes that do so. Nothing
+// where it can't be lent.
+std::optional<verifier::TorchLender> lend_for_ranges(const fs::path& task, const std::string& python,
+                                                     Progress& progress);
+bool declares_sizes(const fs::path& task);  // does the file have get_dynamic_shapes()?
 
 // "is a folder: …" for what exists but is no .py task.
 Result<void> check_task_file(const std::string& path);

@@ -17,6 +17,7 @@
 #include "cli/pages/many_report.h"
 #include "cli/pages/page.h"
 #include "code/limits.h"
+#include "program/package.h"
 #include "rubric/code_facts.h"
 #include "rubric/reward.h"
 #include "verify/clock/clock.h"
@@ -233,6 +234,11 @@ Result<int> run_verify_all(const VerifyCommand& command, Console& console) {
   return summary["all"]["not judged"] > 0 ? verifier::exit_not_judged : 0;
 }
 
+bool is_for_ranges(const VerifyCommand& command) {
+  const auto package = load_package(command.program);
+  return package ? !package->manifest.dimensions.empty() : declares_sizes(command.task);
+}
+
 // 0 if the program passed, 1 if it did not, 4 if the machine's fault kept it from being judged.
 Result<int> run_verify(const VerifyCommand& command, Console& console) {
   auto asked = verify_options(command);
@@ -254,6 +260,9 @@ Result<int> run_verify(const VerifyCommand& command, Console& console) {
     options.on_progress = [&](std::string_view text) { progress.detail(text); };
     options.on_warning = warnings.above(progress);
     options.on_notice = [&](std::string_view text) { progress.say(text); };
+    const auto lender = is_for_ranges(command)
+                            ? lend_for_ranges(command.task, command.task_options.python, progress)
+                            : std::nullopt;
     verdict = verifier::verify(command.task, options,
                                task_options(command, code::limits_of(command.program, here)));
   }

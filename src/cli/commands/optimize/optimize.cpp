@@ -198,6 +198,9 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
     options.events = &view;
     // The loop stops by itself; before it there is nothing to save, and PyTorch takes its time.
     const EndChildrenWhen given_up([&] { return stop_requested() && !view.has_steps(); });
+    const bool ranges =
+        options.task.dynamic && (!options.task.dynamic->empty() || declares_sizes(options.model));
+    const auto lender = ranges ? lend_for_ranges(options.model, options.task.python, progress) : std::nullopt;
     optimized = agents::optimize(options);
     if (!optimized && stop_requested() && !view.has_steps())
       return work_error(error_code::stopped, "stopped before a first program had passed",
