@@ -30,7 +30,7 @@ RANGES = {
     "gru_bidirectional": "time=x:0=1..12 batch=x:1,h0:1=1..8",
     "inception": "batch=x:0=1..4 height=x:2=4..24 width=x:3=4..24",
     "lenet5": "batch=x:0=1..64",
-    "llama_block": "batch=x:0=1..4 length=x:1=1..64",
+    "llama_block": "batch=x:0=1..4 length=x:1=1..32",
     "lstm": "batch=x:0,h0:1,c0:1=1..8 time=x:1=1..12",
     "lstm_bidirectional": "batch=x:0,h0:1,c0:1=1..8 time=x:1=1..12",
     "mixture_of_experts": "batch=x:0=1..4 length=x:1=1..32",

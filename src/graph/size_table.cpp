@@ -80,6 +80,26 @@ SizeTable::SizeTable(const Instances& instances)
   }
 }
 
+bool SizeTable::has_seen_enough(const Formula& formula) const {
+  std::set<size_t> atoms;
+  for (const Term& term : formula.terms)
+    atoms.insert(term.monomial->factors.begin(), term.monomial->factors.end());
+  std::set<Values> seen;
+  for (size_t row = 0; row < rows_; ++row) {
+    Values own;
+    for (size_t atom : atoms) own.push_back(atoms_[atom].values[row]);
+    seen.insert(std::move(own));
+  }
+  const size_t numbers = formula.terms.size() + (formula.offset != 0 ? 1 : 0);
+  double possible = 1;
+  for (size_t atom : atoms)
+    possible *= atom >= dimensions_.size()
+                    ? static_cast<double>(rows_ + 1)  // derived from others
+                    : static_cast<double>(dimensions_[atom].most / dimensions_[atom].multiple -
+                                          (dimensions_[atom].least - 1) / dimensions_[atom].multiple);
+  return seen.size() > numbers || static_cast<double>(seen.size()) >= possible;
+}
+
 // (n - 1) / 2, n + 2, past + new: what products have as a factor. A product itself is none.
 bool SizeTable::is_new_size(const Formula& formula) {
   if (formula.times != 1 || formula.factor) return false;
@@ -130,7 +150,8 @@ std::optional<SizeTable::Formula> SizeTable::fit(std::span<const int64_t> values
     const int64_t scale = rise / run, offset = values[0] - scale * monomial.values[0];
     bool all = true;
     for (size_t i = 0; i < values.size() && all; ++i) all = values[i] == scale * monomial.values[i] + offset;
-    if (all) return Formula{.terms = {{&monomial, scale}}, .offset = offset};
+    Formula out{.terms = {{&monomial, scale}}, .offset = offset};
+    if (all && has_seen_enough(out)) return out;
   }
   if (auto found = two_terms(values, false)) return found;
   if (auto found = two_terms(values, true)) return found;
@@ -164,6 +185,7 @@ std::optional<SizeTable::Formula> SizeTable::two_terms(std::span<const int64_t> 
       for (size_t i = 0; i < rows && all; ++i) all = values[i] == scale_p * P[i] + scale_q * Q[i] + offset;
       if (!all) continue;
       Formula out{.terms = {{&monomials_[p], scale_p}, {&monomials_[q], scale_q}}, .offset = offset};
+      if (!has_seen_enough(out)) continue;
       if (scale_p < 0) std::swap(out.terms[0], out.terms[1]);
       return out;
     }

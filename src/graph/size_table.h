@@ -52,6 +52,9 @@ class SizeTable {
     const Monomial* factor = nullptr;
   };
 
+  // More than the formula has numbers, or all that there can be: any three values of one size lie on a
+  // parabola.
+  bool has_seen_enough(const Formula& formula) const;
   static bool is_new_size(const Formula& formula);
   void add_atom(Atom atom);
   void make_monomials();

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "graph/instances.h"
+#include "graph/size_table.h"
 #include "graph/text.h"
 
 namespace stitch {
@@ -31,6 +32,20 @@ TEST(Sizes, MistakesInFormulasAreNamed) {
   EXPECT_NE(message("n n").find("an operator is expected"), std::string::npos);
   EXPECT_NE(message("9223372036854775807 * n").find("too large"), std::string::npos);
   EXPECT_NE(message(std::string(1000, '(').c_str()).find("too many parentheses"), std::string::npos);
+}
+
+// Whatever a number is at three sizes, a parabola goes through it: a tile that was chosen is no formula.
+TEST(SizeTable, FindsNoFormulaWhereFewSizesWereSeen) {
+  auto formula = [](int64_t most, std::vector<int64_t> batches, std::vector<int64_t> values) {
+    std::vector<Sizes> rows;
+    for (int64_t batch : batches) rows.push_back({{"batch", batch}});
+    return SizeTable({{"batch", 1, most, 1, {{0, 0}}}}, rows).formula(values, "").value_or("none");
+  };
+  EXPECT_EQ(formula(4, {2, 3, 4, 3}, {18, 40, 24, 40}), "none");
+  EXPECT_EQ(formula(64, {5, 9, 5, 9}, {31, 38, 31, 38}), "none");
+  EXPECT_EQ(formula(64, {5, 9, 7, 11}, {11, 19, 15, 23}), "batch * 2 + 1");
+  EXPECT_EQ(formula(64, {5, 9, 7, 11}, {30, 90, 56, 132}), "batch + batch * batch");
+  EXPECT_EQ(formula(2, {2, 1, 2, 1}, {31, 24, 31, 24}), "batch * 7 + 17") << "there are no other sizes";
 }
 
 TEST(Instances, SizesTellFormulasApart) {

@@ -65,13 +65,14 @@ std::optional<Tile> tile_of(const Convolution& c) {
   return best;
 }
 
-std::string layer_struct(const Convolution& c, const Tile& tile, const std::string& name, bool rows_first) {
+std::string layer_struct(const Convolution& c, const Convolution& usual, const Tile& tile,
+                         const std::string& name, bool rows_first) {
   std::string text = layer_head(c, name);
   text += format("  static constexpr int channels_out = {}, multiplier = {};\n", c.channels_out,
                  c.channels_out / c.channels_in);
   text += layer_geometry(c);
-  text += format("  static constexpr int usual_batch = {}, usual_height = {}, usual_width = {};\n", c.batch,
-                 c.size_out[1], c.size_out[2]);
+  text += format("  static constexpr int usual_batch = {}, usual_height = {}, usual_width = {};\n",
+                 usual.batch, usual.size_out[1], usual.size_out[2]);
   text +=
       format("  static constexpr int threads_x = {}, threads_y = {}, each = {}, along = {}, planes = {};\n",
              tile.threads_x, tile.threads_y, tile.each, tile.along, tile.planes);
@@ -95,6 +96,9 @@ Result<RegionCode> write_conv_depthwise(const RegionRequest& request) {
   STITCH_TRY(Convolution c, convolution_of(request, parts));
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 1, 1, nullptr, ElementBy::coordinates));
   if (!c.weight.contiguous() || c.weight.offset != 0) return not_for(request.region, "needs a dense weight");
+  const Convolution usual = deciding_geometry(request, *parts.product);
+  const auto tile = tile_of(usual);
+  if (!tile) return not_for(request.region, "has no tile for so large a kernel");
   // In NHWC its weight is packed once.
   bool last = c.strides(c.x)[1] == 1 && c.channels_in > 1 &&
               plan::is_constant(request.graph, parts.product->operands[1]);
@@ -106,7 +110,7 @@ Result<RegionCode> write_conv_depthwise(const RegionRequest& request) {
   code.includes = "#include \"stitch/kernels/conv_depthwise.h\"\n";
   code.source = format("// {}{}\n// Every channel by itself on the CUDA cores, {}.\n{}\n", describe(c),
                        epilogue.then(), last ? "channels last" : "tiles of planes in shared memory",
-                       layer_struct(c, *tile_of(c), layer, request.context.torch.as_pytorch));
+                       layer_struct(c, usual, *tile, layer, request.context.torch.as_pytorch));
   code.source += epilogue.text();
   signature.read(x);
   for (const Place* place : epilogue.places) signature.read(*place);

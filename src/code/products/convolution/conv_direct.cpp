@@ -95,6 +95,8 @@ Result<RegionCode> write_conv_direct(const RegionRequest& request) {
   STITCH_TRY(Convolution c, convolution_of(request, parts));
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 1, 1, nullptr, ElementBy::coordinates));
   if (!c.weight.contiguous() || c.weight.offset != 0) return not_for(request.region, "needs a dense weight");
+  const auto tile = direct_tile(deciding_geometry(request, *parts.product));
+  if (!tile) return not_for(request.region, "has no tile for so large a kernel");
   const std::string layer = type_name(request.name, "Layer");
   const Place &x = *c.x.place, &weight = *c.weight.place, &out = *c.result.view.place;
 
@@ -102,7 +104,7 @@ Result<RegionCode> write_conv_direct(const RegionRequest& request) {
                       {.header = "conv_direct.h",
                        .summary = describe(c),
                        .idea = "Directly, on the CUDA cores; kernels/conv_direct.h has the kernel.",
-                       .structs = direct_struct(c, *direct_tile(c), layer) + "\n",
+                       .structs = direct_struct(c, *tile, layer) + "\n",
                        .reads = {&x, &weight},
                        .call = "enqueue_conv_direct",
                        .arguments = {layer + "{}", x.pointer, weight.pointer, out.pointer}});

@@ -118,8 +118,10 @@ Result<RegionCode> write_conv_implicit(const RegionRequest& request) {
   STITCH_TRY(Convolution c, pooled ? pooled_convolution(request, parts) : convolution_of(request, parts));
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 1, 1, nullptr, ElementBy::coordinates));
   const bool exact = !request.region.offer.rounds_to_half();
-  const auto walked = implicit_of(request.context.gpu, c, exact, pooled);
-  if (!walked) return not_for(request.region, "has no tile for it");
+  const auto decided =
+      implicit_of(request.deciding().context.gpu, deciding_geometry(request, *parts.product), exact, pooled);
+  if (!decided) return not_for(request.region, "has no tile for it");
+  const ImplicitConvolution walked = with_tile_of(*decided, c, exact);
   const std::string image = type_name(request.name, "Image"), packed = request.name + "_weight_steps";
   const Place &x = *c.x.place, &weight = *c.weight.place, &out = *c.result.view.place;
   if (pooled)
@@ -130,9 +132,9 @@ Result<RegionCode> write_conv_implicit(const RegionRequest& request) {
        .summary = describe(c),
        .idea = format("An implicit GEMM on fp16 tensor cores{}; kernels/conv_implicit.h has it.",
                       exact ? ", in pairs of fp16" : ""),
-       .structs = implicit_struct(c, *walked, image) + "\n",
+       .structs = implicit_struct(c, walked, image) + "\n",
        .reads = {&x},
-       .packed = {{weight, packed, DType::f16, walked->packed, "octets of channels, as steps take them",
+       .packed = {{weight, packed, DType::f16, walked.packed, "octets of channels, as steps take them",
                    format("pack_implicit<{}, {}>", image, exact)}},
        .call = format("enqueue_conv_implicit<{}>", exact),
        .arguments = {image + "{}", x.pointer, packed, out.pointer}});

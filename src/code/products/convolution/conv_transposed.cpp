@@ -251,7 +251,10 @@ Result<RegionCode> write_conv_transposed(const RegionRequest& request) {
              epilogue_of(request, parts, bias ? std::nullopt : std::optional<size_t>(1), 1, bias_add));
   std::string layer = type_name(request.name, "Layer"), packed = request.name + "_weight_by_tap";
   const Place &x = *c.x.place, &weight = *c.weight.place, &out = *c.result.view.place;
-  Layer made = transposed_layer(c, *TileChoice(c, request.region).choose(), layer);
+  const Convolution deciding = deciding_geometry(request, *parts.product);
+  const auto tile = TileChoice(deciding, request.region).choose();
+  if (!tile) return not_for(request.region, "has no tile for so large a kernel");
+  Layer made = transposed_layer(c, *tile, layer);
   KernelRegion region{
       .header = "conv_transposed.h",
       .summary = describe(c) + (bias ? ", bias" : ""),

@@ -52,6 +52,11 @@ Convolution geometry_of(const Graph& graph, const Node& node) {
   return out;
 }
 
+Convolution deciding_geometry(const RegionRequest& request, const Node& node) {
+  const Graph& graph = request.deciding().graph;
+  return geometry_of(graph, graph.node(request.graph.number_of(node)));
+}
+
 Result<Convolution> accepts_convolution(const Graph& graph, const plan::Region& region,
                                         const ConvolutionLimits& limits) {
   STITCH_TRY(const Parts parts, parts_of(graph, region, convolution_ops));

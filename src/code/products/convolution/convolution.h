@@ -29,6 +29,8 @@ inline constexpr std::array convolution_ops = {Op::conv, Op::conv_transpose};
 
 // Sizes only, for `accepts`.
 Convolution geometry_of(const Graph& graph, const Node& node);
+// At the sizes that decide how work is divided: a program for ranges of sizes has one tile.
+Convolution deciding_geometry(const RegionRequest& request, const Node& node);
 // What a kernel takes: refusals say which of it a region is not.
 struct ConvolutionLimits {
   bool only_f32 = false;   // else fp16 and bf16, too

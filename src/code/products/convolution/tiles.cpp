@@ -187,6 +187,16 @@ std::optional<ImplicitConvolution> implicit_of(const GpuSpec& gpu, const Convolu
   return std::nullopt;
 }
 
+ImplicitConvolution with_tile_of(const ImplicitConvolution& decided, const Convolution& c, bool exact) {
+  ImplicitConvolution out = *walk(c);
+  out.pool = decided.pool;
+  out.pool_max = decided.pool_max;
+  out.tile = decided.tile;
+  out.chunk = decided.chunk;
+  Sizes(c, exact).measure(out);
+  return out;
+}
+
 std::string implicit_struct(const Convolution& c, const ImplicitConvolution& w, const std::string& name) {
   constexpr const char* axes[] = {"z", "y", "x"};
   const View& result = c.result.view;

@@ -38,6 +38,10 @@ std::optional<PooledConvolution> pooled_of(const Graph& graph, const plan::Regio
 std::optional<ImplicitConvolution> implicit_of(const GpuSpec& gpu, const Convolution& convolution, bool exact,
                                                const std::optional<PooledConvolution>& pooled);
 
+// The same convolution over other images with its tile.
+ImplicitConvolution with_tile_of(const ImplicitConvolution& decided, const Convolution& convolution,
+                                 bool exact);
+
 // For kernels/conv_implicit.h.
 std::string implicit_struct(const Convolution& convolution, const ImplicitConvolution& walked,
                             const std::string& name);
