@@ -4,12 +4,14 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <set>
 
 #include "base/terminal/terminal.h"
 #include "base/text.h"
 #include "code/family/tokens.h"
+#include "program/package.h"
 
 namespace stitch::code {
 
@@ -19,6 +21,32 @@ using Tokens = std::vector<Token>;
 
 bool opens(const Token& token) { return token.is("(") || token.is("[") || token.is("{"); }
 bool closes(const Token& token) { return token.is(")") || token.is("]") || token.is("}"); }
+
+// What kernels ask a type for, "Layer::images", has to be known when they are compiled: by header, the names
+// behind each of its templates' types.
+using KnownNames = std::map<std::string, std::set<std::string>, std::less<>>;
+KnownNames known_names_in(const std::string& header) {
+  KnownNames out;
+  const auto files = find_program_files();
+  const auto text = files ? read_file(*files / "include" / header) : files.error();
+  if (!text) return out;
+  const Tokens tokens = tokens_of(*text);
+  std::set<std::string_view> types;
+  for (size_t i = 0; i + 1 < tokens.size(); ++i)
+    if (tokens[i].is("class") && tokens[i + 1].kind == Token::word) types.insert(tokens[i + 1].text);
+  for (size_t i = 0; i + 2 < tokens.size(); ++i)
+    if (types.contains(tokens[i].text) && tokens[i + 1].is("::"))
+      out[std::string(tokens[i].text)].emplace(tokens[i + 2].text);
+  return out;
+}
+const KnownNames& known_names(const std::string& header) {
+  static std::mutex mutex;
+  static std::map<std::string, KnownNames> all;
+  std::lock_guard lock(mutex);
+  auto known = all.find(header);
+  if (known == all.end()) known = all.emplace(header, known_names_in(header)).first;
+  return known->second;
+}
 
 // What braces or parentheses hold.
 struct Scope {
@@ -455,6 +483,10 @@ class Unifier {
       }
     }
     structure.varying = named;
+    for (const std::string& name : named)
+      if (is_asked_of_type(scope.name, name))
+        return differs(other_row(varied_in(scope.begin, scope.end)), varied_in(scope.begin, scope.end),
+                       format("kernels have to know '{}' when they are compiled", name));
     // In their place, but behind the sizes that they are made from.
     std::string fields;
     for (const Part& part : constants) {
@@ -505,6 +537,19 @@ class Unifier {
           std::string(token(begin).space) + "static constexpr " + type + " " + join(constant, ", ") + ";";
     }
     return "\n  " + type + " " + join(varying, ", ") + ";";
+  }
+
+  // Structures are named for the types of the templates that take them: Conv1Layer.
+  bool is_asked_of_type(const std::string& structure, const std::string& member) const {
+    constexpr std::string_view include = "#include \"";
+    for (size_t at = texts_[0].find(include); at != std::string::npos; at = texts_[0].find(include, at + 1)) {
+      const size_t begin = at + include.size();
+      const std::string header = texts_[0].substr(begin, texts_[0].find('"', begin) - begin);
+      if (!header.starts_with("stitch/kernels/")) continue;
+      for (const auto& [type, names] : known_names(header))
+        if (structure.ends_with(type) && names.contains(member)) return true;
+    }
+    return false;
   }
 
   size_t varied_in(size_t begin, size_t end) const {

@@ -47,6 +47,20 @@ TEST(Fit, FindsTheFormulasThatCodeHas) {
   EXPECT_EQ(formula_of([](int64_t b, int64_t l) { return b ^ l; }), "none");
 }
 
+// A tile that a kernel's shared memory has.
+TEST(Unify, RefusesWhatKernelsHaveToKnow) {
+  auto with = [](const std::string& member) {
+    return unified(
+        "#include \"stitch/kernels/conv_direct.h\"\nstruct Conv1Layer {\n  static constexpr int " + member +
+            " = ",
+        [](int64_t, int64_t l) { return l; }, ";\n};\n");
+  };
+  EXPECT_TRUE(with("out_height")) << with("out_height").error().message;
+  ASSERT_FALSE(with("tile_height"));
+  EXPECT_NE(with("tile_height").error().message.find("kernels have to know 'tile_height'"),
+            std::string::npos);
+}
+
 TEST(Fit, CountsInSixtyFourBitsWhereARangeNeedsThem) {
   const auto text = unified(
       "int64_t enqueue_x(cudaStream_t stream) { return ",
