@@ -1,4 +1,4 @@
-#include "cudnn/convolve.h"
+#include "cudnn/descriptors.h"
 
 #include "library/numbers.h"
 
