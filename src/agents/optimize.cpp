@@ -14,7 +14,6 @@
 #include "gpu/gpu_lock.h"
 #include "graph/cost.h"
 #include "plan/document/document.h"
-#include "plan/document/document_names.h"
 #include "reference/preflight.h"
 
 namespace stitch::agents {

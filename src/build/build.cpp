@@ -16,7 +16,6 @@
 #include "build/build_sources.h"
 #include "build/build_units.h"
 #include "build/cuda/resources.h"
-#include "build/object_symbols.h"
 #include "build/toolchain.h"
 
 namespace stitch::build {

@@ -1,4 +1,4 @@
-#include "build/build_errors.h"
+#include "build/toolchain.h"
 
 #include <cctype>
 #include <csignal>

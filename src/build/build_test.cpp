@@ -8,8 +8,8 @@
 
 #include "base/machine/parallel.h"
 #include "build/build_cache.h"
-#include "build/build_errors.h"
 #include "build/cuda/resources.h"
+#include "build/toolchain.h"
 
 namespace stitch::build {
 namespace {

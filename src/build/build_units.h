@@ -2,9 +2,11 @@
 // units: about as many as there are cores.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "build/build.h"
 #include "build/build_inputs.h"
 
@@ -22,5 +24,13 @@ Result<std::vector<Unit>> arrange_units(const BuildRequest& request, const std::
 void remember_unit(const Unit& unit, const std::vector<std::string>& keys, const BuildCache& cache);
 // The source itself, or a file in `scratch` that includes them all.
 Result<fs::path> write_unit(const Unit& unit, const BuildRequest& request, const fs::path& scratch);
+
+// Symbols that an object file imports and exports: macros can hide a call from a lexer, not from the linker.
+struct ObjectSymbols {
+  std::set<std::string> wanted;   // undefined: from libraries or other objects
+  std::set<std::string> offered;  // global and defined
+};
+// Of a 64-bit ELF object; otherwise empty.
+ObjectSymbols symbols_of(const fs::path& object);
 
 }  // namespace stitch::build

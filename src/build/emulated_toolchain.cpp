@@ -8,7 +8,6 @@
 #include "base/json.h"
 #include "base/machine/process.h"
 #include "base/text.h"
-#include "build/build_errors.h"
 #include "build/compile_emulated/compile.h"
 #include "build/toolchain.h"
 

@@ -10,7 +10,6 @@
 
 #include "base/machine/process.h"
 #include "base/text.h"
-#include "build/build_errors.h"
 #include "sandbox/sandbox.h"
 
 namespace stitch::build {

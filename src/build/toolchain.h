@@ -4,8 +4,10 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "build/build.h"
 
 namespace stitch::build {
@@ -46,5 +48,14 @@ Result<CompilerRun> run_compiler(std::vector<std::string> words, const Work& wor
                                  std::vector<fs::path> readable = {});
 // The compiler's version text.
 Result<std::string> version_of(const fs::path& program);
+
+// Shortens compiler output: each error once, the first one first.
+// "file:line: message" with context for the errors of nvcc, g++, clang++, ptxas or ld. Removes the prefix
+// `scratch`. Output without a known error is truncated.
+std::string shortened_errors(std::string_view output, std::string_view scratch);
+
+// A failed compiler run, as an error of the sources.
+Error build_failure(std::string_view output, std::string_view scratch, int exit_code);
+Error build_took_too_long(double seconds);
 
 }  // namespace stitch::build

@@ -1,4 +1,4 @@
-#include "emulator/refusals.h"
+#include "emulator/rewrite.h"
 
 namespace stitch::emulated {
 

@@ -4,8 +4,7 @@
 #include <set>
 #include <vector>
 
-#include "emulator/refusals.h"
-#include "emulator/token_view.h"
+#include "emulator/tokens.h"
 
 namespace stitch::emulated {
 

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "gpu/calibration.h"
 
 namespace stitch {
 
@@ -31,5 +32,10 @@ struct Calibration {
 Json to_json(const Calibration& calibration);
 // Untrusted input: errors name the field.
 Result<Calibration> read_calibration(const Json& document);
+
+// Built-in calibrations (calibrations/), used for predictions. Plans use only GpuSpec's own, which the user
+// must have made.
+// Null: not measured.
+const Calibration* measured_calibration(std::string_view gpu);
 
 }  // namespace stitch

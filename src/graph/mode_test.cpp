@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "graph/numerics.h"
+
 namespace stitch {
 namespace {
 
@@ -50,6 +52,18 @@ TEST(ModeOfATask, IsReadFromAFile) {
     EXPECT_EQ(mode_in(*read), "");
     EXPECT_FALSE(mode_warning(*read));
   }
+}
+
+TEST(Numerics, ClassesByName) {
+  for (Numerics numerics : all_numerics) {
+    auto parsed = parse_numerics(name(numerics));
+    ASSERT_TRUE(parsed);
+    EXPECT_EQ(*parsed, numerics);
+  }
+  auto unknown = parse_numerics("fast");
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().message, "there is no numerics class 'fast'");
+  EXPECT_EQ(unknown.error().fix, "one of: strict, default, tf32, half");
 }
 
 }  // namespace

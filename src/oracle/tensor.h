@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <type_traits>
@@ -13,6 +14,14 @@
 #include "graph/type.h"
 
 namespace stitch::oracle {
+
+// Conversion from and to 16-bit floats.
+
+// Rounded once, to nearest, ties to even. Going through float would round twice.
+uint16_t to_half_bits(double value);
+uint16_t to_bfloat_bits(double value);
+double from_half_bits(uint16_t bits);
+double from_bfloat_bits(uint16_t bits);
 
 class Tensor {
  public:

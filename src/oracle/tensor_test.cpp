@@ -3,7 +3,6 @@
 #include <bit>
 #include <cstring>
 
-#include "oracle/half.h"
 #include "oracle/testing.h"
 
 namespace stitch::oracle {

@@ -11,8 +11,6 @@
 #include "plan/document/difference.h"
 #include "plan/plain_plan.h"
 #include "plan/precision/half_budget.h"
-#include "plan/precision/half_operands.h"
-#include "plan/regions/branches.h"
 #include "plan/regions/fusion.h"
 #include "plan/regions/layouts.h"
 #include "plan/regions/views.h"

@@ -8,7 +8,7 @@
 
 #include "base/terminal/terminal.h"
 #include "base/text.h"
-#include "program/libraries.h"
+#include "program/package.h"
 
 namespace stitch {
 

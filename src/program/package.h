@@ -1,9 +1,11 @@
 // A program on disk: a folder that builds with CMake and nvcc alone, or, to be read only, a single .cu file.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/file.h"
@@ -82,5 +84,13 @@ Result<Published> write_package(const fs::path& folder, const PackageContents& c
 
 // Where the files of this room are: include/ and templates/.
 Result<fs::path> find_program_files();
+
+// The libraries of NVIDIA's that a program may link.
+inline constexpr std::array<std::string_view, 3> known_libraries = {"cublas", "cublasLt", "cudnn"};
+
+bool is_known_library(std::string_view name);
+
+// Adds those whose headers the source includes: a single .cu file has no other way to name them.
+void add_included_libraries(std::string_view source, std::vector<std::string>& libraries);
 
 }  // namespace stitch

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/testdata/must.h"
-#include "program/libraries.h"
+#include "program/package.h"
 #include "program/program_text.h"
 
 namespace stitch {

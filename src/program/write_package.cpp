@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "graph/folder.h"
 #include "program/fold.h"
-#include "program/libraries.h"
 #include "program/package.h"
 
 namespace stitch {

@@ -12,7 +12,7 @@
 #include "base/bulk.h"
 #include "base/machine/parallel.h"
 #include "base/text.h"
-#include "oracle/half.h"
+#include "oracle/tensor.h"
 
 namespace stitch::verifier {
 

@@ -6,8 +6,6 @@
 #include <array>
 #include <cstring>
 
-#include "runner/device_arena.h"
-
 namespace stitch::runner {
 namespace {
 

@@ -23,7 +23,6 @@
 #include "graph/type.h"
 #include "runner/activity.h"
 #include "runner/arena.h"
-#include "runner/device_arena.h"
 
 namespace stitch::runner {
 

@@ -1,14 +1,63 @@
 #include "runner/start.h"
 
 #include <cstdlib>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <vector>
 
 #include "base/error_codes.h"
+#include "base/json.h"
+#include "base/machine/process.h"
 #include "build/build.h"
 #include "build/compile_emulated/compile.h"
-#include "runner/python_roots.h"
 #include "sandbox/sandbox.h"
 
 namespace stitch::runner {
+
+namespace {
+
+// Where an interpreter finds its packages, so that a candidate's process finds the same.
+struct PythonRoots {
+  // Folders of installed packages, including those of .pth files and the user's site, and the one with torch.
+  // Not the rest of sys.path, which may contain the task.
+  std::vector<fs::path> packages;
+  fs::path user_base;  // of the user's site, found through HOME; empty: not used
+};
+
+constexpr const char* question = R"(
+import importlib.util, json, os, site, sys
+packages = [path for path in sys.path if os.path.basename(path) in ("site-packages", "dist-packages") and os.path.isdir(path)]
+torch = importlib.util.find_spec("torch")
+if torch and torch.origin:
+    packages.append(os.path.dirname(os.path.dirname(torch.origin)))
+print(json.dumps({"packages": sorted(set(packages)), "user_base": site.getuserbase() if site.ENABLE_USER_SITE else ""}))
+)";
+
+PythonRoots ask(const fs::path& python) {
+  std::string answer;
+  (void)run({{python.string(), "-c", question}, {}, std::chrono::seconds(20)},
+            [&](std::string_view line) { answer = line; });
+  auto json = parse_json(answer);
+  if (!json || !json->is_object()) return {};
+  PythonRoots out;
+  for (const Json& path : json->value("packages", Json::array()))
+    out.packages.emplace_back(path.get<std::string>());
+  out.user_base = json->value("user_base", "");
+  return out;
+}
+
+// Runs each interpreter once. Empty if it can't be run.
+const PythonRoots& python_roots(const fs::path& python) {
+  static std::mutex mutex;
+  static std::map<fs::path, PythonRoots> known;
+  const std::lock_guard lock(mutex);
+  auto found = known.find(python);
+  if (found == known.end()) found = known.emplace(python, ask(python)).first;
+  return found->second;
+}
+
+}  // namespace
 
 namespace {
 

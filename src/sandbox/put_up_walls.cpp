@@ -9,9 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "sandbox/landlock.h"
 #include "sandbox/namespaces.h"
-#include "sandbox/seccomp.h"
 
 namespace stitch::sandbox {
 

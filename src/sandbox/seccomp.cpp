@@ -1,4 +1,4 @@
-#include "sandbox/seccomp.h"
+#include "sandbox/put_up_walls.h"
 
 #include <fcntl.h>
 #include <linux/audit.h>

@@ -2,17 +2,22 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 import torch
 
 from .. import FOLDER
-from ..base import safetensors
+from ..base import requests, safetensors
 from ..task.task import read_arguments
+from . import shared
+from .answers import Answers
 from .model import Loaded
+from .shared import Fingerprints
 
 PYTHON_FOLDER = os.path.dirname(FOLDER)
 EXAMPLES = os.path.join(os.path.dirname(PYTHON_FOLDER), "examples")
@@ -285,3 +290,54 @@ class ReferenceServerTest(Case):
     def test_no_gpu(self):
         if not torch.cuda.is_available():
             self.assertEqual(self.error("load", task=os.path.join(EXAMPLES, "mlp.py"), device="cuda")["kind"], "device")
+
+
+class RequestsTest(unittest.TestCase):
+    table = Answers(lambda text: None).table
+
+    def test_the_readme_has_all_requests_with_their_fields(self):
+        rows = {}
+        with open(os.path.join(FOLDER, "README.md"), encoding="utf-8") as file:
+            for line in file:
+                if line.startswith("| `"):
+                    rows.update(dict.fromkeys(re.findall(r"`(\w+)`", line.split("|")[1]), line))
+        for name, method in self.table.items():
+            self.assertIn(name, rows)
+            for field in requests.parameters_of(method):
+                self.assertTrue(f"`{field}`" in rows[name] or "…" in rows[name], f"{field} of {name}")
+
+    def test_fields_are_the_methods_parameters(self):
+        method, fields = requests.parse('{"do": "load", "task": "a.py", "class": "Net", "mode": null}', self.table)
+        self.assertEqual(method.__name__, "load")
+        self.assertEqual(fields, {"task": "a.py", "class_": "Net", "seed": 42, "device": "cpu", "mode": None, "turns": None})
+        for line, part in [
+            ('{"do": "load"}', "'task' is missing"),
+            ('{"do": "load", "task": 1}', "'task' is of the wrong type"),
+            ('{"do": "load", "task": "a", "device": "tpu"}', "one of: cpu, cuda"),
+            ('{"do": "load", "task": "a", "seeds": 1}', "unknown field 'seeds' of 'load'"),
+            ('{"do": "unload"}', "there are: load, init_inputs"),
+            ("[]", 'not a JSON object with "do"'),
+        ]:
+            with self.assertRaisesRegex(ValueError, re.escape(part)):
+                requests.parse(line, self.table)
+
+
+class FingerprintTest(unittest.TestCase):
+    def test_every_bit_counts(self):
+        fingerprints, flat = Fingerprints(), torch.arange(101, dtype=torch.uint8)
+        first = fingerprints.of(flat)
+        self.assertEqual(fingerprints.of(flat.clone()), first)
+        self.assertNotEqual(Fingerprints().of(flat), first)
+        for place in range(flat.numel()):
+            for bit in (0, 7):
+                other = flat.clone()
+                other[place] ^= 1 << bit
+                self.assertNotEqual(fingerprints.of(other), first, (place, bit))
+
+    def test_pieces_may_not_change_places(self):
+        with mock.patch.object(shared, "PIECE", 32):
+            fingerprints, flat = Fingerprints(), torch.arange(64, dtype=torch.uint8)
+            self.assertNotEqual(fingerprints.of(flat.roll(32)), fingerprints.of(flat))
+
+    def test_nothing_has_one_too(self):
+        self.assertEqual(Fingerprints().of(torch.empty(0, dtype=torch.uint8)), "0" * 16)

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "gpu/measured_calibration.h"
+#include "gpu/calibration.h"
 #include "plan/cost/cost_fit.h"
 #include "plan/cost/estimate.h"
 #include "plan/steps.h"

@@ -8,7 +8,7 @@
 #include "base/digest/sha256.h"
 #include "base/error_codes.h"
 #include "graph/text.h"
-#include "plan/document/document_names.h"
+#include "plan/document/document.h"
 #include "verify/verdict_document.h"
 
 namespace stitch::agents {

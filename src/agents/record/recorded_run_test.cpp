@@ -13,7 +13,7 @@
 #include "agents/llm/scripted.h"
 #include "base/testdata/must.h"
 #include "base/text.h"
-#include "plan/document/document_names.h"
+#include "plan/document/document.h"
 #include "store/database.h"
 
 namespace stitch::agents {

@@ -11,7 +11,7 @@
 #include "base/testdata/must.h"
 #include "base/text.h"
 #include "code/written.h"
-#include "plan/document/document_names.h"
+#include "plan/document/document.h"
 #include "store/database.h"
 #include "store/memory.h"
 

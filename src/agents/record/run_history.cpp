@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "plan/cost/estimate.h"
 #include "plan/document/document.h"
-#include "plan/document/document_names.h"
 #include "plan/document/signature.h"
 #include "plan/steps.h"
 #include "verify/clock/clock.h"

@@ -8,7 +8,6 @@
 #include "base/digest/sha256.h"
 #include "base/machine/process.h"
 #include "base/text.h"
-#include "build/build_errors.h"
 #include "build/build_inputs.h"
 #include "build/toolchain.h"
 #include "gpu/architecture.h"

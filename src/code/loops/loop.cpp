@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "base/format.h"
-#include "code/loops/pool.h"
 #include "code/loops/reduction.h"
 
 namespace stitch::code::loops {

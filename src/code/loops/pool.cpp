@@ -1,4 +1,3 @@
-#include "code/loops/pool.h"
 
 #include <algorithm>
 #include <cmath>

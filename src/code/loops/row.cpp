@@ -8,7 +8,7 @@
 #include "base/format.h"
 #include "code/loops/emit/row_emitter.h"
 #include "code/loops/reduction.h"
-#include "code/loops/stages.h"
+#include "code/loops/row_plan.h"
 
 namespace stitch::code::loops {
 

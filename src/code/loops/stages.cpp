@@ -1,4 +1,4 @@
-#include "code/loops/stages.h"
+#include "code/loops/row_plan.h"
 
 #include <algorithm>
 #include <set>

@@ -1,4 +1,4 @@
-#include "context_switch.h"
+#include "fiber.h"
 
 #include <pthread.h>
 

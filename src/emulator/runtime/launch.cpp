@@ -14,7 +14,6 @@
 #include "operation.h"
 #include "scheduler.h"
 #include "stitch/launch.h"
-#include "worker_pool.h"
 
 namespace stitch_emulated {
 

@@ -9,8 +9,8 @@
 #include <map>
 #include <mutex>
 
-#include "context_switch.h"
 #include "error.h"
+#include "fiber.h"
 #include "operation.h"
 #include "settings.h"
 #include "stream.h"

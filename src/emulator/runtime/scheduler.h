@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -143,5 +144,9 @@ class [[gnu::visibility("hidden")]] Worker {
 Worker& this_worker();
 // The same from a CUDA thread, without thread-local lookup.
 inline Worker& worker_of(const ThreadView* thread) { return *static_cast<Worker*>(thread->block->worker); }
+
+// OS threads that run launches.
+// Runs `work` on the calling thread and on `helpers` others; returns when all are done.
+void run_on_pool(unsigned helpers, const std::function<void()>& work);
 
 }  // namespace stitch_emulated

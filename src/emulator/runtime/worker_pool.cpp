@@ -1,4 +1,4 @@
-#include "worker_pool.h"
+#include "scheduler.h"
 
 #include <condition_variable>
 #include <mutex>

@@ -3,7 +3,6 @@
 
 #include "oracle/call.h"
 #include "oracle/ops/product.h"
-#include "oracle/ops/sum.h"
 #include "oracle/walk.h"
 
 namespace stitch::oracle {

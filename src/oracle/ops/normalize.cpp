@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "oracle/call.h"
-#include "oracle/ops/sum.h"
+#include "oracle/ops/product.h"
 #include "oracle/walk.h"
 
 namespace stitch::oracle {

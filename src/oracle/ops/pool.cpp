@@ -4,7 +4,7 @@
 
 #include "base/machine/parallel.h"
 #include "oracle/call.h"
-#include "oracle/ops/window.h"
+#include "oracle/ops/conv.h"
 
 namespace stitch::oracle {
 

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "oracle/call.h"
-#include "oracle/ops/sum.h"
+#include "oracle/ops/product.h"
 #include "oracle/walk.h"
 
 namespace stitch::oracle {

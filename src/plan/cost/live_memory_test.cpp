@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "plan/regions/branches.h"
 #include "plan/regions/fusion.h"
 #include "plan/testdata/planned.h"
 

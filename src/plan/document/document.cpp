@@ -14,7 +14,6 @@
 #include "plan/buckets.h"
 #include "plan/cost/estimate.h"
 #include "plan/cost/pytorch.h"
-#include "plan/document/document_names.h"
 #include "plan/precision/error_budget.h"
 
 namespace stitch::plan {

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/terminal/terminal.h"
+#include "graph/graph.h"
 #include "plan/technique.h"
 
 namespace stitch::plan {
@@ -60,5 +61,11 @@ Json plan_schema(const Catalogue& catalogue);
 
 // Larger documents are rejected unparsed.
 inline constexpr size_t most_plan_bytes = 64 << 20;
+
+// Shared by the writer and the reader of plan documents.
+inline constexpr int plan_version = 2;
+// A node is named after its first result.
+const std::string& node_name(const Graph& graph, int32_t node);
+std::string graph_hash(const Graph& graph);
 
 }  // namespace stitch::plan

@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "plan/document/document.h"
-#include "plan/document/document_names.h"
 
 namespace stitch::plan {
 

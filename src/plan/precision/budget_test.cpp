@@ -15,7 +15,6 @@
 #include "plan/document/document.h"
 #include "plan/precision/error_budget.h"
 #include "plan/precision/half_budget.h"
-#include "plan/precision/spending.h"
 #include "plan/regions/fusion.h"
 #include "plan/regions/layouts.h"
 #include "plan/steps.h"

@@ -2,6 +2,7 @@
 // model.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,5 +52,16 @@ std::vector<double> noise_squares(const MeasuredErrors& errors, const Graph& gra
                                   double part);
 // "layer4_0_conv1 (31 %), fc (12 %)": the regions with the largest shares; empty without measurements.
 std::string blame(const Context& context, const Plan& plan, size_t most = 3);
+
+// Which reductions of precision to make within an error budget: a knapsack problem.
+// One reduction of precision: the time it saves and the error it adds.
+struct Expense {
+  double gain = 0;           // seconds, or any other gain
+  std::vector<double> cost;  // squares of errors, by group of outputs
+};
+
+// The ones with the largest total gain while no group's sum exceeds its limit, in order. Entries with a NaN
+// cost or gain are never chosen, and a larger limit never gains less.
+std::vector<size_t> choose_spending(const std::vector<Expense>& all, const std::vector<double>& limits);
 
 }  // namespace stitch::plan

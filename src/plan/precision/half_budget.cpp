@@ -5,7 +5,6 @@
 
 #include "plan/cost/estimate.h"
 #include "plan/precision/error_budget.h"
-#include "plan/precision/spending.h"
 #include "plan/regions/layout_chooser.h"
 #include "plan/regions/layouts.h"
 

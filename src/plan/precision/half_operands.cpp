@@ -1,4 +1,4 @@
-#include "plan/precision/half_operands.h"
+#include "plan/precision/half_budget.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,7 +5,6 @@
 #include <iterator>
 
 #include "plan/precision/error_budget.h"
-#include "plan/precision/spending.h"
 
 namespace stitch::plan {
 

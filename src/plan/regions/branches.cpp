@@ -1,4 +1,4 @@
-#include "plan/regions/branches.h"
+#include "plan/regions/fusion.h"
 
 #include <algorithm>
 #include <functional>

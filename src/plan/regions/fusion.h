@@ -1,6 +1,9 @@
 // Fusion boundaries: which nodes become one region.
 #pragma once
 
+#include <functional>
+
+#include "plan/regions/grouping.h"
 #include "plan/technique.h"
 
 namespace stitch::plan {
@@ -20,5 +23,18 @@ Result<Plan> fuse_loops(const Context& context, Plan plan, const Catalogue& cata
 // Chains of element-wise nodes over weights alone run once, when a program is created: fused into few
 // kernels.
 Result<Plan> fuse_constants(const Context& context, Plan plan, const Catalogue& catalogue);
+
+// Fusions that delay a region until another one can keep more memory alive; this limits them.
+// May a fusion delay the earlier group until the later one? Always, or only if that keeps no more memory
+// alive.
+using MayDelay = std::function<bool(const Grouping& groups, size_t earlier, size_t later)>;
+
+// Fuses without regard for memory, unless the plan then needs more than the model run node by node.
+Result<Plan> fuse_within_memory(const Context& context, const Plan& plan,
+                                const std::function<Result<Plan>(const MayDelay&)>& fuse);
+
+// Which regions run concurrently: independent chains of kernels that are too small to fill a GPU.
+// Makes sections of up to four branches. Existing sections stay unchanged.
+Result<Plan> run_side_by_side(const Context& context, Plan plan, const Catalogue& catalogue);
 
 }  // namespace stitch::plan

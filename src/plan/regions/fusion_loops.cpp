@@ -9,7 +9,6 @@
 #include "plan/constants.h"
 #include "plan/cost/estimate.h"
 #include "plan/regions/fusion.h"
-#include "plan/regions/fusion_memory.h"
 #include "plan/regions/grouping.h"
 
 namespace stitch::plan {

@@ -1,4 +1,4 @@
-#include "runner/child/counters.h"
+#include "runner/child/profiler.h"
 
 #if defined(STITCH_HAVE_CUPTI) && __has_include(<cupti_range_profiler.h>)
 #include <cupti.h>

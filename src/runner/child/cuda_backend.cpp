@@ -8,7 +8,6 @@
 
 #include "base/bulk.h"
 #include "runner/child/backend.h"
-#include "runner/child/counters.h"
 #include "runner/child/cuda_driver.h"
 #include "runner/child/profiler.h"
 

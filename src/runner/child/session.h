@@ -11,7 +11,6 @@
 #include "runner/child/arena_view.h"
 #include "runner/child/backend.h"
 #include "runner/child/guarded_buffer.h"
-#include "runner/child/handed_arguments.h"
 #include "runner/child/loaded_program.h"
 
 namespace stitch::runner {

@@ -12,10 +12,8 @@
 
 #include "sandbox/confinement.h"
 #include "sandbox/control_group.h"
-#include "sandbox/landlock.h"
 #include "sandbox/namespaces.h"
 #include "sandbox/put_up_walls.h"
-#include "sandbox/seccomp.h"
 
 namespace stitch::sandbox {
 namespace {

@@ -16,7 +16,6 @@
 #include "sandbox/namespaces.cpp"
 #include "sandbox/put_up_walls.cpp"
 #include "sandbox/seccomp.cpp"
-#include "sandbox/system_paths.cpp"
 // NOLINTEND(bugprone-suspicious-include)
 
 // `confinement`: stitch-confine's JSON. `group`: a cgroup, or empty. `parent`: this process dies with it.

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <random>
 
 #include "base/file.h"
@@ -16,6 +15,7 @@
 #include "build/compile_emulated/compile.h"
 #include "code/loops/techniques.h"
 #include "code/names.h"
+#include "code/test_memory.h"
 #include "graph/text.h"
 #include "oracle/interpreter.h"
 #include "stitch_emulated.h"
@@ -36,30 +36,6 @@ struct Case {
   RegionCode code;
   double tolerance = 1e-5;
 };
-
-// Storage of a value: dtype and order of dimensions. Empty: the graph's.
-struct Stored {
-  std::optional<DType> dtype;
-  std::vector<int64_t> order;
-};
-using Layouts = std::map<std::string, Stored>;
-
-inline Place placed(const Graph& graph, ValueId id, const Layouts& layouts, std::string pointer) {
-  const TensorType& type = graph.type(id);
-  Place place{id, std::move(pointer), type.dtype, type.shape, contiguous_strides(type.shape)};
-  auto layout = layouts.find(graph[id].name);
-  if (layout == layouts.end()) return place;
-  if (layout->second.dtype) place.dtype = *layout->second.dtype;
-  if (!layout->second.order.empty()) {
-    int64_t step = 1;
-    for (size_t i = layout->second.order.size(); i-- > 0;) {
-      size_t d = static_cast<size_t>(layout->second.order[i]);
-      place.strides[d] = step;
-      step *= std::max<int64_t>(type.shape[d], 1);
-    }
-  }
-  return place;
-}
 
 inline bool made_inside(const Graph& graph, const plan::Region& region, ValueId id) {
   for (int32_t n : region.nodes)
@@ -101,31 +77,6 @@ inline Tensor draw(const TensorType& type, uint64_t seed, double range = 5) {
   Tensor exact = Tensor::of(type.dtype, type.shape, values);
   // Rounded to the stored type.
   return *Tensor::from_bytes(type.dtype, type.shape, exact.to_bytes());
-}
-
-inline std::vector<std::byte> laid_out(const Tensor& tensor, const Place& place) {
-  std::vector<std::byte> dense = tensor.to_bytes(place.dtype), out(dense.size());
-  std::vector<int64_t> strides = contiguous_strides(place.shape);
-  size_t size = static_cast<size_t>(size_of(place.dtype));
-  for (int64_t i = 0; i < tensor.elements(); ++i) {
-    int64_t to = 0;
-    for (size_t d = 0; d < strides.size(); ++d) to += i / strides[d] % place.shape[d] * place.strides[d];
-    std::memcpy(out.data() + static_cast<size_t>(to) * size, dense.data() + static_cast<size_t>(i) * size,
-                size);
-  }
-  return out;
-}
-
-inline Tensor taken_back(const Place& place, const std::byte* bytes) {
-  std::vector<std::byte> dense(static_cast<size_t>(element_count(place.shape) * size_of(place.dtype)));
-  std::vector<int64_t> strides = contiguous_strides(place.shape);
-  size_t size = static_cast<size_t>(size_of(place.dtype));
-  for (int64_t i = 0; i < element_count(place.shape); ++i) {
-    int64_t from = 0;
-    for (size_t d = 0; d < strides.size(); ++d) from += i / strides[d] % place.shape[d] * place.strides[d];
-    std::memcpy(dense.data() + static_cast<size_t>(i) * size, bytes + static_cast<size_t>(from) * size, size);
-  }
-  return *Tensor::from_bytes(place.dtype, place.shape, dense);
 }
 
 // The first difference; empty: equal.
@@ -285,8 +236,8 @@ class Bench {
     for (size_t i = begin; i < end; ++i) {
       auto run = reinterpret_cast<int (*)(void**, void*)>(dlsym(handle, format("run_{}", i).c_str()));
       ASSERT_TRUE(run);
-      for (const char* order : {"forward", "reverse"}) check(cases_[i], run, order, 0);
-      check(cases_[i], run, "forward", 1);
+      for (const char* order : {"forward", "reverse"}) check(cases_[i], run, order, false);
+      check(cases_[i], run, "forward", true);
     }
   }
 
@@ -309,28 +260,16 @@ class Bench {
     return "missing_" + argument;
   }
 
-  void check(const Case& each, int (*run)(void**, void*), const char* order, int misaligned) {
+  void check(const Case& each, int (*run)(void**, void*), const char* order, bool misaligned) {
     stitch_emulated_set_order(order);
-    std::vector<void*> memory, pointers;
-    auto allocate = [&](size_t bytes, size_t offset) {
-      void* made = nullptr;
-      EXPECT_EQ(cudaMalloc(&made, bytes + offset + 1), cudaSuccess);
-      memory.push_back(made);
-      pointers.push_back(static_cast<char*>(made) + offset);
-      return pointers.back();
-    };
-    size_t next = 0;
-    for (const auto* places : {&each.reads, &each.weights})
+    std::vector<Memory> memory;
+    std::vector<void*> pointers;
+    for (const auto* places : {&each.reads, &each.weights, &each.writes})
       for (const Place& place : *places) {
-        std::vector<std::byte> bytes = laid_out(each.given[next++], place);
-        void* to = allocate(bytes.size(), static_cast<size_t>(misaligned * size_of(place.dtype)));
-        std::memcpy(to, bytes.data(), bytes.size());
+        memory.emplace_back(place, misaligned);
+        if (pointers.size() < each.given.size()) memory.back().write(each.given[pointers.size()]);
+        pointers.push_back(memory.back().pointer());
       }
-    size_t first_write = pointers.size();
-    for (const Place& place : each.writes) {
-      size_t bytes = static_cast<size_t>(element_count(place.shape) * size_of(place.dtype));
-      std::memset(allocate(bytes, static_cast<size_t>(misaligned * size_of(place.dtype))), 0x5a, bytes);
-    }
     void* workspace = nullptr;
     EXPECT_EQ(cudaMalloc(&workspace, static_cast<size_t>(each.code.workspace_bytes) + 1), cudaSuccess);
     int status = run(pointers.data(), workspace);
@@ -338,7 +277,7 @@ class Bench {
     EXPECT_STREQ(stitch_emulated_check_memory(), "") << each.label;
     if (status == 0)
       for (size_t w = 0; w < each.writes.size(); ++w) {
-        Tensor got = taken_back(each.writes[w], static_cast<const std::byte*>(pointers[first_write + w]));
+        Tensor got = memory[each.given.size() + w].read();
         std::string wrong = difference(got, each.expected[w], each.tolerance);
         EXPECT_EQ(wrong, "") << each.label << " (" << each.region.technique->name() << ", " << order
                              << ", misaligned by " << misaligned
@@ -346,8 +285,8 @@ class Bench {
                              << print_graph(each.graph).substr(0, 2000) << "\n"
                              << each.code.source.substr(0, 6000);
       }
-    for (void* each_memory : memory) cudaFree(each_memory);
     cudaFree(workspace);
+    memory.clear();
     if (status != 0) cudaDeviceReset();
   }
 

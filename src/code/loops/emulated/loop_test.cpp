@@ -21,8 +21,8 @@ TEST(LoopDevice, Chains) {
       "output %a\nend\n";
   add("gated residual", chain);
   add("half storage", chain, {{"x", {DType::f16, {}}}, {"a", {DType::bf16, {}}}});
-  add("other order", chain, {{"x", {std::nullopt, {0, 2, 1}}}, {"a", {std::nullopt, {0, 2, 1}}}});
-  add("one in other order", chain, {{"x", {std::nullopt, {2, 0, 1}}}});
+  add("other order", chain, {{"x", {DType::f32, {0, 2, 1}}}, {"a", {DType::f32, {0, 2, 1}}}});
+  add("one in other order", chain, {{"x", {DType::f32, {2, 0, 1}}}});
   add("odd total", "graph \"g\"\ninput %x : f32[3,1365]\n\n%y = silu(%x) : f32[3,1365]\n\noutput %y\nend\n");
   // Indices that count down must not be divided as they are.
   add("flipped, padded, split and rolled",
@@ -36,7 +36,7 @@ TEST(LoopDevice, Chains) {
       "f32[2,5,9,9]\n"
       "%m = max_pool(%c) kernel=[3,3] stride=[2,2] padding=[1,1] dilation=[2,1] : f32[2,5,4,5]\n"
       "%u = resize(%m) size=[8,11] mode=\"linear\" : f32[2,5,8,11]\n\noutput %u\nend\n",
-      {{"x", {std::nullopt, {0, 2, 3, 1}}}, {"u", {DType::f16, {0, 2, 3, 1}}}});
+      {{"x", {DType::f32, {0, 2, 3, 1}}}, {"u", {DType::f16, {0, 2, 3, 1}}}});
   // Lanes of a vector are channels: they share windows, and parts of what is joined.
   std::string pooled =
       "graph \"g\"\ninput %x : f32[2,16,9,7]\ninput %z : f32[2,24,9,7]\n\n%c = concat(%x, %z) dim=1 : "
@@ -44,7 +44,7 @@ TEST(LoopDevice, Chains) {
       "f32[2,40,5,4]\n"
       "%a = avg_pool(%m) kernel=[2,2] stride=[1,1] padding=[0,0] : f32[2,40,4,3]\n"
       "%r = relu(%c) : f32[2,40,9,7]\n\noutput %r\noutput %a\nend\n";
-  Stored last{std::nullopt, {0, 2, 3, 1}}, half_last{DType::f16, {0, 2, 3, 1}};
+  plan::Storage last{DType::f32, {0, 2, 3, 1}}, half_last{DType::f16, {0, 2, 3, 1}};
   add("channels last", pooled, {{"x", last}, {"z", last}, {"r", last}, {"a", last}});
   add("channels last in half", pooled,
       {{"x", half_last}, {"z", half_last}, {"r", half_last}, {"a", half_last}});

@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "base/division.h"
-#include "code/products/convolution/conv_pointwise.h"
+#include "code/products/convolution/convolution.h"
 
 #include "base/text.h"
 #include "code/names.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "code/names.h"
-#include "code/products/convolution/conv_pointwise.h"
+#include "code/products/convolution/convolution.h"
 #include "code/products/matmul/library_product.h"
 #include "code/products/signature.h"
 #include "plan/constants.h"

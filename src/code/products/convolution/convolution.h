@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "code/products/convolution/convolution.h"
+#include "code/products/epilogue.h"
 #include "code/products/parts.h"
 
 namespace stitch::code {
@@ -72,5 +74,17 @@ plan::Precision convolution_precision(const plan::Context& context, const plan::
 // NHWC rather than NCHW.
 bool channels_last(const Convolution& convolution, const View& view);
 bool dense_nchw(const View& view);
+
+// Variants of a 1 x 1 convolution, by layout and epilogue.
+// In NHWC, samples and pixels are rows of one matrix: cuBLASLt's, with its epilogue. Empty for other layouts
+// or epilogues.
+std::optional<LibraryEpilogue> pointwise_last_epilogue(const RegionRequest& request, const Parts& parts,
+                                                       const Convolution& convolution);
+RegionCode write_pointwise_last(const RegionRequest& request, const Convolution& convolution,
+                                const LibraryEpilogue& epilogue, const std::string& summary, bool exact);
+
+// Large NCHW planes without epilogue, in TF32: cuBLASLt's, too.
+bool suits_library(const RegionRequest& request, const Convolution& convolution, const Epilogue& epilogue);
+RegionCode write_pointwise_library(const RegionRequest& request, const Convolution& convolution);
 
 }  // namespace stitch::code

@@ -10,11 +10,13 @@
 #include <map>
 #include <random>
 #include <set>
+#include <tuple>
 
 #include "base/text.h"
 #include "build/compile_emulated/compile.h"
 #include "code/catalogue.h"
 #include "code/names.h"
+#include "code/test_memory.h"
 #include "cuda_runtime.h"
 #include "graph/text.h"
 #include "oracle/interpreter.h"
@@ -30,14 +32,23 @@ struct Case {
   plan::Offer offer = {};
   std::map<std::string, int64_t> choices = {};
   int multiprocessors = 132;
-  std::map<std::string, plan::Storage> storage = {};  // by a value's name; default: the graph's
+  Layouts storage = {};
   double tolerance = 1e-5;
+  // Numbers, which the code doesn't know: cases that differ in these alone are compiled once.
   double scale = 1;    // of the drawn inputs
   double shift = 0;    // added to them
   double outlier = 0;  // above 0: every 97th number is this or its negative
   double kept = 1;     // fraction of the inputs that isn't zero
   std::shared_ptr<const plan::Source> source = {};
 };
+
+inline bool same_code(const Case& a, const Case& b) {
+  auto code = [](const Case& each) {
+    return std::tie(each.technique, each.graph, each.numerics, each.offer, each.choices, each.multiprocessors,
+                    each.storage, each.source);
+  };
+  return code(a) == code(b);
+}
 
 // Everything derived from a case.
 struct PreparedCase {
@@ -53,24 +64,6 @@ inline std::string c_name(std::string_view name) {
   return out;
 }
 
-inline Place place_of(const Case& test, const Graph& graph, ValueId id) {
-  const Value& value = graph[id];
-  Place place{id, c_name(value.name), value.type.dtype, value.type.shape,
-              contiguous_strides(value.type.shape)};
-  if (!value.type.strides.empty()) place.strides = value.type.strides;
-  auto found = test.storage.find(value.name);
-  if (found == test.storage.end()) return place;
-  place.dtype = found->second.dtype;
-  const auto& order = found->second.order;
-  int64_t step = 1;
-  for (size_t i = order.size(); i-- > 0;) {
-    size_t dim = static_cast<size_t>(order[i]);
-    place.strides[dim] = step;
-    step *= std::max<int64_t>(place.shape[dim], 1);
-  }
-  return place;
-}
-
 inline Result<PreparedCase> prepare(const Case& test) {
   PreparedCase out;
   STITCH_TRY(out.graph, parse_graph(format("graph \"{}\"\n{}end\n", test.name, test.graph)));
@@ -82,20 +75,21 @@ inline Result<PreparedCase> prepare(const Case& test) {
   out.region.choices = test.choices;
   out.region.source = test.source;
   for (size_t i = 0; i < graph.nodes.size(); ++i) out.region.nodes.push_back(static_cast<int32_t>(i));
+  auto place_of = [&](ValueId id) { return placed(graph, id, test.storage, c_name(graph[id].name)); };
   std::set<ValueId> used;
   for (const Node& node : graph.nodes) used.insert(node.operands.begin(), node.operands.end());
   for (ValueId id : graph.leaves()) {
     if (!used.contains(id)) continue;
     if (graph[id].has_data()) {
-      out.weights.push_back(place_of(test, graph, id));
+      out.weights.push_back(place_of(id));
     } else {
       out.region.reads.push_back(id);
-      out.reads.push_back(place_of(test, graph, id));
+      out.reads.push_back(place_of(id));
     }
   }
   for (ValueId id : graph.outputs) {
     out.region.writes.push_back(id);
-    out.writes.push_back(place_of(test, graph, id));
+    out.writes.push_back(place_of(id));
   }
   GpuSpec gpu = *find_gpu("H200");
   gpu.sms = test.multiprocessors;
@@ -146,64 +140,6 @@ inline std::string source_of(const Case& test, const PreparedCase& prepared) {
   return out + "  STITCH_CUDA(cudaDeviceSynchronize());\n  return STITCH_OK;\n}\n";
 }
 
-// Device memory of a place, with its strides; one element off a 16-byte boundary if asked.
-class Memory {
- public:
-  Memory(const Place& place, bool misaligned) : place_(place) {
-    int64_t last = 0;
-    for (size_t d = 0; d < place.shape.size(); ++d)
-      last += std::max<int64_t>(place.shape[d] - 1, 0) * place.strides[d];
-    size_t size = static_cast<size_t>(size_of(place.dtype));
-    bytes_.resize(static_cast<size_t>(last + 1) * size);
-    offset_ = misaligned ? size : 0;
-    EXPECT_EQ(cudaMalloc(&memory_, bytes_.size() + offset_), cudaSuccess);
-    EXPECT_EQ(cudaMemset(memory_, 0xFF, bytes_.size() + offset_), cudaSuccess);
-  }
-  Memory(const Memory&) = delete;
-  Memory(Memory&& other) noexcept { *this = std::move(other); }
-  Memory& operator=(Memory&& other) noexcept {
-    std::swap(place_, other.place_);
-    std::swap(bytes_, other.bytes_);
-    std::swap(offset_, other.offset_);
-    std::swap(memory_, other.memory_);
-    return *this;
-  }
-  ~Memory() { cudaFree(memory_); }
-
-  void* pointer() const { return static_cast<char*>(memory_) + offset_; }
-  void write(const oracle::Tensor& tensor) {
-    auto dense = tensor.to_bytes(place_.dtype);
-    walk([&](size_t at, size_t from, size_t size) {
-      std::copy_n(dense.data() + from, size, bytes_.data() + at);
-    });
-    cudaMemcpy(pointer(), bytes_.data(), bytes_.size(), cudaMemcpyHostToDevice);
-  }
-  oracle::Tensor read() {
-    cudaMemcpy(bytes_.data(), pointer(), bytes_.size(), cudaMemcpyDeviceToHost);
-    std::vector<std::byte> dense(static_cast<size_t>(element_count(place_.shape) * size_of(place_.dtype)));
-    walk(
-        [&](size_t at, size_t to, size_t size) { std::copy_n(bytes_.data() + at, size, dense.data() + to); });
-    return *oracle::Tensor::from_bytes(place_.dtype, place_.shape, dense);
-  }
-
- private:
-  template <class Body>
-  void walk(Body body) {
-    size_t size = static_cast<size_t>(size_of(place_.dtype));
-    for (int64_t i = 0; i < element_count(place_.shape); ++i) {
-      int64_t at = 0, rest = i;
-      for (size_t d = place_.shape.size(); d-- > 0; rest /= place_.shape[d])
-        at += rest % place_.shape[d] * place_.strides[d];
-      body(static_cast<size_t>(at) * size, static_cast<size_t>(i) * size, size);
-    }
-  }
-
-  Place place_;
-  std::vector<std::byte> bytes_;
-  size_t offset_ = 0;
-  void* memory_ = nullptr;
-};
-
 // Numbers that are exact in the storage type.
 inline oracle::Tensor draw(const Place& place, DType dtype, double scale, uint64_t seed, double outlier = 0,
                            double shift = 0, double kept = 1) {
@@ -235,11 +171,12 @@ class Cases {
 
   void run(const Case& test) {
     load();
-    auto prepared = prepare(test);
+    const Case& compiled = first_with_code_of(test);
+    auto prepared = prepare(compiled);
     ASSERT_TRUE(prepared) << prepared.error().text();
     ASSERT_TRUE(library_) << error_;
     auto function =
-        reinterpret_cast<int (*)(void* const*)>(dlsym(library_, format("run_{}", test.name).c_str()));
+        reinterpret_cast<int (*)(void* const*)>(dlsym(library_, format("run_{}", compiled.name).c_str()));
     ASSERT_TRUE(function);
     auto last_error = reinterpret_cast<const char* (*)()>(dlsym(library_, "last_error_of_cases"));
 
@@ -296,6 +233,10 @@ class Cases {
     EXPECT_LE(std::sqrt(error), test.tolerance * std::sqrt(std::max(norm, 1e-30))) << what;
   }
 
+  const Case& first_with_code_of(const Case& test) const {
+    return *std::ranges::find_if(cases_, [&](const Case& each) { return same_code(each, test); });
+  }
+
   void load() {
     if (library_ || !error_.empty()) return;
     std::string source =
@@ -304,7 +245,8 @@ class Cases {
         "#include \"stitch/runtime/cudnn.h\"\n"
         "extern \"C\" const char* last_error_of_cases() { return stitch::last_error_text; }\n";
     for (const Case& test : cases_)
-      if (auto prepared = prepare(test)) source += source_of(test, *prepared);
+      if (&test == &first_with_code_of(test))
+        if (auto prepared = prepare(test)) source += source_of(test, *prepared);
     fs::path file = fs::path(STITCH_BINARY_DIR) / (name_ + ".cu");
     if (auto written = write_file(file, source); !written) {
       error_ = written.error().text();

@@ -56,6 +56,13 @@ uint64_t exchange(Collective kind, unsigned mask, uint64_t value, unsigned sourc
 // The same for any type: `finish` runs once, with each lane's `mine` (null for lanes outside the mask).
 void exchange_with(unsigned mask, void* mine, void (*finish)(void* const lanes[32], unsigned mask),
                    const char* what, unsigned line);
+// mma.sync and ldmatrix (stitch/runtime/mma.h says which lane holds what): a warp's 16 x 8 sums, 32 bytes
+// deep.
+enum class Operands : unsigned char { half, bfloat, tf32 };
+void multiply_operands(Operands type, float* sums, const uint32_t* left, const uint32_t* right,
+                       unsigned line);
+// The rows of which a lane reads one part each.
+void matrix_rows(const uint32_t* (&rows)[4], const void* row, unsigned line);
 // The lanes that reach this line together.
 unsigned active_mask(const char* what, unsigned line);
 

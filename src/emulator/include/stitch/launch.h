@@ -4,7 +4,6 @@
 //   STITCH_KERNEL(kernel<T, 4>).on(grid, block, shared, stream)(a, b);
 #pragma once
 
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -154,21 +153,17 @@ cudaError_t cudaLaunchCooperativeKernel(void (*function)(P...), dim3 grid, dim3 
       stitch_emulated::Signature<P...>::kernel(function, "cudaLaunchCooperativeKernel"),
       {grid, block, shared_bytes, stream, true}, arguments);
 }
-template <class... P, class... A>
-cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*function)(P...), A&&... arguments) {
+// The kernel alone decides the types; arguments convert to them as in any call.
+template <class... P>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*function)(P...),
+                               std::enable_if_t<true, P>... arguments) {
   bool cooperative = false;
   for (unsigned i = 0; i < config->numAttrs; ++i)
     if (config->attrs[i].id == cudaLaunchAttributeCooperative) cooperative = config->attrs[i].val.cooperative;
-  std::tuple<P...> converted(std::forward<A>(arguments)...);
-  return std::apply(
-      [&](auto&... values) {
-        void* pointers[] = {const_cast<void*>(static_cast<const volatile void*>(&values))..., nullptr};
-        return stitch_emulated::submit(
-            stitch_emulated::Signature<P...>::kernel(function, "cudaLaunchKernelEx"),
-            {config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream, cooperative},
-            pointers);
-      },
-      converted);
+  void* pointers[] = {const_cast<void*>(static_cast<const volatile void*>(&arguments))..., nullptr};
+  return stitch_emulated::submit(
+      stitch_emulated::Signature<P...>::kernel(function, "cudaLaunchKernelEx"),
+      {config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream, cooperative}, pointers);
 }
 template <class... P>
 cudaError_t cudaFuncSetAttribute(void (*function)(P...), cudaFuncAttribute attribute, int value) {

@@ -99,7 +99,17 @@ inline float float_from_half(uint16_t code) {
 #elif defined(__x86_64__) && defined(__F16C__)
   return __builtin_ia32_vcvtph2ps(EightHalves{static_cast<short>(code)})[0];
 #else
-  return HalfFormat::decode(code);
+  // Shifted into place the exponent is 112 too small; the product is right for denormals, too.
+  const uint32_t magnitude = (code & 0x7fffu) << 13, sign = (code & 0x8000u) << 16;
+  float value;
+  std::memcpy(&value, &magnitude, 4);
+  value *= 0x1p112f;
+  uint32_t word;
+  std::memcpy(&word, &value, 4);
+  if (magnitude >= 0x0f800000u) word = magnitude | 0x7f800000u | (magnitude > 0x0f800000u ? 0x400000u : 0u);
+  word |= sign;
+  std::memcpy(&value, &word, 4);
+  return value;
 #endif
 }
 inline uint16_t bfloat_from_float(float value) {

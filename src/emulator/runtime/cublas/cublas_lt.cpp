@@ -3,7 +3,6 @@
 #include <array>
 #include <cstring>
 
-#include "cublas/descriptors.h"
 #include "cublas/matmul.h"
 #include "error.h"
 

@@ -1,4 +1,4 @@
-#include "cublas/descriptors.h"
+#include "cublas/matmul.h"
 
 #include <cstddef>
 #include <cstring>

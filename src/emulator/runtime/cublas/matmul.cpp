@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "library/call.h"
-#include "library/multiply.h"
+#include "library/numbers.h"
 #include "settings.h"
 
 namespace stitch_emulated {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "cudnn/convolve.h"
+#include "cudnn/descriptors.h"
 
 using namespace stitch_emulated;
 

@@ -1,5 +1,5 @@
 // Convolutions: descriptors, argument checks, algorithms and workspaces.
-#include "cudnn/convolve.h"
+#include "cudnn/descriptors.h"
 
 using namespace stitch_emulated;
 

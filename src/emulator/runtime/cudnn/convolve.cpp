@@ -1,6 +1,6 @@
-#include "cudnn/convolve.h"
+#include "cudnn/descriptors.h"
 
-#include "library/multiply.h"
+#include "library/numbers.h"
 
 namespace stitch_emulated {
 

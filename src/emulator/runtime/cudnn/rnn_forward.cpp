@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "cudnn/rnn.h"
-#include "library/multiply.h"
+#include "library/numbers.h"
 
 namespace stitch_emulated {
 

@@ -7,8 +7,8 @@
 #include "error.h"
 #include "launch_log.h"
 #include "memory.h"
+#include "scheduler.h"
 #include "settings.h"
-#include "worker_pool.h"
 
 namespace stitch_emulated {
 

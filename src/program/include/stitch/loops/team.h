@@ -73,14 +73,14 @@ __device__ __forceinline__ T reduce_team(T value, Combine combine, T identity, i
 
 // Blocks of a team wait for each other: the device must hold at least one team at once. On the emulated GPU
 // all blocks are resident.
-template <class... Parameters, class... Arguments>
+template <class... Parameters>
 StitchStatus launch_team(const char* name, void (*kernel)(Parameters...), Geometry geometry, int team,
-                         cudaStream_t stream, Arguments&&... arguments) {
+                         cudaStream_t stream, typename Same<Parameters>::type... arguments) {
 #if STITCH_EMULATED
   (void)team;
   geometry.resident = true;
 #else
-  STITCH_OK_OR_RETURN(ask_for_shared(kernel, geometry.shared_bytes));
+  STITCH_OK_OR_RETURN(ask_for_shared(reinterpret_cast<const void*>(kernel), geometry.shared_bytes));
   int device = 0, multiprocessors = 0, blocks = 0;
   STITCH_CUDA(cudaGetDevice(&device));
   STITCH_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
@@ -90,7 +90,7 @@ StitchStatus launch_team(const char* name, void (*kernel)(Parameters...), Geomet
     return fail(STITCH_UNSUPPORTED, "kernel %s: %d blocks wait for each other, and this GPU holds only %d",
                 name, team, blocks * multiprocessors);
 #endif
-  return launch(name, kernel, geometry, stream, std::forward<Arguments>(arguments)...);
+  return launch(name, kernel, geometry, stream, arguments...);
 }
 
 }  // namespace stitch

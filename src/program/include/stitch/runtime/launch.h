@@ -2,9 +2,6 @@
 //   STITCH_OK_OR_RETURN(launch("row_softmax", row_softmax<256>, {rows, 256}, stream, x, y));
 #pragma once
 
-#include <tuple>
-#include <utility>
-
 #include "stitch/runtime/errors.h"
 
 namespace stitch {
@@ -89,8 +86,7 @@ inline cudaError_t launch_with(const void* kernel, const Geometry& geometry, voi
 #endif
 
 // A kernel has 48 KiB of shared memory, static included, unless it opts in to more.
-template <class Kernel>
-StitchStatus ask_for_shared(Kernel kernel, size_t bytes) {
+inline StitchStatus ask_for_shared(const void* kernel, size_t bytes) {
   constexpr size_t always_available = 32 << 10;
   if (bytes > always_available)
     STITCH_CUDA(
@@ -98,33 +94,37 @@ StitchStatus ask_for_shared(Kernel kernel, size_t bytes) {
   return STITCH_OK;
 }
 
-// Arguments convert to the kernel's parameters as in any call.
-template <class... Parameters, class... Arguments>
-StitchStatus launch(const char* name, void (*kernel)(Parameters...), const Geometry& geometry,
-                    cudaStream_t stream, Arguments&&... arguments) {
-  static_assert(sizeof...(Parameters) == sizeof...(Arguments),
-                "as many arguments as the kernel has parameters");
-  STITCH_OK_OR_RETURN(ask_for_shared(kernel, geometry.shared_bytes));
-  std::tuple<Parameters...> converted(std::forward<Arguments>(arguments)...);
-  cudaError_t error = std::apply(
-      [&](auto&... values) {
-        void* pointers[] = {const_cast<void*>(static_cast<const void*>(&values))..., nullptr};
-#if STITCH_EMULATED
-        // The same launch, with a name for the emulated GPU's reports.
-        return stitch_emulated::submit(stitch_emulated::Signature<Parameters...>::kernel(kernel, name),
-                                       {geometry.grid, geometry.block, geometry.shared_bytes, stream,
-                                        geometry.resident, static_cast<unsigned>(geometry.cluster)},
-                                       pointers);
-#else
-        return launch_with(reinterpret_cast<const void*>(kernel), geometry, pointers, stream);
-#endif
-      },
-      converted);
+inline StitchStatus launched(cudaError_t error, const char* name, const Geometry& geometry) {
   if (error == cudaSuccess) return STITCH_OK;
   (void)cudaGetLastError();
   return fail(status_of(error), "kernel %s <<<(%u,%u,%u), (%u,%u,%u), %zu>>>: %s (%s)", name, geometry.grid.x,
               geometry.grid.y, geometry.grid.z, geometry.block.x, geometry.block.y, geometry.block.z,
               geometry.shared_bytes, cudaGetErrorString(error), cudaGetErrorName(error));
+}
+
+// Says nothing of T to a call: the kernel alone decides the types.
+template <class T>
+struct Same {
+  using type = T;
+};
+
+// Arguments convert to the kernel's parameters as in any call.
+template <class... Parameters>
+StitchStatus launch(const char* name, void (*kernel)(Parameters...), const Geometry& geometry,
+                    cudaStream_t stream, typename Same<Parameters>::type... arguments) {
+  const void* address = reinterpret_cast<const void*>(kernel);
+  STITCH_OK_OR_RETURN(ask_for_shared(address, geometry.shared_bytes));
+  void* pointers[] = {const_cast<void*>(static_cast<const void*>(&arguments))..., nullptr};
+#if STITCH_EMULATED
+  // The same launch, with a name for the emulated GPU's reports.
+  cudaError_t error = stitch_emulated::submit(stitch_emulated::Signature<Parameters...>::kernel(kernel, name),
+                                              {geometry.grid, geometry.block, geometry.shared_bytes, stream,
+                                               geometry.resident, static_cast<unsigned>(geometry.cluster)},
+                                              pointers);
+#else
+  cudaError_t error = launch_with(address, geometry, pointers, stream);
+#endif
+  return launched(error, name, geometry);
 }
 
 }  // namespace stitch

@@ -106,11 +106,9 @@ __device__ __forceinline__ void load_right_from_columns(MmaRight (&out)[2], cons
 // then of columns 8..15.
 __device__ __forceinline__ void load_matrices(uint32_t (&out)[4], const void* row) {
 #if STITCH_EMULATED
-  const int group = emulated_mma::lane() / 4, pair = emulated_mma::lane() % 4;
-  for (int m = 0; m < 4; ++m) {
-    const auto at = __shfl_sync(0xffffffffu, reinterpret_cast<unsigned long long>(row), m * 8 + group);
-    out[m] = reinterpret_cast<const uint32_t*>(at)[pair];
-  }
+  const uint32_t* rows[4];
+  stitch_emulated::matrix_rows(rows, row, __LINE__);
+  for (int m = 0; m < 4; ++m) out[m] = rows[m][emulated_mma::lane() % 4];
 #else
   const auto at = static_cast<uint32_t>(__cvta_generic_to_shared(row));
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -119,31 +117,12 @@ __device__ __forceinline__ void load_matrices(uint32_t (&out)[4], const void* ro
 #endif
 }
 
-#if STITCH_EMULATED
-namespace emulated_mma {
-// Every lane shuffles its two rows and two columns from the lanes that hold them. `numbers_of(part, to)`
-// writes the numbers of a part.
-template <int each, class NumbersOf>
-inline void multiply(float (&sums)[4], const MmaLeft& left, const MmaRight& right, NumbersOf numbers_of) {
-  constexpr int half = 4 * each;  // of the depth
-  const int group = lane() / 4, pair = lane() % 4;
-  float rows[2][2 * half], columns[2][2 * half];
-  for (int other = 0; other < 4; ++other) {
-    for (int p = 0; p < 4; ++p)
-      numbers_of(__shfl_sync(0xffffffffu, left.parts[p], group * 4 + other),
-                 &rows[p % 2][p / 2 * half + each * other]);
-    for (int c = 0; c < 2; ++c)
-      for (int p = 0; p < 2; ++p)
-        numbers_of(__shfl_sync(0xffffffffu, right.parts[p], (2 * pair + c) * 4 + other),
-                   &columns[c][p * half + each * other]);
-  }
-  for (int i = 0; i < 4; ++i)
-    for (int depth = 0; depth < 2 * half; ++depth) sums[i] += rows[i / 2][depth] * columns[i % 2][depth];
-}
-}  // namespace emulated_mma
-#else
 // sums, left and right: of the function around it.
-#define STITCH_MMA(kind)                                                                                     \
+#if STITCH_EMULATED
+#define STITCH_MMA(kind, type) \
+  stitch_emulated::multiply_operands(stitch_emulated::Operands::type, sums, left.parts, right.parts, __LINE__)
+#else
+#define STITCH_MMA(kind, type)                                                                               \
   asm("mma.sync.aligned." kind " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"            \
       : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])                                           \
       : "r"(left.parts[0]), "r"(left.parts[1]), "r"(left.parts[2]), "r"(left.parts[3]), "r"(right.parts[0]), \
@@ -152,14 +131,7 @@ inline void multiply(float (&sums)[4], const MmaLeft& left, const MmaRight& righ
 
 // sums += left · right
 __device__ __forceinline__ void mma(float (&sums)[4], const MmaLeft& left, const MmaRight& right) {
-#if STITCH_EMULATED
-  emulated_mma::multiply<2>(sums, left, right, [](uint32_t part, float* to) {
-    const float2 two = float_pair(part);
-    to[0] = two.x, to[1] = two.y;
-  });
-#else
-  STITCH_MMA("m16n8k16.row.col.f32.f16.f16.f32");
-#endif
+  STITCH_MMA("m16n8k16.row.col.f32.f16.f16.f32", half);
 }
 
 // For bf16: operands are loaded like fp16, two bytes each.
@@ -171,14 +143,7 @@ __device__ __forceinline__ float2 float_pair_of_bfloats(uint32_t pair) {
   return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000u)};
 }
 __device__ __forceinline__ void mma_bfloat(float (&sums)[4], const MmaLeft& left, const MmaRight& right) {
-#if STITCH_EMULATED
-  emulated_mma::multiply<2>(sums, left, right, [](uint32_t part, float* to) {
-    const float2 two = float_pair_of_bfloats(part);
-    to[0] = two.x, to[1] = two.y;
-  });
-#else
-  STITCH_MMA("m16n8k16.row.col.f32.bf16.bf16.f32");
-#endif
+  STITCH_MMA("m16n8k16.row.col.f32.bf16.bf16.f32", bfloat);
 }
 
 // To ten bits of mantissa, ties away from zero.
@@ -196,11 +161,7 @@ __device__ __forceinline__ uint32_t tf32_bits(float value) {
 
 // sums += left · right, 8 deep, of TF32 numbers
 __device__ __forceinline__ void mma_tf32(float (&sums)[4], const MmaLeft& left, const MmaRight& right) {
-#if STITCH_EMULATED
-  emulated_mma::multiply<1>(sums, left, right, [](uint32_t part, float* to) { *to = __uint_as_float(part); });
-#else
-  STITCH_MMA("m16n8k8.row.col.f32.tf32.tf32.f32");
-#endif
+  STITCH_MMA("m16n8k8.row.col.f32.tf32.tf32.f32", tf32);
 }
 
 #undef STITCH_MMA
