@@ -16,10 +16,10 @@ import time
 from pathlib import Path
 
 import torch
-from torch.nn import functional as F
 
 from .. import rl
 from . import read_rows
+from .policy import Sampler, add_adapters, log_probabilities, merge_adapters
 
 
 class Refused(Exception):
@@ -82,117 +82,6 @@ def prompt_ids(row, tokenizer):
     return tokenizer(text, add_special_tokens=False)["input_ids"]
 
 
-def log_probabilities(model, rows, pad):
-    """Of the answers' tokens, for [(prompt, answer)]: a flat tensor, and each token's row. The head sees answers alone."""
-    device = model.device
-    width = max(len(prompt) + len(answer) for prompt, answer in rows)
-    ids = torch.full((len(rows), width), pad)
-    answers = torch.zeros(len(rows), width, dtype=torch.bool)
-    mask = torch.zeros(len(rows), width, dtype=torch.long)
-    for i, (prompt, answer) in enumerate(rows):
-        end = len(prompt) + len(answer)
-        ids[i, :end], mask[i, :end], answers[i, len(prompt) : end] = torch.tensor(prompt + answer), 1, True
-    ids, mask, answers = ids.to(device), mask.to(device), answers[:, 1:].to(device)
-    with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-        hidden = model.model(input_ids=ids, attention_mask=mask).last_hidden_state[:, :-1][answers]
-        logits = model.lm_head(hidden)
-    said = F.cross_entropy(logits.float(), ids[:, 1:][answers], reduction="none")
-    return -said, answers.nonzero()[:, 0]
-
-
-class Sampler:
-    """Answers to many prompts at once over a cache of fixed size; on a GPU a step is one CUDA graph."""
-
-    def __init__(self, model, end, rows, dtype):
-        self.model, self.end, self.rows, self.dtype = model.model, end, rows, dtype
-        self.head, config = model.lm_head, model.config
-        self.kv_heads, self.heads = config.num_key_value_heads, config.num_attention_heads
-        self.size = getattr(config, "head_dim", None) or config.hidden_size // self.heads
-
-    def forward(self, ids, positions, slots, mask, keys, values):
-        """Logits of the last column. ids, positions: (rows, columns); slots: of the cache, one a column; mask: (rows, columns, slots)."""
-        rows, columns = ids.shape
-        x = self.model.embed_tokens(ids)
-        cosine, sine = (each.unsqueeze(1).to(x.dtype) for each in self.model.rotary_emb(x, positions))
-        half = self.size // 2
-
-        def rotated(y):
-            return y * cosine + torch.cat((-y[..., half:], y[..., :half]), -1) * sine
-
-        for n, layer in enumerate(self.model.layers):
-            attention, y = layer.self_attn, layer.input_layernorm(x)
-            q, k, v = (p(y).view(rows, columns, -1, self.size).transpose(1, 2) for p in (attention.q_proj, attention.k_proj, attention.v_proj))
-            keys[n].index_copy_(2, slots, rotated(k))
-            values[n].index_copy_(2, slots, v)
-            # Query heads of a group are rows of one product: keys and values are read once for all of them.
-            q = rotated(q).reshape(rows, self.kv_heads, -1, self.size)
-            allowed = mask.repeat(1, self.heads // self.kv_heads, 1).unsqueeze(1)
-            y = F.scaled_dot_product_attention(q, keys[n], values[n], attn_mask=allowed)
-            y = y.reshape(rows, self.heads, columns, self.size).transpose(1, 2).reshape(rows, columns, -1)
-            x = x + attention.o_proj(y)
-            x = x + layer.mlp(layer.post_attention_layernorm(x))
-        return self.head(self.model.norm(x[:, -1]))
-
-    @torch.no_grad()
-    def answers(self, prompts, longest, temperature=1.0):
-        """A list of token lists, the end token included where one came."""
-        device = self.model.embed_tokens.weight.device
-        with torch.autocast(device.type, self.dtype, enabled=self.dtype != torch.float32):
-            order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
-            out = [None] * len(prompts)
-            for begin in range(0, len(order), self.rows):
-                part = order[begin : begin + self.rows]
-                for i, answer in zip(part, self.batch([prompts[i] for i in part], longest, temperature, device)):
-                    out[i] = answer
-        return out
-
-    def batch(self, prompts, longest, temperature, device):
-        rows, width = len(prompts), max(map(len, prompts))
-        slots = width + longest
-        left = torch.tensor([width - len(p) for p in prompts], device=device)  # padding before a prompt
-        ids = torch.tensor([[0] * (width - len(p)) + p for p in prompts], device=device)
-        shape = (rows, self.kv_heads, slots, self.size)
-        keys, values = ([torch.zeros(shape, dtype=self.dtype, device=device) for _ in self.model.layers] for _ in "kv")
-        column = torch.arange(slots, device=device)
-        there = column[None] >= left[:, None]
-
-        def mask(last):  # (columns,) -> (rows, columns, slots); a padded column sees itself, or its sum would be empty
-            return (there[:, None] & (column[None, None] <= last[None, :, None])) | (column[None, None] == last[None, :, None])
-
-        first = column[:width]
-        logits = self.forward(ids, (first[None] - left[:, None]).clamp(min=0), first, mask(first), keys, values)
-        token, at = torch.zeros(rows, 1, dtype=torch.long, device=device), torch.tensor([width], device=device)
-        done = torch.zeros(rows, dtype=torch.bool, device=device)
-
-        def draw(logits):
-            noise = -torch.log(-torch.log(torch.rand_like(logits, dtype=torch.float32).clamp(1e-20, 1 - 1e-7)))
-            new = (logits.float() / temperature + noise).argmax(-1) if temperature > 0 else logits.argmax(-1)
-            new = torch.where(done, self.end, new)
-            done.logical_or_(new == self.end)
-            token.copy_(new[:, None])
-
-        def step():
-            draw(self.forward(token, at[None] - left[:, None], at, mask(at), keys, values))
-            at.add_(1)
-
-        draw(logits)
-        tokens, replay = [token[:, 0].clone()], step
-        for count in range(1, longest):
-            if count == 3 and device.type == "cuda":  # two steps warm up
-                graph = torch.cuda.CUDAGraph()
-                with torch.cuda.graph(graph):
-                    step()
-                replay = graph.replay
-            replay()
-            tokens.append(token[:, 0].clone())
-            if count % 32 == 0 and bool(done.all()):
-                break
-        answers = []
-        for line in torch.stack(tokens, 1).tolist():
-            answers.append(line[: line.index(self.end) + 1] if self.end in line else line)
-        return answers
-
-
 # ---- a run that may be ended at any time
 
 
@@ -204,12 +93,17 @@ class Run:
         self.out.mkdir(parents=True, exist_ok=True)
         if (self.out / "collapsed.json").exists():
             told = json.loads((self.out / "collapsed.json").read_text(encoding="utf-8"))
-            raise Refused(f"{self.out}: the policy collapsed at step {told['step']} ({told['why']}); begin another run with a smaller --lr from {told['good_checkpoint']}")
-        self.optimizer = torch.optim.AdamW(model.parameters(), lr=options.lr, betas=(0.9, 0.95), weight_decay=0.0)
+            raise Refused(
+                f"{self.out}: the policy collapsed at step {told['step']} ({told['why']}); begin another run with a smaller --lr from {told['good_checkpoint']}"
+            )
+        self.learning = {name: each for name, each in model.named_parameters() if each.requires_grad}
+        self.optimizer = torch.optim.AdamW(self.learning.values(), lr=options.lr, betas=(0.9, 0.95), weight_decay=0.0)
         self.step, self.begin, self.saved, self.watch = 0, time.monotonic(), time.monotonic(), Watch()
         if (self.out / "state.pt").exists():
             state = torch.load(self.out / "state.pt", map_location=model.device, weights_only=True)
-            model.load_state_dict(state["model"])
+            if state["model"].keys() != self.learning.keys():
+                raise Refused(f"{self.out} was begun with another model or another --lora")
+            model.load_state_dict(state["model"], strict=False)
             self.optimizer.load_state_dict(state["optimizer"])
             self.step = state["step"]
         lines = [json.loads(line) for line in self.curve().read_text(encoding="utf-8").splitlines()] if self.curve().exists() else []
@@ -225,7 +119,7 @@ class Run:
         return self.options.minutes and time.monotonic() - self.begin > 60 * self.options.minutes
 
     def save(self):
-        state = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(), "step": self.step}
+        state = {"model": {name: each.detach() for name, each in self.learning.items()}, "optimizer": self.optimizer.state_dict(), "step": self.step}
         torch.save(state, self.out / "state.pt.draft")
         os.replace(self.out / "state.pt.draft", self.out / "state.pt")
         self.saved = time.monotonic()
@@ -236,7 +130,7 @@ class Run:
         left = max(0.0, 1 - self.step / self.options.steps) if self.options.method == "sft" else 1.0
         for group in self.optimizer.param_groups:
             group["lr"] = self.options.lr * warm * max(0.1, left)
-        log["grad_norm"] = float(torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0))
+        log["grad_norm"] = float(torch.nn.utils.clip_grad_norm_(self.learning.values(), 1.0))
         if math.isfinite(log["grad_norm"]):
             self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
@@ -259,6 +153,7 @@ class Run:
             print(f"step {self.step} of {self.options.steps}; the same command goes on")
             return
         self.save()
+        merge_adapters(self.model)
         self.model.to(torch.bfloat16).save_pretrained(self.out / "final")
         tokenizer.save_pretrained(self.out / "final")
         print(f"{self.out}/final after {self.step} steps")
@@ -266,7 +161,9 @@ class Run:
 
 def sft(options, model, tokenizer, rows):
     known = [row for row in rows if row.get("completion") and row["extra_info"].get("reward", 0) > 0]
-    pairs = [(prompt_ids(row, tokenizer), tokenizer(row["completion"], add_special_tokens=False)["input_ids"] + [tokenizer.eos_token_id]) for row in known]
+    pairs = [
+        (prompt_ids(row, tokenizer), tokenizer(row["completion"], add_special_tokens=False)["input_ids"] + [tokenizer.eos_token_id]) for row in known
+    ]
     pairs = sorted((pair for pair in pairs if len(pair[0]) + len(pair[1]) <= options.length), key=lambda pair: len(pair[0]) + len(pair[1]))
     if not pairs:
         raise Refused(f"no row of {options.rows} has a known answer of at most --length {options.length} tokens")
@@ -287,7 +184,7 @@ def sft(options, model, tokenizer, rows):
         random.Random(f"{options.seed} {epoch}").shuffle(order)
         loss = -log_probabilities(model, batches[order[place]], tokenizer.eos_token_id)[0].mean()
         loss.backward()
-        if not run.update({"loss": float(loss)}):
+        if not run.update({"loss": loss.item()}):
             break
     run.finish(tokenizer)
 
@@ -302,7 +199,7 @@ def grpo(options, model, tokenizer, rows):
     asked = [row for row in rows if len(prompt_ids(row, tokenizer)) <= options.length - options.answer]
     if not asked:
         raise Refused(f"no prompt leaves --answer {options.answer} of --length {options.length} tokens")
-    sampler = Sampler(model, tokenizer.eos_token_id, options.sample_rows, torch.bfloat16 if model.device.type == "cuda" else torch.float32)
+    sampler = Sampler(model, tokenizer.eos_token_id, options.sample_rows)
     while run.step < options.steps:
         draw = random.Random(f"{options.seed} {run.step}")
         torch.manual_seed(draw.randrange(1 << 62))
@@ -338,9 +235,19 @@ def grpo(options, model, tokenizer, rows):
             # One update a rollout: the ratio to the policy that answered is 1, and clipping has nothing to clip.
             own = -(gain * logs).sum() / tokens
             own.backward()
-            loss, entropy = loss + float(own), entropy - float(logs.sum()) / tokens
-        log = {"loss": loss, "reward": sum(rewards) / max(1, len(rewards)), "length": sum(lengths) / len(lengths), "clipped": 1 - ended / len(lengths)}
-        log |= {"groups": groups, "spread": len(kept), **{name: round(value, 2) for name, value in spent.items()}, "update": round(time.monotonic() - from_here, 2)}
+            loss, entropy = loss + own.item(), entropy - logs.sum().item() / tokens
+        log = {
+            "loss": loss,
+            "reward": sum(rewards) / max(1, len(rewards)),
+            "length": sum(lengths) / len(lengths),
+            "clipped": 1 - ended / len(lengths),
+        }
+        log |= {
+            "groups": groups,
+            "spread": len(kept),
+            **{name: round(value, 2) for name, value in spent.items()},
+            "update": round(time.monotonic() - from_here, 2),
+        }
         if tokens:
             log["entropy"] = entropy
         if not run.update(log):
@@ -356,7 +263,7 @@ def evaluate(options, model, tokenizer, rows):
     todo = [row for row in rows if row["extra_info"]["index"] not in there and len(prompt_ids(row, tokenizer)) <= options.length - options.answer]
     random.Random(options.seed).shuffle(todo)
     todo = todo[: max(0, (options.most or len(rows)) - len(there))]
-    sampler = Sampler(model, tokenizer.eos_token_id, options.sample_rows, torch.bfloat16 if model.device.type == "cuda" else torch.float32)
+    sampler = Sampler(model, tokenizer.eos_token_id, options.sample_rows)
     clock = rl.Service(os.environ["STITCHCUDA_CLOCK"]) if os.environ.get("STITCHCUDA_CLOCK") else None
     torch.manual_seed(options.seed)
     begin = time.monotonic()
@@ -368,16 +275,33 @@ def evaluate(options, model, tokenizer, rows):
         said = judged(asked, texts)
         seconds = {}
         if clock:  # one right answer a row, and the known one: the same clock for both
-            right = {row["extra_info"]["index"]: i for i, row in reversed(list(enumerate(asked))) if said[i]["label"].startswith("correct") and row["completion"]}
-            items = [each for i in right.values() for each in (rl._item(texts[i], asked[i]["answer"]), rl._item(asked[i]["completion"], asked[i]["answer"]))]
+            right = {
+                row["extra_info"]["index"]: i
+                for i, row in reversed(list(enumerate(asked)))
+                if said[i]["label"].startswith("correct") and row["completion"]
+            }
+            items = [
+                each
+                for i in right.values()
+                for each in (rl._item(texts[i], asked[i]["answer"]), rl._item(asked[i]["completion"], asked[i]["answer"]))
+            ]
             timed = [each["verdict"].get("seconds_a_call", 0.0) for each in clock.score_many(items)] if items else []
             seconds = {i: timed[2 * n : 2 * n + 2] for n, i in enumerate(right.values())}
         with open(out, "a", encoding="utf-8") as lines:
             for i, (row, text, verdict) in enumerate(zip(asked, texts, said)):
                 extra = row["extra_info"]
                 line = {"row": extra["index"], "task": row["answer"], "skill": extra["skill"], "provenance": extra["provenance"]}
-                line |= {"before": extra.get("before_outcome", ""), "label": verdict["label"], "counted": verdict["counted"], "reward": verdict["reward"]}
-                line |= {"tokens": len(answers[i]), "seconds": seconds.get(i), "unchanged": bool(extra["before"]) and extra["before"].split() == text.replace("```cuda", "").replace("```", "").split()}
+                line |= {
+                    "before": extra.get("before_outcome", ""),
+                    "label": verdict["label"],
+                    "counted": verdict["counted"],
+                    "reward": verdict["reward"],
+                }
+                line |= {
+                    "tokens": len(answers[i]),
+                    "seconds": seconds.get(i),
+                    "unchanged": bool(extra["before"]) and extra["before"].split() == text.replace("```cuda", "").replace("```", "").split(),
+                }
                 lines.write(json.dumps(line) + "\n")
                 if options.texts:
                     with open(options.texts, "a", encoding="utf-8") as told:
@@ -409,6 +333,7 @@ def main(arguments=None):
     add("--skill", default="", help="rows of one skill alone: 'from scratch' or 'from feedback'")
     add("--most", type=int, default=0, help="evaluate: so many rows")
     add("--texts", default="", help="evaluate: a file for the answers themselves")
+    add("--lora", type=int, default=0, help="rank of adapters, whose state.pt is small enough to carry; 0: all parameters learn")
     add("--seed", type=int, default=1)
     add("--cpu", action="store_true")
     options = parser.parse_args(arguments)
@@ -422,6 +347,8 @@ def main(arguments=None):
         torch.manual_seed(options.seed)
         device = torch.device("cpu" if options.cpu or not torch.cuda.is_available() else "cuda")
         model, tokenizer = load(options.model, device)
+        if options.lora and options.method != "evaluate":
+            add_adapters(model, options.lora)
         {"sft": sft, "grpo": grpo, "evaluate": evaluate}[options.method](options, model, tokenizer, rows)
     except (Refused, OSError, ValueError, rl.ServiceError) as wrong:
         print(f"train: {wrong}", file=sys.stderr)

@@ -13,8 +13,10 @@
 #include "code/written.h"
 #include "graph/cost.h"
 #include "graph/folder.h"
+#include "graph/safetensors.h"
 #include "graph/text.h"
 #include "learn/draw.h"
+#include "learn/synthesis/synthesize.h"
 #include "mutants/mutation.h"
 #include "plan/cost/estimate.h"
 
@@ -146,6 +148,20 @@ Result<std::vector<KnownAnswer>> known_answers(const std::shared_ptr<const Plann
 
 namespace {
 
+Result<void> write_task(const fs::path& folder, const Graph& graph) {
+  std::vector<std::vector<std::byte>> bytes;
+  std::vector<std::pair<std::string, TensorBytes>> weights;
+  for (ValueId id : graph.leaves()) {
+    if (!graph[id].has_data()) continue;
+    bytes.push_back(drawn_leaf(graph, id, 1).to_bytes());
+    weights.emplace_back(graph[id].data, TensorBytes{graph.type(id), bytes.back()});
+  }
+  std::error_code ec;
+  fs::create_directories(folder, ec);
+  if (!weights.empty()) STITCH_CHECK(write_safetensors(folder / weights_file, weights));
+  return write_file(folder / graph_file, print_graph(graph));
+}
+
 constexpr std::string_view author = "earlier try";
 
 bool is_right(const Json& said) { return word(said, "label").starts_with("correct"); }
@@ -179,10 +195,7 @@ class Maker {
   Result<std::vector<SkillRow>> rows_of(const Graph& graph, const std::string& hash,
                                         const std::string& from) {
     const std::string name = format("{}_{}", hash.substr(0, 12), graph.name);
-    const fs::path folder = options_.out / "tasks" / name;
-    std::error_code ec;
-    fs::create_directories(folder, ec);
-    STITCH_CHECK(write_file(folder / graph_file, print_graph(graph)));
+    STITCH_CHECK(write_task(options_.out / "tasks" / name, graph));
     STITCH_TRY(task_, plan_task(name, graph, options_.gpu, Numerics::standard));
     STITCH_TRY(const std::vector<KnownAnswer> known, known_answers(task_, options_.most_answers));
     std::vector<std::pair<KnownAnswer, Json>> right;
@@ -191,7 +204,8 @@ class Maker {
       if (is_right(said))
         right.emplace_back(each, std::move(said));
       else
-        report_.last_refused = format("{} ({}): {}", name, each.idea, word(said, "feedback"));
+        report_.last_refused =
+            format("{} ({}): {} {}", name, each.idea, word(said, "label"), line_text(said["verdict"]));
     }
     report_.without_answer += right.empty();
     SkillRow row{.task_id = name, .task = print_graph(graph)};
@@ -336,6 +350,16 @@ Result<void> append_rows(const fs::path& file, const std::vector<SkillRow>& rows
 }
 
 }  // namespace
+
+Result<void> write_missing_weights(const fs::path& tasks) {
+  std::error_code ec;
+  for (const auto& entry : fs::directory_iterator(tasks, ec)) {
+    if (!fs::exists(entry.path() / graph_file, ec) || fs::exists(entry.path() / weights_file, ec)) continue;
+    STITCH_TRY(const Graph graph, load_graph(entry.path()));
+    STITCH_CHECK(write_task(entry.path(), graph));
+  }
+  return {};
+}
 
 Result<RegionRowsReport> rows_of_regions(const std::vector<fs::path>& graphs,
                                          const RegionRowsOptions& options) {

@@ -43,6 +43,8 @@ struct RegionRowsReport {
   int64_t rows = 0, judged = 0, judged_right = 0;
   std::string last_refused;  // of a built-in source that was not right as an answer
 };
+// The weights of tasks that have none on disk: the same on every machine, so that they need not be carried.
+Result<void> write_missing_weights(const fs::path& tasks);
 // Of the regions that the built-in Planner makes of graphs. May be ended at any time; the same call goes on.
 Result<RegionRowsReport> rows_of_regions(const std::vector<fs::path>& graphs,
                                          const RegionRowsOptions& options);

@@ -11,6 +11,7 @@
 #include "code/limits.h"
 #include "code/written.h"
 #include "gpu/gpu_detect.h"
+#include "graph/folder.h"
 #include "profile/rules.h"
 #include "program/program_text.h"
 #include "rubric/code_facts.h"
@@ -337,10 +338,12 @@ Json VerifyingScorer::score(const TaskFile& task, const Submission& submission) 
   double opening = 0, built = 0;
   verifier::VerifyOptions options = verify_options();
   options.program = submission.code.language == llm::Language::cuda ? "candidate.cu" : "candidate.py";
+  // A graph's weights lie beside it.
+  const fs::path file = task.file.filename() == graph_file ? task.file.parent_path() : task.file;
   auto open = [&]() -> Result<std::unique_ptr<verifier::Verifier>> {
     const TaskOptions how{
         .mode = options_.judging.mode, .python = options_.python, .limits = code::limits_on(options_.gpu)};
-    STITCH_TRY(verifier::OpenedTask ready, verifier::open_task_to_judge(task.file, how));
+    STITCH_TRY(verifier::OpenedTask ready, verifier::open_task_to_judge(file, how));
     return verifier::Verifier::open(std::move(ready), options);
   };
   auto meanwhile = [&] {

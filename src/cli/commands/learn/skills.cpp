@@ -96,6 +96,7 @@ Result<int> make_region_rows(const SkillsCommand& command, Console& console) {
   std::error_code ec;
   fs::create_directories(options.out / "tasks", ec);
   if (ec) return at(command.out, user_error("file", ec.message()));
+  STITCH_CHECK(learn::write_missing_weights(options.out / "tasks"));
   serve::ScorerOptions scoring{.gpu = options.gpu};
   scoring.judging.device = runner::Device::emulated;
   scoring.judging.baselines.clear();
