@@ -174,6 +174,12 @@ class Training(unittest.TestCase):
         lines = [json.loads(line) for line in out.read_text().splitlines()]
         self.assertEqual(sorted(line["row"] for line in lines), [0] * 4 + [1] * 4)
         self.assertGreater(sum(line["label"] == "correct" for line in lines), 4)
+        table = Path(__file__).parents[3] / "tools/learning_table.py"
+        ran = subprocess.run(
+            [sys.executable, table, f"before={out}", f"after={out}", "--rows", self.rows], capture_output=True, text=True, check=True
+        )
+        self.assertEqual(ran.stdout.count("| after | 2 |"), 2, "of all, and beside the first arm")
+        self.assertIn("| 0.000 (0.000 to 0.000) |", ran.stdout.splitlines()[-1], "an arm gains nothing over itself")
 
 
 if __name__ == "__main__":

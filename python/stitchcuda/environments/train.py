@@ -86,7 +86,7 @@ def prompt_ids(row, tokenizer):
 
 
 class Run:
-    """Parameters, optimizer and step in OUT/state.pt; a line a step in OUT/curve.jsonl."""
+    """Parameters, optimizer and step in OUT/state.pt; a line a step in OUT/curve.jsonl; the model as it is in OUT/final."""
 
     def __init__(self, options, model):
         self.options, self.model, self.out = options, model, Path(options.out)
@@ -149,14 +149,12 @@ class Run:
         return not self.late() and self.step < self.options.steps
 
     def finish(self, tokenizer):
-        if self.step < self.options.steps:
-            print(f"step {self.step} of {self.options.steps}; the same command goes on")
-            return
         self.save()
         merge_adapters(self.model)
         self.model.to(torch.bfloat16).save_pretrained(self.out / "final")
         tokenizer.save_pretrained(self.out / "final")
-        print(f"{self.out}/final after {self.step} steps")
+        more = "" if self.step >= self.options.steps else f" of {self.options.steps}; the same command goes on"
+        print(f"{self.out}/final after step {self.step}{more}")
 
 
 def sft(options, model, tokenizer, rows):
