@@ -77,8 +77,8 @@ def train(steps, out):
 
 
 def pieces(folder):
-    """stitchcuda.environments.train on rows of both skills: three steps of SFT and of GRPO, ended and gone on with."""
-    from transformers import MistralConfig, MistralForCausalLM  # of Qwen2 AutoTokenizer would make another tokenizer
+    """stitchcuda.environments.train on rows of both skills against the service: GRPO, ended after a step and gone on with."""
+    from transformers import LlamaConfig, LlamaForCausalLM
 
     from stitchcuda.environments import train as trainer
 
@@ -86,38 +86,33 @@ def pieces(folder):
     tokens.chat_template = "{% for message in messages %}{{ message['content'] }} {% endfor %}"
     model = os.path.join(folder, "model")
     tokens.save_pretrained(model)
-    MistralForCausalLM(MistralConfig(vocab_size=len(tokens), **SIZES, **TOKENS)).save_pretrained(model)
+    LlamaForCausalLM(LlamaConfig(vocab_size=len(tokens), **SIZES, **TOKENS)).save_pretrained(model)
     rows = environment_rows()
     rows[0]["prompt"][0]["content"], rows[1]["prompt"][0]["content"] = "write", "improve"
-    for row in rows:
-        row["completion"], row["extra_info"]["reward"] = "right", 0.25
     file = os.path.join(folder, "skills.jsonl")
     with open(file, "w", encoding="utf-8") as out:
         out.writelines(json.dumps(row) + "\n" for row in rows)
     seen = []
 
-    def reward(prompts=None, completions=(), **columns):
-        words = [(trainer.rl._text(each).split() or [""])[0] for each in completions]
-        rewards = rl.stitchcuda_reward(completions=[ANSWERS.get(word, word) for word in words], **columns)
-        seen.extend(zip((each["skill"] for each in columns["extra_info"]), words, rewards))
-        return rewards
+    def judged(rows, texts):
+        words = [(text.split() or [""])[0] for text in texts]
+        said = rl.service().score_many([rl._item(ANSWERS.get(word, word), row["label"]) for row, word in zip(rows, words)])
+        seen.extend((row, word, each["reward"]) for row, word, each in zip(rows, words, said))
+        return said
 
-    trainer.rl.stitchcuda_reward = reward
-    for method, length in (("sft", "16"), ("grpo", "8")):
-        out = os.path.join(folder, method)
-        flags = f"--steps 3 --cpu --lr 0.01 --batch 4 --group 4 --length {length} --save-steps 1".split()
-        command = [method, file, "--model", model, "--out", out, *flags]
-        assert trainer.main([*command, "--minutes", "0.000001"]) == 0
-        assert list(trainer.checkpoints(out)) == [1], "it ends after a step, with a checkpoint"
-        assert trainer.main(command) == 0 and max(trainer.checkpoints(out)) == 3
-        with open(os.path.join(out, "curve.jsonl"), encoding="utf-8") as lines:
-            assert sorted({json.loads(line)["step"] for line in lines}) == [1, 2, 3], "one curve over both pieces"
-    labels = {"from scratch": TASK, "from feedback": rows[1]["label"]}
-    for skill, word, value in seen:
-        own = rl.service().score_many([rl._item(ANSWERS[word], labels[skill])])[0]["reward"] if word in ANSWERS else value
-        assert own == value, (skill, word, value, own)
-    assert {skill for skill, _, _ in seen} == {"from scratch", "from feedback"}, seen
-    print(f"TRL in pieces: 3 steps of SFT and of GRPO over both skills, {len(seen)} answers with the service's rewards")
+    trainer.judged = judged
+    out = os.path.join(folder, "grpo")
+    flags = "--steps 3 --cpu --lr 0.01 --prompts 2 --group 4 --length 16 --answer 2".split()
+    command = ["grpo", file, "--model", model, "--out", out, *flags]
+    assert trainer.main([*command, "--minutes", "0.000001"]) == 0 and trainer.main(command) == 0
+    with open(os.path.join(out, "curve.jsonl"), encoding="utf-8") as lines:
+        assert [json.loads(line)["step"] for line in lines] == [1, 2, 3], "one curve over both pieces"
+    for row, word, value in seen:
+        if word in ANSWERS:
+            own = rl.service().score_many([rl._item(ANSWERS[word], row["label"])])[0]["reward"]
+            assert own == value, (word, value, own)
+    assert {row["extra_info"]["skill"] for row, _, _ in seen} == {"from scratch", "from feedback"}, seen
+    print(f"our trainer: 3 steps of GRPO over both skills in two pieces, {len(seen)} answers with the service's rewards")
 
 
 def other_forms(served):

@@ -8,8 +8,10 @@
 #include "code/kernels_wait.h"
 #include "code/names.h"
 #include "code/sharing.h"
+#include "code/write_program.h"
 #include "code/written_resources.h"
 #include "emulator/tokens.h"
+#include "plan/document/edit.h"
 
 namespace stitch {
 extern const std::string_view embedded_written_example;  // generated from written_example.cu
@@ -177,6 +179,26 @@ Result<plan::Plan> with_source(const plan::Context& context, const plan::Plan& p
     STITCH_CHECK(written().accepts(context, given));
   }
   return out;
+}
+
+Result<plan::Plan> plan_of_whole(const plan::Context& context) {
+  return plan::as_one_region(context, plan::empty_plan(context.graph, context.numerics),
+                             identifier(context.graph.name), catalogue());
+}
+
+Result<std::string> function_of_whole(const plan::Context& context) {
+  STITCH_TRY(const plan::Plan plan, plan_of_whole(context));
+  STITCH_TRY(const std::vector<RegionRequest> requests, requests_of(context, plan));
+  return required_name(requests[0]);
+}
+
+Result<PackageContents> program_of_whole(const plan::Context& context, std::string source) {
+  STITCH_TRY(const plan::Plan whole, plan_of_whole(context));
+  STITCH_TRY(std::string function, function_of_whole(context));
+  STITCH_TRY(const plan::Plan plan,
+             with_source(context, whole, whole.regions[0].name,
+                         {.function = std::move(function), .text = std::move(source)}));
+  return write_program(context, plan);
 }
 
 const Technique& written() {

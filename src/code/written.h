@@ -4,6 +4,7 @@
 
 #include "code/program_parts.h"
 #include "code/technique.h"
+#include "program/package.h"
 
 namespace stitch::code {
 
@@ -29,5 +30,11 @@ std::string describe_places(const RegionRequest& request);
 // kernels. An error says why the source doesn't fit the region.
 Result<plan::Plan> with_source(const plan::Context& context, const plan::Plan& plan,
                                const std::string& region, plan::Source source);
+
+// The whole pass of a graph as one region, named like the graph: its plan, the function that a source must
+// define, and the program with such a source.
+Result<plan::Plan> plan_of_whole(const plan::Context& context);
+Result<std::string> function_of_whole(const plan::Context& context);
+Result<PackageContents> program_of_whole(const plan::Context& context, std::string source);
 
 }  // namespace stitch::code

@@ -7,6 +7,9 @@
 #include "base/machine/process.h"
 #include "base/testdata/must.h"
 #include "base/text.h"
+#include "graph/folder.h"
+#include "graph/text.h"
+#include "learn/skills/regions.h"
 #include "learn/skills/rows.h"
 #include "learn/synthesis/synthesize.h"
 
@@ -112,6 +115,60 @@ TEST(Skills, LeaksAreFound) {
   EXPECT_EQ(leaks({known(*b)}, {{"sketch", "", sketch_of(b->graph)}}, 0.9).size(), 1U);
   // What has no graph at all can't be told.
   EXPECT_TRUE(leaks({{"run", "", {}}}, {known(*b)}, 0).empty());
+}
+
+// Two layers, the second of another shape: a region with a weight, one without.
+constexpr std::string_view two_regions =
+    "graph \"two\"\ninput %x : f32[24,40]\nparameter %w : f32[16,40]\nparameter %g : f32[16]\n"
+    "parameter %b : f32[16]\n%y = linear(%x, %w) : f32[24,16]\n%s = tanh(%y) : f32[24,16]\n"
+    "%t = mul(%s, %y) : f32[24,16]\n%z = layer_norm(%t, %g, %b) : f32[24,16]\noutput %z\nend\n";
+
+TEST(RegionRows, AreOfBothSkillsAndGoOnWhereTheyWereEnded) {
+  const ScratchFolder scratch = *ScratchFolder::create("regions");
+  const fs::path graph = scratch.path() / graph_file;
+  must(write_file(graph, two_regions));
+  RegionRowsOptions options{.out = scratch.path() / "rows", .gpu = *find_gpu("H200")};
+  options.prompts = prompts::built_in();
+  fs::create_directories(options.out);
+  // Judged elsewhere (serve_test): here what is known is right, and what is changed is wrong.
+  std::set<std::string> known;
+  options.judge = [&](const fs::path& task, const std::string& name, const std::string& source) {
+    const Graph own = must(load_graph(task));
+    EXPECT_TRUE(load_graph_folder(task.parent_path())->weights.has_value()) << "both have weights";
+    for (const KnownAnswer& each :
+         must(known_answers(must(plan_task(name, own, options.gpu, Numerics::standard)), 4)))
+      known.insert(each.source);
+    const bool right = known.contains(source);
+    return Json{{"label", right ? "correct, not timed" : "wrong"},
+                {"reward", right ? 0.3 : 0.1},
+                {"counted", true},
+                {"feedback", right ? "It is correct." : "correctness: wrong"}};
+  };
+  const RegionRowsReport report = must(rows_of_regions({graph}, options));
+  EXPECT_GE(report.regions, 1) << report.last_refused;
+  EXPECT_EQ(report.without_answer, 0) << report.last_refused;
+  const fs::path file = options.out / "rows.jsonl";
+  const std::vector<Json> rows = must(read_rows(file));  // each is a row
+  ASSERT_EQ(static_cast<int64_t>(rows.size()), report.rows);
+  std::map<std::string, int> skills;
+  for (const Json& row : rows) {
+    const std::string skill = word(row["extra_info"], "skill"), before = word(row["extra_info"], "before");
+    const std::string prompt = word(row["prompt"][0], "content"), answer = word(row, "completion");
+    ++skills[skill];
+    EXPECT_NE(answer.find("```cuda\n"), std::string::npos);
+    EXPECT_NE(answer.find("StitchStatus enqueue_"), std::string::npos) << answer;
+    EXPECT_NE(prompt.find("cudaStream_t stream"), std::string::npos);
+    EXPECT_EQ(before.empty(), skill == "from scratch");
+    EXPECT_EQ(prompt.find("to start from") == std::string::npos, before.empty()) << prompt;
+  }
+  EXPECT_GT(skills["from scratch"], 0);
+  EXPECT_GT(skills["from feedback"], 0);
+  // Ended in the middle of a line: it goes on, and asks nothing twice.
+  must(write_file(file, must(read_file(file)) + "{\"cut"));
+  const RegionRowsReport again = must(rows_of_regions({graph}, options));
+  EXPECT_EQ(again.known, report.regions);
+  EXPECT_EQ(again.judged, 0);
+  EXPECT_EQ(must(read_rows(file)).size(), rows.size());
 }
 
 }  // namespace

@@ -23,6 +23,22 @@ extern const std::string_view embedded_kernelbench_sketches;
 
 namespace stitch::learn {
 
+oracle::Tensor drawn_leaf(const Graph& graph, ValueId id, uint64_t seed) {
+  const Value& value = graph[id];
+  std::vector<double> values(static_cast<size_t>(value.type.elements()));
+  Draw draw(seed, stable_hash(value.name));
+  const bool weight = value.has_data();
+  // Weights about as large as PyTorch makes them; the second dimension on is what sums go over.
+  double fan = 1;
+  for (size_t i = 1; i < value.type.shape.size(); ++i) fan *= static_cast<double>(value.type.shape[i]);
+  for (double& each : values)
+    each = !is_floating(value.type.dtype) ? 0
+           : !weight                      ? draw.uniform()
+           : value.type.rank() < 2        ? 0.5 + draw.uniform()
+                                          : (2 * draw.uniform() - 1) * std::sqrt(3 / fan);
+  return oracle::Tensor::of(value.type.dtype, value.type.shape, values);
+}
+
 namespace {
 
 struct FilterText {
@@ -43,22 +59,6 @@ constexpr std::array<FilterText, filter_count> texts = {{
 }};
 
 constexpr double tells_apart = 1e-6;  // relative
-
-oracle::Tensor drawn_leaf(const Graph& graph, ValueId id, uint64_t seed) {
-  const Value& value = graph[id];
-  std::vector<double> values(static_cast<size_t>(value.type.elements()));
-  Draw draw(seed, stable_hash(value.name));
-  const bool weight = value.has_data();
-  // Weights about as large as PyTorch makes them; the second dimension on is what sums go over.
-  double fan = 1;
-  for (size_t i = 1; i < value.type.shape.size(); ++i) fan *= static_cast<double>(value.type.shape[i]);
-  for (double& each : values)
-    each = !is_floating(value.type.dtype) ? 0
-           : !weight                      ? draw.uniform()
-           : value.type.rank() < 2        ? 0.5 + draw.uniform()
-                                          : (2 * draw.uniform() - 1) * std::sqrt(3 / fan);
-  return oracle::Tensor::of(value.type.dtype, value.type.shape, values);
-}
 
 oracle::Known known_of(const Graph& graph, uint64_t seed) {
   oracle::Known out;

@@ -13,6 +13,7 @@
 #include "import/exporter.h"
 #include "learn/synthesis/canonical.h"
 #include "learn/synthesis/recipes.h"
+#include "oracle/tensor.h"
 
 namespace stitch::learn {
 
@@ -67,6 +68,9 @@ class Filters {
   FilterOptions options_;
   std::set<std::string> known_;  // hashes
 };
+
+// An input, or a weight about as large as PyTorch makes it: the same on every machine.
+oracle::Tensor drawn_leaf(const Graph& graph, ValueId id, uint64_t seed);
 
 struct SynthesisOptions {
   int64_t count = 1000;

@@ -9,7 +9,9 @@
 #include "base/machine/time_account.h"
 #include "base/text.h"
 #include "code/limits.h"
+#include "code/written.h"
 #include "gpu/gpu_detect.h"
+#include "graph/folder.h"
 #include "profile/rules.h"
 #include "program/program_text.h"
 #include "rubric/code_facts.h"
@@ -139,6 +141,8 @@ double seconds_of_gates(const Json& verdict, bool build) {
   return out;
 }
 
+bool has_entry_points(const Code& code) { return code.text.find("stitch_run") != std::string::npos; }
+
 }  // namespace
 
 std::string feedback_of(const verifier::Verdict& verdict) {
@@ -186,8 +190,9 @@ Result<fs::path> VerifyingScorer::written(const Code& code) {
 }
 
 void VerifyingScorer::build(const Submission& submission) {
-  if (submission.code.language != llm::Language::cuda || !submission.code.missing.empty()) return;
-  auto file = written(submission.code);
+  const Code& code = submission.code;
+  if (code.language != llm::Language::cuda || !code.missing.empty() || !has_entry_points(code)) return;
+  auto file = written(code);
   if (!file) return;
   const OwnFolder own(file->parent_path());
   std::optional<GpuSpec> gpu;
@@ -199,6 +204,19 @@ void VerifyingScorer::build(const Submission& submission) {
     verifier::build_ahead(options, gpu);
   } catch (const std::exception&) {  // the gate finds it again, and reports it
   }
+}
+
+Code VerifyingScorer::completed(const OpenTask& open, Code code) const {
+  if (code.language != llm::Language::cuda || code.text.empty() || has_entry_points(code)) return code;
+  const plan::Context context(open.verifier->task().graph, options_.gpu, options_.judging.numerics);
+  const auto function = code::function_of_whole(context);
+  if (!function || code.text.find(*function) == std::string::npos) return code;
+  auto program = code::program_of_whole(context, code.text);
+  if (program)
+    code.text = program_text(program->sources);
+  else
+    code.missing = program.error().text();
+  return code;
 }
 
 VerifyingScorer::Judged VerifyingScorer::judge(OpenTask& open, const Code& code) {
@@ -265,7 +283,10 @@ Json VerifyingScorer::not_judged(const TaskFile& task, const Error& error) const
   return out;
 }
 
-Result<Json> VerifyingScorer::scored(OpenTask& open, const TaskFile& task, const Submission& submission) {
+Result<Json> VerifyingScorer::scored(OpenTask& open, const TaskFile& task, const Submission& sent) {
+  Submission submission = sent;
+  submission.code = completed(open, std::move(submission.code));
+  submission.before = completed(open, std::move(submission.before));
   const Judged own = judge(open, submission.code);
   if (!own.verdict) return *own.trouble;
   auto sources_of = [&](const Code& code) -> Result<std::vector<rubric::Source>> {
@@ -317,10 +338,12 @@ Json VerifyingScorer::score(const TaskFile& task, const Submission& submission) 
   double opening = 0, built = 0;
   verifier::VerifyOptions options = verify_options();
   options.program = submission.code.language == llm::Language::cuda ? "candidate.cu" : "candidate.py";
+  // A graph's weights lie beside it.
+  const fs::path file = task.file.filename() == graph_file ? task.file.parent_path() : task.file;
   auto open = [&]() -> Result<std::unique_ptr<verifier::Verifier>> {
     const TaskOptions how{
         .mode = options_.judging.mode, .python = options_.python, .limits = code::limits_on(options_.gpu)};
-    STITCH_TRY(verifier::OpenedTask ready, verifier::open_task_to_judge(task.file, how));
+    STITCH_TRY(verifier::OpenedTask ready, verifier::open_task_to_judge(file, how));
     return verifier::Verifier::open(std::move(ready), options);
   };
   auto meanwhile = [&] {

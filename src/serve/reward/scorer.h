@@ -119,8 +119,11 @@ class VerifyingScorer final : public Scorer {
   // Of the program before a change: usually judged a moment ago.
   Result<rubric::Execution> run_before(OpenTask& open, const Code& code);
   void remember(const OpenTask& open, const Code& code, const rubric::Execution& run);
+  // A source without the ABI's entry points may be what `optimize` asks a Coder for, the whole pass as one
+  // region: the program with it.
+  Code completed(const OpenTask& open, Code code) const;
   Json not_judged(const TaskFile& task, const Error& error) const;
-  Result<Json> scored(OpenTask& open, const TaskFile& task, const Submission& submission);
+  Result<Json> scored(OpenTask& open, const TaskFile& task, const Submission& sent);
   verifier::VerifyOptions verify_options() const;
   Result<fs::path> written(const Code& code);
 

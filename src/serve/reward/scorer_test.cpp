@@ -10,8 +10,12 @@
 
 #include "base/machine/process.h"
 #include "base/text.h"
+#include "code/written.h"
+#include "graph/folder.h"
+#include "graph/text.h"
 #include "import/python.h"
 #include "serve/reward/statistics.h"
+#include "verify/many/task_index.h"
 
 namespace stitch::serve {
 namespace {
@@ -243,6 +247,61 @@ TEST(Judging, GoesToWorkersAndBack) {
   EXPECT_EQ(to_json(*read), to_json(judging));
   EXPECT_FALSE(judging_from_json(Json::object()));
   EXPECT_FALSE(judging_from_json(Json(7)));
+}
+
+// What `optimize` asks a Coder for: the function of a region. The scorer makes the program around it.
+TEST(VerifyingScorer, JudgesARegionOfAGraph) {
+  const fs::path folder = fs::path(STITCH_SOURCE_DIR) / "src/verify/testdata/tasks/unit_rows/graph";
+  auto index = verifier::TaskIndex::of(folder);
+  ASSERT_TRUE(index) << index.error().text();
+  auto file = index->find("graph");
+  ASSERT_TRUE(file) << file.error().text();
+  ScorerOptions options{.gpu = *find_gpu("H200"), .machine = "here"};
+  options.judging.device = runner::Device::emulated;
+  options.judging.quick = options.judging.shared_process = true;
+  options.judging.timing = false;
+  VerifyingScorer scorer(options);
+  auto graph = load_graph(folder);
+  ASSERT_TRUE(graph);
+  const plan::Context context(*graph, options.gpu, Numerics::standard);
+  auto function = code::function_of_whole(context);
+  ASSERT_TRUE(function) << function.error().text();
+  auto score = [&](const std::string& source) {
+    return scorer.score({*file, "graph", "hash"}, {.task = "graph", .code = {.text = source}});
+  };
+  EXPECT_EQ(*function, "enqueue_task");
+  const std::string right = R"(#include "stitch/runtime/launch.h"
+namespace {
+__global__ void unit_rows(const float* x, float* out, int columns) {
+  stitch::wait_for_previous_kernel();
+  __shared__ float sums[128];
+  const float* row = x + blockIdx.x * columns;
+  float sum = 0;
+  for (int i = threadIdx.x; i < columns; i += 128) sum += row[i] * row[i];
+  sums[threadIdx.x] = sum;
+  __syncthreads();
+  float all = 0;
+  for (int i = 0; i < 128; ++i) all += sums[i];
+  for (int i = threadIdx.x; i < columns; i += 128) out[blockIdx.x * columns + i] = row[i] / sqrtf(all);
+}
+}  // namespace
+StitchStatus enqueue_task(const float* x, float* out, cudaStream_t stream) {
+  return stitch::launch("unit_rows", unit_rows, stitch::Geometry{20, 128}, stream, x, out, 4000);
+}
+)";
+  std::string wrong = right;
+  wrong.replace(wrong.find("sqrtf(all)"), 10, "all");
+  const Json good = score(right), bad = score(wrong);
+  EXPECT_EQ(good.at("label"), "correct, not timed") << good;
+  EXPECT_EQ(bad.at("label"), "wrong") << bad;
+  EXPECT_GT(good.at("reward"), bad.at("reward"));
+  EXPECT_EQ(score("StitchStatus enqueue_task(int) { return STITCH_OK; }").at("label"), "not built");
+  // Mended: the second skill, whose program before is a region, too.
+  const Json mended = scorer.score(
+      {*file, "graph", "hash"},
+      {.task = "graph", .code = {.text = right}, .before = {.text = wrong}, .feedback = "wrong"});
+  EXPECT_EQ(mended.at("components").at("skill"), "from feedback") << mended;
+  EXPECT_GT(mended.at("reward"), 0.2);
 }
 
 }  // namespace

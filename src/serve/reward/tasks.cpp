@@ -62,7 +62,7 @@ Result<std::map<std::string, std::string>> files_of_task(const fs::path& file) {
 
 Result<std::unique_ptr<TaskShelf>> TaskShelf::open(const fs::path& folder) {
   STITCH_TRY(verifier::TaskIndex index, verifier::TaskIndex::of(folder));
-  STITCH_TRY(std::vector<fs::path> files, find_tasks(folder));
+  STITCH_TRY(std::vector<fs::path> files, verifier::tasks_below(folder));
   return std::unique_ptr<TaskShelf>(new TaskShelf(folder, std::move(index), std::move(files)));
 }
 
@@ -83,8 +83,8 @@ Result<std::shared_ptr<const ShelvedTask>> TaskShelf::find(const std::string& na
     return kept->second.task;
   auto task = std::make_shared<ShelvedTask>();
   task->file = file;
-  task->name =
-      file.lexically_relative(fs::absolute(folder_).lexically_normal()).replace_extension().generic_string();
+  task->name = verifier::name_of_task(file.lexically_relative(fs::absolute(folder_).lexically_normal()))
+                   .generic_string();
   STITCH_TRY(task->files, files_of_task(file));
   Sha256 sum;
   Kept now{task, {}};
@@ -103,8 +103,8 @@ std::vector<std::string> TaskShelf::names() const {
   std::vector<std::string> out;
   const fs::path base = fs::absolute(folder_).lexically_normal();
   for (const fs::path& file : files_)
-    out.push_back(
-        fs::absolute(file).lexically_normal().lexically_relative(base).replace_extension().generic_string());
+    out.push_back(verifier::name_of_task(fs::absolute(file).lexically_normal().lexically_relative(base))
+                      .generic_string());
   return out;
 }
 

@@ -7,6 +7,7 @@
 // that the GPU is held alone twice, for measurements.
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
@@ -411,11 +412,33 @@ Result<Passed> timed(Session& session, Json& evidence) {
   return Passed{summary_of(session, times->watched, times->judged)};
 }
 
+// Of a quick look among other candidates: the shortest of a few calls, by events that the candidate's process
+// took itself. No claim, and no figure for people: a hint for rewards in training, which the floor bounds.
+Result<Passed> glanced_at(Session& session, Json& evidence) {
+  constexpr int calls = 5;
+  STITCH_TRY(const std::shared_ptr<Attempt> attempt, Attempt::of(session, Weights::task));
+  STITCH_CHECK(attempt->ask(session.trials[0], {.poison = session.next_seed()}));
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (int call = 0; call < calls; ++call) {
+    STITCH_TRY(const runner::Called called,
+               attempt->run_again(
+                   {.poison = session.next_seed(), .timed = true, .flush_bytes = verifier::flush_bytes}));
+    if (called.event_ns > 0) least = std::min(least, called.event_ns);
+  }
+  if (least == std::numeric_limits<int64_t>::max()) return skipped("its process took no times");
+  session.own = {.side = "program", .wall_ns = {least}, .event_ns = {least}};
+  evidence = {{"seconds", static_cast<double>(least) * 1e-9}, {"glance", true}};
+  return Passed{format("a glance among others: {}", seconds_text(static_cast<double>(least) * 1e-9))};
+}
+
 }  // namespace
 
 Result<Passed> timing(Session& session, Json& evidence) {
   if (session.options.device == runner::Device::cuda)
-    return session.options.timing ? timed(session, evidence) : skipped("not asked for");
+    return session.options.timing ? timed(session, evidence)
+           : session.options.shared_process && !session.python && !session.trials.empty()
+               ? glanced_at(session, evidence)
+               : skipped("not asked for");
   if (!session.options.rehearse_timing) return skipped("times on the emulated GPU mean nothing");
   Json untold;
   auto passed = timed(session, untold);

@@ -4,6 +4,7 @@
 
 #include "base/error_codes.h"
 #include "base/text.h"
+#include "graph/folder.h"
 #include "import/import_all.h"
 
 namespace stitch::verifier {
@@ -22,16 +23,32 @@ bool has_number(const std::string& path, const std::string& number) {
 
 }  // namespace
 
+Result<std::vector<fs::path>> tasks_below(const fs::path& folder) {
+  auto files = find_tasks(folder);
+  if (files || files.error().code != "no_tasks") return files;
+  std::vector<fs::path> graphs;
+  std::error_code ec;
+  for (const auto& entry : fs::recursive_directory_iterator(folder, ec))
+    if (entry.path().filename() == graph_file && entry.is_regular_file(ec)) graphs.push_back(entry.path());
+  if (graphs.empty()) return files;
+  std::ranges::sort(graphs);
+  return graphs;
+}
+
+fs::path name_of_task(const fs::path& file) {
+  return file.filename() == graph_file ? file.parent_path() : fs::path(file).replace_extension();
+}
+
 Result<TaskIndex> TaskIndex::of(const fs::path& folder) {
   TaskIndex index;
   index.folder_ = folder;
-  STITCH_TRY(std::vector<fs::path> files, find_tasks(folder));
+  STITCH_TRY(std::vector<fs::path> files, tasks_below(folder));
   // The folder's own name counts: --tasks KernelBench/level1 has level1/3_Batched.
   const fs::path above = fs::absolute(folder).lexically_normal();
   const fs::path base = (above.has_filename() ? above : above.parent_path()).parent_path();
   for (const fs::path& file : files) {
     const fs::path whole = fs::absolute(file).lexically_normal();
-    index.rows_.push_back({whole.lexically_relative(base).replace_extension().generic_string(), whole});
+    index.rows_.push_back({name_of_task(whole.lexically_relative(base)).generic_string(), whole});
   }
   return index;
 }

@@ -8,6 +8,11 @@
 
 namespace stitch::verifier {
 
+// The tasks below a folder: .py files; where there is none, graphs.
+Result<std::vector<fs::path>> tasks_below(const fs::path& folder);
+// The path without .py, or a graph's folder.
+fs::path name_of_task(const fs::path& file);
+
 class TaskIndex {
  public:
   static Result<TaskIndex> of(const fs::path& folder);

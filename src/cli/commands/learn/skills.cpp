@@ -5,6 +5,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/machine/interrupt.h"
+#include "base/terminal/progress.h"
 #include "base/terminal/table.h"
 #include "base/text.h"
 #include "cli/arguments.h"
@@ -12,7 +14,9 @@
 #include "cli/commands/learn/train.h"
 #include "cli/commands/runs.h"
 #include "graph/folder.h"
+#include "learn/skills/regions.h"
 #include "learn/skills/rows.h"
+#include "serve/reward/scorer.h"
 
 namespace stitch {
 
@@ -26,7 +30,9 @@ struct SkillsCommand {
   std::string gpu;
   std::vector<std::string> benchmark;  // check: graphs, sketches or rows; empty: KernelBench
   double similar = 0.5;
-  bool runs = false;  // build: rows of the run store, too
+  bool runs = false;    // build: rows of the run store, too
+  std::string prompts;  // regions: a folder of other prompts
+  double most_flops = 2e8;
   bool force = false;
 };
 
@@ -69,6 +75,57 @@ Result<int> build_rows(const SkillsCommand& command, Console& console) {
   console.out << format("{}: {} rows", printable(command.out), rows.size());
   for (const auto& [skill, count] : skills) console.out << format(", {} {}", count, skill);
   console.out << '\n';
+  return 0;
+}
+
+// Judged as `stitchcuda serve --device emulated --quick --no-timing` does.
+Result<int> make_region_rows(const SkillsCommand& command, Console& console) {
+  if (command.out.empty())
+    return user_error("usage", "-o FOLDER is required", "name the folder for rows.jsonl and tasks/");
+  learn::RegionRowsOptions options{.out = command.out, .most_flops = command.most_flops};
+  STITCH_TRY(options.gpu, choose_gpu(command.gpu));
+  options.prompts = prompts::built_in();
+  if (!command.prompts.empty()) {
+    STITCH_TRY(options.prompts, prompts::with_folder(command.prompts));
+  }
+  std::vector<fs::path> graphs;
+  for (const std::string& folder : command.what) {
+    STITCH_TRY(const std::vector<std::string> more, graph_files(folder));
+    graphs.insert(graphs.end(), more.begin(), more.end());
+  }
+  std::error_code ec;
+  fs::create_directories(options.out / "tasks", ec);
+  if (ec) return at(command.out, user_error("file", ec.message()));
+  STITCH_CHECK(learn::write_missing_weights(options.out / "tasks"));
+  serve::ScorerOptions scoring{.gpu = options.gpu};
+  scoring.judging.device = runner::Device::emulated;
+  scoring.judging.baselines.clear();
+  scoring.judging.quick = true;
+  scoring.judging.timing = false;
+  serve::VerifyingScorer scorer(scoring);
+  options.judge = [&](const fs::path& task, const std::string& name, const std::string& source) {
+    return scorer.score({task, name, name}, {.task = name, .code = {.text = source}});
+  };
+  StopPolitely polite;
+  options.should_stop = [] { return stop_requested(); };
+  Progress progress(console.err, console.err_terminal, console.json, "regions");
+  options.on_region = [&](const std::string& region, int64_t rows) {
+    progress.detail(format("{} rows; {}", rows, printable(region)));
+  };
+  STITCH_TRY(const learn::RegionRowsReport report, learn::rows_of_regions(graphs, options));
+  const Json told = {{"rows", report.rows},
+                     {"regions", report.regions},
+                     {"known", report.known},
+                     {"left_out", report.left_out},
+                     {"without_an_answer", report.without_answer},
+                     {"judged", report.judged},
+                     {"judged_right", report.judged_right},
+                     {"last_refused", report.last_refused}};
+  if (console.json)
+    console.out << document_text(told);
+  else
+    for (const auto& [what, count] : told.items())
+      console.out << format("{} {}\n", count.is_string() ? count.get<std::string>() : count.dump(), what);
   return 0;
 }
 
@@ -185,9 +242,10 @@ Result<int> check_leakage(const SkillsCommand& command, Console& console) {
 
 Result<int> run_skills(const SkillsCommand& command, Console& console) {
   if (command.action == "build") return build_rows(command, console);
+  if (command.action == "regions") return make_region_rows(command, console);
   if (command.action != "stats" && command.action != "check")
     return user_error("usage", format("unknown action '{}'", printable(command.action)),
-                      "one of: build, stats, check");
+                      "one of: build, regions, stats, check");
   if (command.what.size() != 1)
     return user_error("usage", format("skills {} takes one file of rows", command.action),
                       "name a file that skills build wrote");
@@ -199,9 +257,11 @@ Result<int> run_skills(const SkillsCommand& command, Console& console) {
 Run add_skills(CLI::App& app) {
   const auto skills = std::make_shared<SkillsCommand>();
   Flags flags(app, "skills", "Build, count or check rows for reinforcement learning (TRL, verl and others)");
-  flags("ACTION", skills->action, "build, stats or check").required();
-  flags("WHAT", skills->what, "build: folders that synth wrote; stats and check: a file of rows");
-  flags("-o,--out", skills->out, "FILE", "build: the JSONL file to write");
+  flags("ACTION", skills->action, "build, regions, stats or check").required();
+  flags("WHAT", skills->what,
+        "build: folders that synth wrote; regions: graphs; stats and check: a file of rows");
+  flags("-o,--out", skills->out, "PATH",
+        "build: the JSONL file to write; regions: the folder for rows.jsonl and tasks/");
   flags("--runs", skills->runs, "build: also rows from recorded runs (skill from feedback)");
   flags("--benchmark", skills->benchmark, "PATH",
         "check: the benchmark that must not leak: graphs, sketches (.txt) or rows (.jsonl) (default: "
@@ -209,12 +269,16 @@ Run add_skills(CLI::App& app) {
   flags("--similar", skills->similar, "SHARE",
         "check: maximum similarity to a benchmark task, 0 to 1 (default: 0.5)")
       .between(0.0, 1.0);
+  flags("--prompts", skills->prompts, "FOLDER", "regions: a folder of your own prompts");
+  flags("--most-flops", skills->most_flops, "NUMBER",
+        "regions: leave out larger ones, which the emulated GPU takes long for (default: 2e8)");
   flags.gpu(skills->gpu, "the GPU that prompts describe");
   flags.store(skills->store);
   flags.force(skills->force);
   flags.json();
   flags.examples(
       "stitchcuda skills build tasks/ --runs -o skills.jsonl\n"
+      "stitchcuda skills regions tasks/graphs --prompts prompts/compact -o rows/\n"
       "stitchcuda skills stats skills.jsonl\n"
       "stitchcuda skills check skills.jsonl\n"
       "stitchcuda skills check skills.jsonl --benchmark my-benchmark/");
