@@ -22,7 +22,7 @@ RANGES = {
     "conv_vit": "batch=x:0=1..8",
     "convnext_block": "batch=images:0=1..4 height=images:2=8..64 width=images:3=8..64",
     "densenet": "batch=x:0=1..4",
-    "diffusion_block": "batch=x:0,time:0=1..6 height=x:2=4..24 width=x:3=4..24",
+    "diffusion_block": "batch=x:0,time:0=1..6 height=x:2=4..24/2 width=x:3=4..24/2",
     "dropout_mlp": "batch=x:0=1..64",
     "efficientnet_mbconv": "batch=x:0=1..8",
     "gpt_block": "batch=x:0=1..4 length=x:1=1..32",
