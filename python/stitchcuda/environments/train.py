@@ -71,7 +71,7 @@ def load(folder, device):
     if tokenizer.eos_token is None:
         raise Refused(f"{folder}'s tokenizer has no token that ends an answer (eos_token)")
     # Half precision loses small steps.
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).to(device)
+    model = AutoModelForCausalLM.from_pretrained(folder).float().to(device)
     if not hasattr(model.model.layers[0].self_attn, "q_proj"):
         raise Refused(f"{folder}: a model of the Llama kind (Llama, Mistral, Qwen2) is needed")
     return model, tokenizer
