@@ -65,6 +65,8 @@ class Watch:
 def load(folder, device):
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    if not (Path(folder) / "config.json").is_file():
+        raise Refused(f"{folder} is no model's folder (config.json, weights, tokenizer); of a GGUF file tools/from_gguf.py makes one")
     tokenizer = AutoTokenizer.from_pretrained(folder)
     if tokenizer.chat_template is None:
         raise Refused(f"{folder} has no chat template: take an instruction-tuned model")
