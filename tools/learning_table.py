@@ -32,8 +32,11 @@ def pass_at(k, lines):
     return math.nan if n < k else 1.0 - math.comb(n - c, k) / math.comb(n, k)
 
 
-def faster(line):
-    return bool(line["seconds"]) and 0 < line["seconds"][0] <= line["seconds"][1]
+def fast(lines):
+    """Of a row that was timed: is its first right answer as fast as the known one?"""
+    if all(line["seconds"] is None for line in lines):
+        return math.nan
+    return float(any(line["seconds"] and 0 < line["seconds"][0] <= line["seconds"][1] for line in lines))
 
 
 def share(lines, what):
@@ -44,11 +47,11 @@ def is_repair(lines):
     return lines[0]["skill"] == "from feedback" and not lines[0]["before"].startswith("correct")
 
 
-# Of the answers to one question; nan: not asked there. fast_1: right, and as fast as the built-in code by one clock.
+# Of the answers to one question; nan: not asked there.
 METRICS = {
     "pass@1": lambda lines: share(lines, right),
     "pass@8": lambda lines: pass_at(8, lines),
-    "fast_1": lambda lines: share([line for line in lines if line["seconds"]], faster) if any(map(right, lines)) else 0.0,
+    "fast_1": fast,
     "repaired": lambda lines: share(lines, right) if is_repair(lines) else math.nan,
     "improved": lambda lines: (
         math.nan if lines[0]["skill"] != "from feedback" or is_repair(lines) else share(lines, lambda each: each["reward"] > 0.15)

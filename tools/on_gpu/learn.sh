@@ -18,10 +18,10 @@ train="python3 -m stitchcuda.environments.train"
 # serve NAME PORT FLAGS…: a reward service that stays; its address in $address.
 serve() {
   address=http://127.0.0.1:$2
-  curl -sf "$address/healthz" >/dev/null && return
+  (: <"/dev/tcp/127.0.0.1/$2") 2>/dev/null && return
   setsid "$tool" serve --tasks "$work/corpus/tasks" --device "$device" --port "$2" --state "$work/state-$1" --baselines none --quick "${@:3}" \
     >"$work/serve-$1.log" 2>&1 </dev/null &
-  for _ in $(seq 300); do curl -sf "$address/healthz" >/dev/null && return || sleep 0.2; done
+  for _ in $(seq 300); do (: <"/dev/tcp/127.0.0.1/$2") 2>/dev/null && return || sleep 0.2; done
   tail -5 "$work/serve-$1.log" && exit 1
 }
 judge() { serve "$1" "$2" --reward "$1" --no-timing --share-processes && export STITCHCUDA_SERVICE=$address; }

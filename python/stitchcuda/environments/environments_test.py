@@ -11,6 +11,7 @@ import tempfile
 import types
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import torch
 
@@ -169,11 +170,16 @@ class Training(unittest.TestCase):
         rewards = [line["reward"] for line in self.curve("grpo")]
         self.assertGreater(sum(rewards[-5:]), sum(rewards[:5]) + 1)
         out = self.folder / "answers.jsonl"
+        clock = types.SimpleNamespace(score_many=lambda items: [{"verdict": {"seconds_a_call": 1e-6}} for _ in items])
+        for patch in (mock.patch.dict(os.environ, STITCHCUDA_CLOCK="here"), mock.patch.object(train.rl, "Service", lambda url: clock)):
+            patch.start()
+            self.addCleanup(patch.stop)
         for most in ("1", "2"):  # what is there isn't asked again
             self.run_it("evaluate", self.folder / "grpo/final", "--out", str(out), "--split", "train", "--group", "4", "--most", most)
         lines = [json.loads(line) for line in out.read_text().splitlines()]
         self.assertEqual(sorted(line["row"] for line in lines), [0] * 4 + [1] * 4)
         self.assertGreater(sum(line["label"] == "correct" for line in lines), 4)
+        self.assertEqual(sorted(line["seconds"] for line in lines)[-1], [1e-6, 1e-6], "an answer's and the known one's")
         table = Path(__file__).parents[3] / "tools/learning_table.py"
         ran = subprocess.run(
             [sys.executable, table, f"before={out}", f"after={out}", "--rows", self.rows], capture_output=True, text=True, check=True

@@ -64,6 +64,7 @@ class Sampler:
     def __init__(self, model, end, rows):
         self.dtype = torch.bfloat16 if model.device.type == "cuda" else torch.float32
         self.trained, own = model, copy.deepcopy(model).to(self.dtype).requires_grad_(False)
+        own.model.rotary_emb = copy.deepcopy(model.model.rotary_emb)  # whose frequencies would be rounded
         self.model, self.head, self.end, self.rows, config = own.model, own.lm_head, end, rows, model.config
         self.own, self.kv_heads, self.heads = own, config.num_key_value_heads, config.num_attention_heads
         self.size = getattr(config, "head_dim", None) or config.hidden_size // self.heads

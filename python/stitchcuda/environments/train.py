@@ -65,13 +65,15 @@ class Watch:
 def load(folder, device):
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    if not (Path(folder) / "config.json").is_file():
+        raise Refused(f"{folder} is no model's folder (config.json, weights, tokenizer); of a GGUF file tools/from_gguf.py makes one")
     tokenizer = AutoTokenizer.from_pretrained(folder)
     if tokenizer.chat_template is None:
         raise Refused(f"{folder} has no chat template: take an instruction-tuned model")
     if tokenizer.eos_token is None:
         raise Refused(f"{folder}'s tokenizer has no token that ends an answer (eos_token)")
     # Half precision loses small steps.
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).to(device)
+    model = AutoModelForCausalLM.from_pretrained(folder).float().to(device)
     if not hasattr(model.model.layers[0].self_attn, "q_proj"):
         raise Refused(f"{folder}: a model of the Llama kind (Llama, Mistral, Qwen2) is needed")
     return model, tokenizer
@@ -271,20 +273,16 @@ def evaluate(options, model, tokenizer, rows):
         answers = sampler.answers([prompt_ids(row, tokenizer) for row in asked], options.answer, options.temperature)
         texts = tokenizer.batch_decode(answers, skip_special_tokens=True)
         said = judged(asked, texts)
-        seconds = {}
-        if clock:  # one right answer a row, and the known one: the same clock for both
-            right = {
-                row["extra_info"]["index"]: i
-                for i, row in reversed(list(enumerate(asked)))
-                if said[i]["label"].startswith("correct") and row["completion"]
-            }
-            items = [
-                each
-                for i in right.values()
-                for each in (rl._item(texts[i], asked[i]["answer"]), rl._item(asked[i]["completion"], asked[i]["answer"]))
-            ]
+        seconds = [None] * len(asked)  # not timed; of one right answer a row its own and the known one's, by the same clock
+        if clock and options.timed > 0:
+            options.timed -= len(part)
+            seconds, items, rows_of_items = [[] for _ in asked], [], {}
+            for i, row in enumerate(asked):
+                if said[i]["label"].startswith("correct") and row["completion"] and rows_of_items.setdefault(row["extra_info"]["index"], i) == i:
+                    items += [rl._item(texts[i], row["answer"]), rl._item(row["completion"], row["answer"])]
             timed = [each["verdict"].get("seconds_a_call", 0.0) for each in clock.score_many(items)] if items else []
-            seconds = {i: timed[2 * n : 2 * n + 2] for n, i in enumerate(right.values())}
+            for n, i in enumerate(rows_of_items.values()):
+                seconds[i] = timed[2 * n : 2 * n + 2]
         with open(out, "a", encoding="utf-8") as lines:
             for i, (row, text, verdict) in enumerate(zip(asked, texts, said)):
                 extra = row["extra_info"]
@@ -297,7 +295,7 @@ def evaluate(options, model, tokenizer, rows):
                 }
                 line |= {
                     "tokens": len(answers[i]),
-                    "seconds": seconds.get(i),
+                    "seconds": seconds[i],
                     "unchanged": bool(extra["before"]) and extra["before"].split() == text.replace("```cuda", "").replace("```", "").split(),
                 }
                 lines.write(json.dumps(line) + "\n")
@@ -330,6 +328,7 @@ def main(arguments=None):
     add("--temperature", type=float, default=1.0, help="0: the likeliest token")
     add("--skill", default="", help="rows of one skill alone: 'from scratch' or 'from feedback'")
     add("--most", type=int, default=0, help="evaluate: so many rows")
+    add("--timed", type=int, default=16, help="evaluate: rows whose answers the clock times, two or three seconds each")
     add("--texts", default="", help="evaluate: a file for the answers themselves")
     add("--lora", type=int, default=0, help="rank of adapters, whose state.pt is small enough to carry; 0: all parameters learn")
     add("--seed", type=int, default=1)

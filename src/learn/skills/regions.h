@@ -30,7 +30,7 @@ struct RegionRowsOptions {
   GpuSpec gpu;
   std::vector<prompts::Prompt> prompts;
   size_t most_answers = 4, most_broken = 3;  // of a region
-  double most_flops = 2e8;                   // of a region: the emulated GPU computes it
+  double most_flops = 1e7;                   // of a region: the emulated GPU computes it
   double most_similar = 0.5;                 // to a benchmark's task
   uint64_t seed = 1;
   // What the reward service says of a source for a task: {"label", "reward", "feedback", "verdict"}.

@@ -128,7 +128,7 @@ TEST(RegionRows, AreOfBothSkillsAndGoOnWhereTheyWereEnded) {
   const fs::path graph = scratch.path() / graph_file;
   must(write_file(graph, two_regions));
   RegionRowsOptions options{.out = scratch.path() / "rows", .gpu = *find_gpu("H200")};
-  options.prompts = prompts::built_in();
+  options.prompts = must(prompts::with_folder(STITCH_SOURCE_DIR "/prompts/compact"));
   fs::create_directories(options.out);
   // Judged elsewhere (serve_test): here what is known is right, and what is changed is wrong.
   std::set<std::string> known;

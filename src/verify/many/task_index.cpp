@@ -30,7 +30,8 @@ Result<std::vector<fs::path>> tasks_below(const fs::path& folder) {
   std::error_code ec;
   for (const auto& entry : fs::recursive_directory_iterator(folder, ec))
     if (entry.path().filename() == graph_file && entry.is_regular_file(ec)) graphs.push_back(entry.path());
-  if (graphs.empty()) return files;
+  if (graphs.empty())
+    return at(folder.string(), user_error("no_tasks", "no .py file and no graph below this folder"));
   std::ranges::sort(graphs);
   return graphs;
 }

@@ -32,7 +32,7 @@ struct SkillsCommand {
   double similar = 0.5;
   bool runs = false;    // build: rows of the run store, too
   std::string prompts;  // regions: a folder of other prompts
-  double most_flops = 2e8;
+  double most_flops = 1e7;
   bool force = false;
 };
 
@@ -102,6 +102,7 @@ Result<int> make_region_rows(const SkillsCommand& command, Console& console) {
   scoring.judging.baselines.clear();
   scoring.judging.quick = true;
   scoring.judging.timing = false;
+  scoring.judging.time_limit = std::chrono::seconds(15);  // what takes longer has lost its way
   serve::VerifyingScorer scorer(scoring);
   options.judge = [&](const fs::path& task, const std::string& name, const std::string& source) {
     return scorer.score({task, name, name}, {.task = name, .code = {.text = source}});
@@ -271,7 +272,7 @@ Run add_skills(CLI::App& app) {
       .between(0.0, 1.0);
   flags("--prompts", skills->prompts, "FOLDER", "regions: a folder of your own prompts");
   flags("--most-flops", skills->most_flops, "NUMBER",
-        "regions: leave out larger ones, which the emulated GPU takes long for (default: 2e8)");
+        "regions: leave out larger ones, which the emulated GPU takes long for (default: 1e7)");
   flags.gpu(skills->gpu, "the GPU that prompts describe");
   flags.store(skills->store);
   flags.force(skills->force);
