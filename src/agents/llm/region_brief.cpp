@@ -238,7 +238,6 @@ Result<RegionBrief> brief_of(const Situation& now, const plan::Plan& plan, const
       // First what other regions' prompts have, too: servers keep what prompts begin with.
       {"contract", code::contract_of_written(request) + "Its tensors:\n" + code::describe_places(request)},
       {"function_signature", required_now(now, region, request)},
-      {"function_name", out.function},
       {"subgraph_pytorch", llm::quoted("the region in PyTorch", region_in_pytorch(graph, *found), "python")},
       {"subgraph_text", llm::quoted("the region as a graph", code::graph_of_region(request), "graph")},
       {"builtin_source", llm::quoted("the current code", present, "cuda", share_of_prompt(brain, 0.25))},
