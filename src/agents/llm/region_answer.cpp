@@ -174,10 +174,29 @@ std::optional<std::string> declined_in(std::string_view text) {
   return std::nullopt;
 }
 
+// A message of ours, repeated, has the name without the parenthesis.
+bool names_function(std::string_view source, const std::string& function) {
+  for (size_t at = 0; (at = source.find(function, at)) != source.npos;) {
+    at += function.size();
+    if (const size_t next = source.find_first_not_of(" \t\r\n", at);
+        next != source.npos && source[next] == '(')
+      return true;
+  }
+  return false;
+}
+
+// What a change names: regions of the plan.
+std::vector<std::string> named_in(const Json& change) {
+  if (change.contains("merge")) return change["merge"].get<std::vector<std::string>>();
+  for (const char* key : {"region", "split"})
+    if (change.contains(key)) return {change[key].get<std::string>()};
+  return {};
+}
+
 Result<RegionAnswer> answer_in(const llm::Reply& reply, const std::string& function) {
   RegionAnswer out;
   auto source = llm::code_from_answer(reply.text, function);
-  if (source && source->find(function) != std::string::npos) {
+  if (source && names_function(*source, function)) {
     out.source = *std::move(source);
     return out;
   }
@@ -193,21 +212,17 @@ Result<RegionAnswer> answer_in(const llm::Reply& reply, const std::string& funct
     out.changes = std::make_shared<const Json>(*std::move(changes));
     return out;
   }
+  // One change without the list around it.
+  if (auto one = llm::json_from_answer(reply.text, change_schema()); one && !named_in(*one).empty()) {
+    out.changes = std::make_shared<const Json>(Json{{"changes", Json::array({*std::move(one)})}});
+    return out;
+  }
   // In a block, or alone: what stands in prose is no answer.
-  if (reply.text.find("\"changes\"") != std::string::npos &&
-      (trim(reply.text).starts_with("{") ||
-       std::ranges::find(fences, "json", &llm::Fence::language) != fences.end()))
+  if (trim(reply.text).starts_with("{") ||
+      std::ranges::find(fences, "json", &llm::Fence::language) != fences.end())
     return changes.error();
   if (!source) return source.error();
   return work_error("llm_answer", format("the code has no function {}", function));
-}
-
-// What a change names: regions of the plan.
-std::vector<std::string> named_in(const Json& change) {
-  if (change.contains("merge")) return change["merge"].get<std::vector<std::string>>();
-  for (const char* key : {"region", "split"})
-    if (change.contains(key)) return {change[key].get<std::string>()};
-  return {};
 }
 
 // Regions of the same structure are implemented alike, where they can be.
