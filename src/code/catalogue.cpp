@@ -5,6 +5,7 @@
 #include "code/family/sized_region.h"
 #include "code/loops/techniques.h"
 #include "code/products/techniques.h"
+#include "code/rewritten.h"
 #include "code/technique.h"
 #include "code/written.h"
 
@@ -69,7 +70,7 @@ Result<void> Technique::can_write(const plan::Context& context, const plan::Plan
                                   const plan::Region& region) const {
   if (takes_source() && context.takes_sizes())
     return user_error("technique", "a given source is for the sizes that it was written for");
-  if (takes_source()) return {};
+  if (takes_source() && !(region.source && is_graph(region.source->text))) return {};  // not written here
   if (context.takes_sizes()) {
     STITCH_CHECK(writing_for_all_sizes(*this, context, plan, region));
     return {};

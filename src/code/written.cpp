@@ -7,10 +7,12 @@
 #include "code/catalogue.h"
 #include "code/kernels_wait.h"
 #include "code/names.h"
+#include "code/rewritten.h"
 #include "code/sharing.h"
 #include "code/write_program.h"
 #include "code/written_resources.h"
 #include "emulator/tokens.h"
+#include "graph/text.h"
 #include "plan/document/edit.h"
 
 namespace stitch {
@@ -54,12 +56,17 @@ class Written final : public Technique {
   plan::Entry entry() const override { return plan::Entry::given; }
   bool takes_source() const override { return true; }
 
-  Result<void> accepts(const plan::Context&, const plan::Region& region) const override {
+  Result<void> accepts(const plan::Context& context, const plan::Region& region) const override {
     auto refuse = [&](std::string why) -> Error {
       return work_error("technique", format("{}: {}", region.name, why));
     };
     if (!region.source) return refuse("the technique 'written' needs a source");
     const plan::Source& source = *region.source;
+    if (is_graph(source.text)) {
+      if (auto said = rewriting_in(source.text, request_alone(context, region)); !said)
+        return refuse(said.error().message);
+      return {};
+    }
     if (source.function != identifier(source.function))
       return refuse("the source's function name is not a C++ identifier");
     if (positions_of(source.text, source.function).empty())
@@ -79,6 +86,7 @@ class Written final : public Technique {
 
   Result<RegionCode> write(const RegionRequest& request) const override {
     const plan::Source& source = *request.region.source;
+    if (is_graph(source.text)) return write_rewriting(source.text, request);
     STITCH_TRY(WrittenResources resources, resources_in(source.text, &request.weights));
     if (resources.workspace_bytes == 0) resources.workspace_bytes = source.workspace_bytes;
     RegionCode code;
@@ -119,7 +127,9 @@ std::string_view graph_of_example() {
          "output %z\nend\n";
 }
 
-std::string contract_of_written() {
+std::string contract_of_written(const RegionRequest& request) {
+  const bool all =
+      !request.weights.empty() || plan::kind_of(request.graph, request.region) != plan::Kind::loop;
   return "It enqueues its kernels on `stream` and returns STITCH_OK, or STITCH_DEVICE_ERROR if a launch "
          "failed:\n"
          "    kernel<<<grid, block, 0, stream>>>(…);\n"
@@ -134,11 +144,13 @@ std::string contract_of_written() {
          "kernel that is launched by stitch::launch begins with\n"
          "    stitch::wait_for_previous_kernel();\n"
          "so that launches overlap; where one doesn't, they don't in the whole program.\n" +
-         std::string(resources_in_words()) +
-         format(
-             "An example, of another region: y = F.gelu(F.linear(x, weight, bias), approximate='tanh') in "
-             "the class half.\n{}",
-             example_of_written());
+         resources_in_words(all) +
+         (all ? format("An example, of another region: y = F.gelu(F.linear(x, weight, bias), "
+                       "approximate='tanh') in "
+                       "the class half.\n{}",
+                       example_of_written())
+              : "") +
+         std::string(rewriting_in_words());
 }
 
 std::string describe_places(const RegionRequest& request) {
@@ -164,9 +176,15 @@ Result<plan::Plan> with_source(const plan::Context& context, const plan::Plan& p
   STITCH_TRY(std::vector<RegionRequest> requests, requests_of(context, plan));
   const std::string structure = structure_of(requests[static_cast<size_t>(found - plan.regions.begin())]);
   const std::vector<Place>& weights = requests[static_cast<size_t>(found - plan.regions.begin())].weights;
-  auto declared = resources_in(source.text, &weights);
-  if (!declared) return at(region, declared.error());
-  source.text = with_numbered_weights(std::move(source.text), weights);
+  if (is_graph(source.text)) {
+    auto said = rewriting_in(source.text, requests[static_cast<size_t>(found - plan.regions.begin())]);
+    if (!said) return at(region, said.error());
+    source.text = print_graph(said->graph);
+  } else {
+    auto declared = resources_in(source.text, &weights);
+    if (!declared) return at(region, declared.error());
+    source.text = with_numbered_weights(std::move(source.text), weights);
+  }
   auto shared = std::make_shared<const plan::Source>(std::move(source));
   plan::Plan out = plan;
   for (size_t r = 0; r < plan.regions.size(); ++r) {
@@ -177,6 +195,7 @@ Result<plan::Plan> with_source(const plan::Context& context, const plan::Plan& p
     given.choices.clear();
     given.source = shared;
     STITCH_CHECK(written().accepts(context, given));
+    STITCH_CHECK(written().can_write(context, out, given));
   }
   return out;
 }

@@ -16,9 +16,9 @@ std::string required_function(const RegionRequest& request, const plan::Source& 
 // Its name.
 std::string required_name(const RegionRequest& request);
 
-// What every such function may do, how it reports a failed launch, and what its source may declare: for
-// messages and prompts.
-std::string contract_of_written();
+// What such a function may do, how it reports a failed launch, and what its source may declare: for messages
+// and prompts. What libraries and packed weights need is left out where a region has neither.
+std::string contract_of_written(const RegionRequest& request);
 // A complete source that declares all of it, and the region that it is written for, as a graph.
 std::string_view example_of_written();
 std::string_view graph_of_example();

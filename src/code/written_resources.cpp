@@ -344,36 +344,36 @@ std::string with_numbered_weights(std::string source, const std::vector<Place>& 
   return out;
 }
 
-std::string_view resources_in_words() {
-  return "A source may declare what it needs in one comment, as JSON; each becomes a parameter, in this "
-         "order: inputs, weights, packed memory, products, convolutions, settings, outputs, workspace, "
-         "stream.\n"
-         "/* resources\n"
-         "{\"workspace\": BYTES, \"packed\": […], \"products\": […], \"convolutions\": […], "
-         "\"settings\": […]}\n"
-         "*/\n"
-         "- workspace: `void* workspace`, scratch memory of this call, aligned to 256 bytes.\n"
-         "- packed: {\"name\", \"type\": f32 | f16 | bf16 | i32 | i8 | …, \"elements\", \"from\": [weights], "
-         "\"by\": FUNCTION}: `const TYPE* NAME`, memory that FUNCTION(the weights of `from`, TYPE* packed, "
-         "cudaStream_t) of your source fills once, when the program is created.\n"
-         "- products: {\"name\", \"rows\", \"columns\", \"depth\", \"batch\": 1, \"left_transposed\", "
-         "\"right_transposed\" (a weight (columns, depth)), \"type\": f32 | f16 | bf16, \"result\": the same "
-         "or "
-         "f32, \"epilogue\": bias | relu | relu_bias | gelu | gelu_bias (GELU's tanh form), \"bias\": a "
-         "weight "
-         "or packed memory, \"scale\", \"accumulate\", \"left_row_stride\", …}: `const stitch::Matmul& "
-         "NAME`, a "
-         "cuBLASLt product in row-major terms; NAME.enqueue(left, right, result, stream) launches it.\n"
-         "- convolutions: {\"name\", \"batch\", \"channels_in\", \"channels_out\", \"groups\": 1, "
-         "\"size\": [height, width] or [depth, height, width], \"kernel\", \"stride\", \"padding\", "
-         "\"dilation\", \"type\": f32 | f16 | bf16, \"layout\": nchw | nhwc (of image, weight and result), "
-         "\"bias\", \"relu\"}: `const stitch::Convolution& NAME`, cuDNN's; NAME.enqueue(image, weight, "
-         "result, "
-         "stream, added = nullptr) launches it, with 16-byte aligned pointers.\n"
-         "- settings: {\"name\", \"values\": [2 to 16 numbers], \"value\": the first to use}: `int NAME`, "
-         "which "
-         "the tuner may set to any of the values.\n"
-         "Weights that are packed, or a library's bias, are no parameters any more.\n";
+std::string resources_in_words(bool all) {
+  std::string out =
+      R"(A source may declare what it needs in one comment, as JSON; each becomes a parameter, in this order: inputs,
+weights, packed memory, products, convolutions, settings, outputs, workspace, stream.
+/* resources
+)";
+  out += all ? R"({"workspace": BYTES, "packed": […], "products": […], "convolutions": […], "settings": […]})"
+             : R"({"workspace": BYTES, "settings": […]})";
+  out += R"(
+*/
+- workspace: `void* workspace`, scratch memory of this call, aligned to 256 bytes.
+- settings: {"name", "values": [2 to 16 numbers], "value": the first to use}: `int NAME`, which the tuner may set
+  to any of the values.
+)";
+  if (!all) return out;
+  return out +
+         R"(- packed: {"name", "type": f32 | f16 | bf16 | i32 | i8 | …, "elements", "from": [weights], "by": FUNCTION}:
+  `const TYPE* NAME`, memory that FUNCTION(the weights of `from`, TYPE* packed, cudaStream_t) of your source fills
+  once, when the program is created.
+- products: {"name", "rows", "columns", "depth", "batch": 1, "left_transposed", "right_transposed" (a weight
+  (columns, depth)), "type": f32 | f16 | bf16, "result": the same or f32, "epilogue": bias | relu | relu_bias |
+  gelu | gelu_bias (GELU's tanh form), "bias": a weight or packed memory, "scale", "accumulate",
+  "left_row_stride", …}: `const stitch::Matmul& NAME`, a cuBLASLt product in row-major terms;
+  NAME.enqueue(left, right, result, stream) launches it.
+- convolutions: {"name", "batch", "channels_in", "channels_out", "groups": 1, "size": [height, width] or
+  [depth, height, width], "kernel", "stride", "padding", "dilation", "type": f32 | f16 | bf16, "layout": nchw |
+  nhwc (of image, weight and result), "bias", "relu"}: `const stitch::Convolution& NAME`, cuDNN's;
+  NAME.enqueue(image, weight, result, stream, added = nullptr) launches it, with 16-byte aligned pointers.
+Weights that are packed, or a library's bias, are no parameters any more.
+)";
 }
 
 }  // namespace stitch::code

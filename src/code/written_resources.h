@@ -67,7 +67,7 @@ std::string with_numbered_weights(std::string source, const std::vector<Place>& 
 void add_resources(const WrittenResources& resources, const RegionRequest& request, RegionCode& code,
                    Signature& signature);
 
-// For prompts: what may be declared.
-std::string_view resources_in_words();
+// For prompts: what may be declared; or not all of it, without packed memory and libraries.
+std::string resources_in_words(bool all);
 
 }  // namespace stitch::code

@@ -6,9 +6,11 @@
 
 #include "base/text.h"
 #include "code/catalogue.h"
+#include "code/rewritten.h"
 #include "code/write_program.h"
 #include "code/written_resources.h"
 #include "graph/text.h"
+#include "plan/cost/estimate.h"
 #include "plan/document/document.h"
 #include "plan/document/edit.h"
 #include "plan/steps.h"
@@ -265,6 +267,91 @@ TEST(Written, LeavesProgrammaticLaunchesOnWhereItsKernelsWait) {
   };
   EXPECT_TRUE(offers("stitch::wait_for_previous_kernel();"));
   EXPECT_FALSE(offers("__syncthreads();"));
+}
+
+// A region that another graph computes with less.
+struct Diagonal {
+  Graph graph = graph_of(R"(graph "diagonal"
+input %a : f32[48]
+input %b : f32[48,64]
+parameter %eye : f32[48,48]
+%column = reshape(%a) shape=[48,1] : f32[48,1]
+%scaled = mul(%column, %eye) : f32[48,48]
+%y = matmul(%scaled, %b) : f32[48,64]
+output %y
+end
+)");
+  GpuSpec h200 = gpu();
+  plan::Context context{graph, h200, Numerics::standard};
+  plan::Plan first = *plan::first_plan(context, catalogue());
+  plan::Plan plan = *plan::as_one_region(context, first, "forward", catalogue());
+
+  Result<plan::Plan> with(std::string text) const {
+    return with_source(context, plan, "forward", {.function = "enqueue_forward", .text = std::move(text)});
+  }
+  // With `from` replaced in a graph that fits.
+  std::string said(const std::string& from = "", const std::string& to = "") const {
+    std::string text =
+        "graph \"any\"\ninput %b : f32[48,64]\ninput %a : f32[48]\n\n%rows = reshape(%a) shape=[48,1] : "
+        "f32[48,1]\n%y = mul(%rows, %b) : f32[48,64]\n\noutput %y\nend\n";
+    const size_t at = text.find(from);
+    EXPECT_NE(at, text.npos) << from;
+    return text.replace(at, from.size(), to);
+  }
+};
+
+TEST(AGraphAsSource, IsWrittenByATechniqueOfTheCatalogue) {
+  const Diagonal diagonal;
+  auto given = diagonal.with(diagonal.said());
+  ASSERT_TRUE(given) << given.error().text();
+  EXPECT_EQ(given->regions[0].technique->name(), "written");
+  // By position, so that it fits regions whose tensors have other names.
+  EXPECT_TRUE(given->regions[0].source->text.starts_with("graph \"any\"\ninput %read0 : f32[48]\n"))
+      << given->regions[0].source->text;
+  auto again = diagonal.with(given->regions[0].source->text);
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(again->regions[0].source->text, given->regions[0].source->text);
+  EXPECT_TRUE(plan::check_whole(diagonal.context, *given));
+  auto program = write_program(diagonal.context, *given);
+  ASSERT_TRUE(program) << program.error().text();
+  const std::string& region = program->sources.at("regions/forward.cu");
+  EXPECT_NE(region.find("StitchStatus enqueue_forward("), std::string::npos) << region;
+  EXPECT_EQ(region.find("eye"), std::string::npos) << region;
+  EXPECT_LT(estimate_rewritten(diagonal.context, *given), plan::estimate(diagonal.context, diagonal.first));
+}
+
+TEST(AGraphAsSource, NamesATechniqueWithOfferAndKnobs) {
+  const Example example;
+  std::string text(graph_of_example());
+  text.replace(text.find("example"), 7, "matmul.cublaslt by_class row_major algorithm=2");
+  auto given = example.with(text);
+  ASSERT_TRUE(given) << given.error().text();
+  auto program = write_program(example.context, *given);
+  ASSERT_TRUE(program) << program.error().text();
+  EXPECT_NE(program->sources.at("regions.h").find("const stitch::Matmul&"), std::string::npos);
+  auto requests = requests_of(example.context, *given);
+  ASSERT_TRUE(requests);
+  auto same = rewriting_in(graph_of_region((*requests)[0]), (*requests)[0]);
+  ASSERT_TRUE(same) << same.error().text();
+  EXPECT_EQ(same->leaves.size(), 3U);
+}
+
+TEST(AGraphAsSource, IsRefusedWithWhatDoesntFit) {
+  const Diagonal diagonal;
+  auto refused = [&](const std::string& from, const std::string& to) {
+    auto given = diagonal.with(diagonal.said(from, to));
+    return given ? std::string("accepted") : given.error().message;
+  };
+  EXPECT_EQ(refused("input %b : f32[48,64]\n", "input %b : f32[48,64]\ninput %c : f32[48]\n"),
+            "the region has no tensor '%c': %a, %b, %eye");
+  EXPECT_EQ(refused("%a : f32[48]", "%a : f32[48,1]"), "'%a' is f32[48], not f32[48,1]");
+  EXPECT_EQ(refused("output %y", "output %y\noutput %rows"), "the region has 1 results, the graph 2");
+  EXPECT_EQ(refused("output %y", "output %rows"), "'%rows' is f32[48,1], and the region's result f32[48,64]");
+  EXPECT_EQ(refused("output %y", "output %b"), "each result is computed by a node of its own: '%b' isn't");
+  EXPECT_NE(refused("any", "loops.nobody").find("there is no technique 'loops.nobody': these do: "),
+            std::string::npos);
+  EXPECT_NE(refused("any", "matmul.plain").find("these do: "), std::string::npos);
+  EXPECT_NE(refused("any", "loop warp=3").find("has no 'warp=3' here"), std::string::npos);
 }
 
 }  // namespace

@@ -102,8 +102,13 @@ TEST_P(Server, BadAnswers) {
   EXPECT_EQ(code_of(sends_bytes("data: \xFE\n\n")), "llm_format");
   EXPECT_EQ(code_of(sends_bytes("{\"a\": 1}", "application/json")), "llm_format");
   auto small = [](Connection& connection) { connection.max_answer_bytes = 100000; };
-  EXPECT_EQ(code_of(says(std::string(10 << 20, 'x'), 500), small), "llm_too_large");
-  EXPECT_EQ(code_of(says(std::string(10 << 20, 'x'), 500)), "fine");
+  std::string numbers;
+  for (int i = 0; numbers.size() < 2 << 20; ++i) numbers += std::to_string(i) + ", ";
+  EXPECT_EQ(code_of(says(numbers, 500), small), "llm_too_large");
+  EXPECT_EQ(code_of(says(numbers, 500)), "fine");
+  std::string loop = "It is as follows.\n";
+  for (int i = 0; i < 100; ++i) loop += "{\"merge\": [\"NAME\", \"NEIGHBOUR\"], \"technique\": \"loop\"},\n";
+  EXPECT_EQ(code_of(says(loop, 500)), "llm_answer");
   EXPECT_EQ(code_of(says("")), "fine");
 }
 

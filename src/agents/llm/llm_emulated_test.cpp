@@ -195,6 +195,31 @@ TEST_F(AWrittenRegion, WhosePackingReadsPastItsWeightIsRefused) {
   EXPECT_TRUE(done.verdict.passed()) << "the best program ships";
 }
 
+TEST_F(AWrittenRegion, MayBeAGraphThatComputesTheSameWithLess) {
+  options.numerics = Numerics::standard;
+  options.llm.whole = true;
+  fs::remove(options.model / "weights.safetensors");
+  const std::string leaves = "input %a : f32[48]\ninput %b : f32[48,64]\n";
+  const std::string column = "%c = reshape(%a) shape=[48,1] : f32[48,1]\n", end = "output %y\nend\n";
+  ASSERT_TRUE(write_file(options.model / "graph.txt",
+                         "graph \"diagonal\"\n" + leaves +
+                             "%one = full() shape=[48,48] dtype=f32 value=1.0 : f32[48,48]\n"
+                             "%upper = triu(%one) diagonal=0 : f32[48,48]\n"
+                             "%eye = tril(%upper) diagonal=0 : f32[48,48]\n" +
+                             column +
+                             "%scaled = mul(%c, %eye) : f32[48,48]\n"
+                             "%y = matmul(%scaled, %b) : f32[48,64]\n" +
+                             end));
+  server->otherwise(llm::says("Rows are scaled.\n```graph\ngraph \"any\"\n" + leaves + column +
+                              "%y = mul(%c, %b) : f32[48,64]\n" + end + "```\n"));
+  const Optimized done = must(optimize(options));
+  const LedgerEntry& step = done.ledger.entries.back();
+  EXPECT_EQ(step.step, "write the whole pass");
+  EXPECT_EQ(step.outcome, Outcome::better) << reason(step);
+  EXPECT_TRUE(done.verdict.passed());
+  EXPECT_EQ(must(read_file(options.out / "regions/forward.cu")).find("eye"), std::string::npos);
+}
+
 // Ends the process at one of the run's events, as kill -9 does.
 struct KillAt final : EventSink {
   explicit KillAt(int event) : left(event) {}

@@ -2,12 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <random>
 #include <set>
+#include <span>
 
 #include "base/text.h"
 #include "code/catalogue.h"
+#include "code/rewritten.h"
 #include "code/sharing.h"
 #include "code/write_program.h"
+#include "graph/text.h"
+#include "oracle/interpreter.h"
 #include "plan/cost/estimate.h"
 #include "plan/document/document.h"
 #include "plan/document/edit.h"
@@ -161,29 +167,22 @@ std::optional<std::string> declined_in(std::string_view text) {
       said.erase(said.begin());
     if (lower_case(said.substr(0, 8)) != "decline:") continue;
     said = trim(std::string_view(said).substr(8));
+    if (said.starts_with("REASON")) continue;  // the prompt, repeated
     while (!said.empty() && (said.back() == '*' || said.back() == '`')) said.pop_back();
     return said.empty() ? "it gives no reason" : shorten(printable(said), 300);
   }
   return std::nullopt;
 }
 
-Result<RegionAnswer> answer_in(const llm::Reply& reply, const std::string& function) {
-  RegionAnswer out;
-  auto source = llm::code_from_answer(reply.text, function);
-  const bool has_code = source && source->find(function) != std::string::npos;
-  if (!has_code && (out.declined = declined_in(reply.text))) return out;
-  if (!has_code) {
-    auto changes = llm::json_from_answer(reply.text, region_changes_schema());
-    if (changes) {
-      out.changes = std::make_shared<const Json>(*std::move(changes));
-      return out;
-    }
-    if (reply.text.find("\"changes\"") != std::string::npos) return changes.error();
+// A message of ours, repeated, has the name without the parenthesis.
+bool names_function(std::string_view source, const std::string& function) {
+  for (size_t at = 0; (at = source.find(function, at)) != source.npos;) {
+    at += function.size();
+    if (const size_t next = source.find_first_not_of(" \t\r\n", at);
+        next != source.npos && source[next] == '(')
+      return true;
   }
-  if (!source) return source.error();
-  if (!has_code) return work_error("llm_answer", format("the code has no function {}", function));
-  out.source = *std::move(source);
-  return out;
+  return false;
 }
 
 // What a change names: regions of the plan.
@@ -192,6 +191,38 @@ std::vector<std::string> named_in(const Json& change) {
   for (const char* key : {"region", "split"})
     if (change.contains(key)) return {change[key].get<std::string>()};
   return {};
+}
+
+Result<RegionAnswer> answer_in(const llm::Reply& reply, const std::string& function) {
+  RegionAnswer out;
+  auto source = llm::code_from_answer(reply.text, function);
+  if (source && names_function(*source, function)) {
+    out.source = *std::move(source);
+    return out;
+  }
+  const std::vector<llm::Fence> fences = llm::fences_in(reply.text);
+  const auto graph = std::ranges::find_if(fences, [](const auto& each) { return code::is_graph(each.text); });
+  if (graph != fences.end()) {
+    out.source = graph->text;
+    return out;
+  }
+  if ((out.declined = declined_in(reply.text))) return out;
+  auto changes = llm::json_from_answer(reply.text, region_changes_schema());
+  if (changes) {
+    out.changes = std::make_shared<const Json>(*std::move(changes));
+    return out;
+  }
+  // One change without the list around it.
+  if (auto one = llm::json_from_answer(reply.text, change_schema()); one && !named_in(*one).empty()) {
+    out.changes = std::make_shared<const Json>(Json{{"changes", Json::array({*std::move(one)})}});
+    return out;
+  }
+  // In a block, or alone: what stands in prose is no answer.
+  if (trim(reply.text).starts_with("{") ||
+      std::ranges::find(fences, "json", &llm::Fence::language) != fences.end())
+    return changes.error();
+  if (!source) return source.error();
+  return work_error("llm_answer", format("the code has no function {}", function));
 }
 
 // Regions of the same structure are implemented alike, where they can be.
@@ -250,6 +281,99 @@ Result<PlanWithAnswer> with_changes(const Situation& now, const plan::Plan& plan
 
 }  // namespace
 
+namespace {
+
+// What a graph for a region computes, beside the region itself: in float64, before anything is compiled.
+class Comparison {
+ public:
+  Comparison(const code::RegionRequest& request, const code::Rewriting& said)
+      : request_(request), said_(said) {}
+
+  // Nothing: too much work for here, or random integers and seeds would be no tensors of the region's.
+  bool can_be_made() const {
+    double flops = 0;
+    for (int32_t n : request_.region.nodes) flops += cost(request_.graph, request_.graph.node(n)).flops;
+    for (const Node& node : said_.graph.nodes) flops += cost(said_.graph, node).flops;
+    return flops < 5e8 &&
+           std::ranges::all_of(said_.graph.leaves(),
+                               [&](ValueId id) { return is_floating(said_.graph.type(id).dtype); }) &&
+           all_floating(request_.reads) && all_floating(request_.weights);
+  }
+  // Of values from `least` to `most`; empty: it is the same.
+  Result<std::string> difference(double least, double most) const {
+    std::mt19937_64 random(1);
+    oracle::Known ours, theirs;
+    for (const auto* places : {&request_.reads, &request_.weights})
+      for (const code::Place& place : *places) {
+        oracle::Tensor tensor(place.dtype, place.shape);
+        for (double& each : std::span(tensor.writable<double>(), static_cast<size_t>(tensor.elements())))
+          each = least + (most - least) * static_cast<double>(random() >> 11) * 0x1p-53;
+        for (const auto& [own, value] : said_.leaves)
+          if (value == place.value) theirs[own] = tensor;
+        ours[place.value] = std::move(tensor);
+      }
+    std::vector<ValueId> writes;
+    for (const code::Place& place : request_.writes) writes.push_back(place.value);
+    STITCH_TRY(const auto right, oracle::evaluate(request_.graph, std::move(ours), writes));
+    STITCH_TRY(const auto given, oracle::evaluate(said_.graph, std::move(theirs), said_.graph.outputs));
+    for (size_t i = 0; i < right.size(); ++i)
+      if (std::string out = difference(right[i], given[i], request_.writes[i].pointer); !out.empty())
+        return out;
+    return std::string();
+  }
+
+ private:
+  static bool all_floating(const std::vector<code::Place>& places) {
+    return std::ranges::all_of(places, [](const auto& place) { return is_floating(place.dtype); });
+  }
+  // Approximations are the gates' to judge.
+  static std::string difference(const oracle::Tensor& right, const oracle::Tensor& given,
+                                const std::string& name) {
+    if (!right.floating()) return {};
+    double off = 0, all = 0, worst = 0;
+    int64_t at = 0;
+    for (int64_t i = 0; i < right.elements(); ++i) {
+      const double a = right.data<double>()[i], b = given.data<double>()[i];
+      if (!std::isfinite(a) && !std::isfinite(b)) continue;
+      const double error = std::isfinite(a - b) ? std::abs(a - b) : 1e300;
+      if (error > worst) worst = error, at = i;
+      off += error * error, all += a * a;
+    }
+    if (std::sqrt(off) <= 0.01 * std::sqrt(all)) return {};
+    return format("{} is something else: element {} is {:.4g} instead of {:.4g}", name, at,
+                  given.data<double>()[at], right.data<double>()[at]);
+  }
+
+  const code::RegionRequest& request_;
+  const code::Rewriting& said_;
+};
+
+// What holds for the values that a region really gets may hold for positive ones only: it has to for one of
+// several kinds.
+Result<void> computes_the_same(const plan::Context& context, const plan::Plan& plan,
+                               const std::string& region, const std::string& source) {
+  STITCH_TRY(const std::vector<code::RegionRequest> requests, code::requests_of(context, plan));
+  const auto found = std::ranges::find(plan.regions, region, &plan::Region::name);
+  if (found == plan.regions.end()) return {};  // with_source says so
+  const code::RegionRequest& request = requests[static_cast<size_t>(found - plan.regions.begin())];
+  STITCH_TRY(const code::Rewriting said, code::rewriting_in(source, request));
+  STITCH_TRY(code::Rewriting own, code::rewriting_in(code::graph_of_region(request), request));
+  if (said.graph.name == "any") own.graph.name = said.graph.name;
+  if (print_graph(said.graph) == print_graph(own.graph))
+    return work_error("llm_answer", "this is the region's graph as it is: change it, or decline");
+  const Comparison comparison(request, said);
+  if (!comparison.can_be_made()) return {};
+  std::string why;
+  for (const auto& [least, most] : {std::pair(-2.0, 2.0), std::pair(0.05, 1.05)}) {
+    STITCH_TRY(std::string other, comparison.difference(least, most));
+    if (other.empty()) return {};
+    if (why.empty()) why = std::move(other);
+  }
+  return work_error("llm_answer", why);
+}
+
+}  // namespace
+
 Json region_changes_schema() {
   return {{"type", "object"},
           {"properties", {{"changes", {{"type", "array"}, {"items", change_schema()}, {"minItems", 1}}}}},
@@ -260,6 +384,8 @@ Json region_changes_schema() {
 Result<PlanWithAnswer> with_answer(const Situation& now, const plan::Plan& plan, const RegionBrief& brief,
                                    const RegionAnswer& answer, const std::string& author) {
   if (answer.changes) return with_changes(now, plan, brief.region, *answer.changes);
+  if (code::is_graph(answer.source))
+    STITCH_CHECK(computes_the_same(now.context, plan, brief.region, answer.source));
   STITCH_TRY(plan::Plan out,
              code::with_source(now.context, plan, brief.region,
                                {.function = brief.function, .text = answer.source, .author = author}));
@@ -280,10 +406,12 @@ Result<RegionAnswer> ask_region(const Situation& now, const plan::Plan& plan, co
     if (auto good = read(reply); !good) return work_error("llm_answer", good.error().message);
     return out;
   }
-  STITCH_CHECK(llm::ask_with_repair(
-      *brain.chat, {.messages = {llm::user_message(std::move(prompt))}}, ask_options(now), read,
-      "Answer again: the whole corrected source in one ```cuda fence, or changes "
-      "of the plan in one ```json fence."));
+  STITCH_CHECK(llm::ask_with_repair(*brain.chat, {.messages = {llm::user_message(std::move(prompt))}},
+                                    ask_options(now), read,
+                                    format("Answer again: changes of the plan in one ```json fence, a graph "
+                                           "in one ```graph fence, or the whole "
+                                           "corrected source in one ```cuda fence, which defines\n{}\n",
+                                           brief.values.at("function_signature"))));
   return out;
 }
 
@@ -298,7 +426,8 @@ Result<void> DraftOfAnswers::take(const RegionBrief& brief, const RegionAnswer& 
   }
   STITCH_TRY(PlanWithAnswer made, with_answer(now_, plan_, brief, answer, author_));
   plan_ = std::move(made.plan);
-  if (!answer.changes) has_source_ = true;
+  has_source_ = has_source_ || !answer.changes;
+  has_cuda_ = has_cuda_ || (!answer.changes && !code::is_graph(answer.source));
   if (answer.changes)
     for (const Json& each : answer.changes->at("changes")) changes_.push_back(each);
   refused_.insert(refused_.end(), made.refused.begin(), made.refused.end());
@@ -309,9 +438,9 @@ Result<Draft> DraftOfAnswers::finish() && {
   if (!has_source_ && changes_.is_null() && !declined_.empty())
     return work_error("llm_declined", join(declined_, "; "));
   std::optional<double> predicted;
-  if (!has_source_ && now_.best)
-    predicted = now_.best->predicted_seconds + plan::estimate(now_.context, plan_) -
-                plan::estimate(now_.context, now_.best->plan);
+  if (!has_cuda_ && now_.best)
+    predicted = now_.best->predicted_seconds + code::estimate_rewritten(now_.context, plan_) -
+                code::estimate_rewritten(now_.context, now_.best->plan);
   STITCH_TRY(Draft out, draft_of(now_, step_, std::move(plan_), author_));
   if (!changes_.is_null()) out.changes = changes_.dump(1);
   out.refused_changes = std::move(refused_);

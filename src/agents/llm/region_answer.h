@@ -40,7 +40,7 @@ Result<Draft> draft_of(const Situation& now, const Proposal& step, plan::Plan pl
 llm::AskOptions ask_options(const Situation& now);
 
 struct RegionAnswer {
-  std::string source;                   // CUDA; empty: one of the others
+  std::string source;                   // CUDA, or a graph (code/rewritten.h); empty: one of the others
   std::shared_ptr<const Json> changes;  // {"changes": […]}
   std::optional<std::string> declined;  // why
 };
@@ -79,7 +79,7 @@ class DraftOfAnswers {
   const Proposal& step_;
   const std::string author_;
   plan::Plan plan_;
-  bool has_source_ = false;
+  bool has_source_ = false, has_cuda_ = false;
   Json changes_;  // an array; null: none
   std::vector<std::string> refused_, declined_;
 };

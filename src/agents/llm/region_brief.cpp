@@ -9,8 +9,8 @@
 #include "code/catalogue.h"
 #include "code/model_lines.h"
 #include "code/names.h"
+#include "code/rewritten.h"
 #include "code/written.h"
-#include "graph/text.h"
 #include "llm/answers.h"
 #include "notes/note.h"
 
@@ -80,8 +80,8 @@ std::string_view subject_of(plan::Kind kind) {
 }
 std::string_view subject_of(Limit limit) {
   switch (limit) {
-    case Limit::at_floor: return "prologue epilogue fusion";
-    case Limit::launches: return "launch overhead fusion";
+    case Limit::at_floor:
+    case Limit::launches: return "prologue epilogue fusion";
     case Limit::conversions: return "channels last layout";
     case Limit::memory: return "vectorised loads bytes in flight";
     case Limit::arithmetic: return "tensor cores pipeline";
@@ -96,7 +96,10 @@ std::string notes_text(const Situation& now, const LlmBrain& brain, const plan::
   const Graph& graph = now.context.graph;
   std::string subject(subject_of(plan::kind_of(graph, region)));
   if (subject.empty())
-    for (int32_t n : region.nodes) subject += std::string(info(graph.node(n).op).name) + " ";
+    for (int32_t n : region.nodes)
+      if (const OpInfo& op = info(graph.node(n).op);
+          op.family != Family::pointwise && op.family != Family::view && op.family != Family::create)
+        subject += std::string(op.name) + " ";
   const Limit limit = limit_of(now.context, plan, region, time_of(now, plan, region).seconds);
   const auto within = notes::architecture_named(now.context.gpu.architecture.name);
   std::string out;
@@ -104,7 +107,7 @@ std::string notes_text(const Situation& now, const LlmBrain& brain, const plan::
   for (const std::string& question : {subject, std::string(subject_of(limit))}) {
     size_t left = 2;
     for (const notes::Hit& hit : notes::search(*brain.notes, question, 4, within ? *within : std::string()))
-      if (left > 0 && seen.insert(hit.note).second) {
+      if (left > 0 && out.size() < share_of_prompt(brain, 0.1) && seen.insert(hit.note).second) {
         out += format("### {}\nWhen: {}\n{}\n", hit.note->title, hit.note->when, hit.note->body);
         --left;
       }
@@ -214,7 +217,8 @@ std::string siblings_text(const Situation& now, const std::string& region) {
   if (now.base < 0) return out;
   const Draft& base = *now.siblings[static_cast<size_t>(now.base)].draft;
   if (const plan::Source* source = source_in(base, region))
-    out += llm::quoted(format("source of try {}, to start from", now.base + 1), source->text, "cuda");
+    out += llm::quoted(format("source of try {}, to start from", now.base + 1), source->text,
+                       code::is_graph(source->text) ? "graph" : "cuda");
   if (!base.changes.empty())
     out += llm::quoted(format("changes of the plan in try {}", now.base + 1), base.changes, "json");
   return out;
@@ -228,16 +232,14 @@ Result<RegionBrief> brief_of(const Situation& now, const plan::Plan& plan, const
   STITCH_TRY(std::vector<code::RegionRequest> requests, code::requests_of(now.context, plan));
   const code::RegionRequest& request = requests[static_cast<size_t>(found - plan.regions.begin())];
   const Graph& graph = now.context.graph;
-  std::string nodes;
-  for (int32_t n : found->nodes) nodes += print_node(graph, graph.node(n)) + "\n";
   const std::string present = present_source(*found, request);
   RegionBrief out{.region = region, .function = code::required_name(request), .values = {}};
   out.values = {
-      {"contract", code::describe_places(request) + code::contract_of_written()},
+      // First what other regions' prompts have, too: servers keep what prompts begin with.
+      {"contract", code::contract_of_written(request) + "Its tensors:\n" + code::describe_places(request)},
       {"function_signature", required_now(now, region, request)},
-      {"function_name", out.function},
       {"subgraph_pytorch", llm::quoted("the region in PyTorch", region_in_pytorch(graph, *found), "python")},
-      {"subgraph_text", llm::quoted("the region's nodes", nodes)},
+      {"subgraph_text", llm::quoted("the region as a graph", code::graph_of_region(request), "graph")},
       {"builtin_source", llm::quoted("the current code", present, "cuda", share_of_prompt(brain, 0.25))},
       {"facts", facts_of(now, plan, *found)},
       {"choices", choices_of(now.context, plan, *found, code::catalogue())},

@@ -1,13 +1,18 @@
 // Regions in PyTorch's words: every function that is named exists.
 #include "agents/llm/region_brief.h"
+#include "agents/llm/region_answer.h"
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
+#include "agents/llm/region_answer.h"
 #include "base/machine/process.h"
 #include "base/testdata/must.h"
 #include "code/catalogue.h"
 #include "graph/text.h"
 #include "import/python.h"
+#include "llm/answers.h"
 #include "plan/steps.h"
 
 namespace stitch::agents {
@@ -48,6 +53,11 @@ TEST(RegionFacts, SayWhatLimitsARegionAndWhatItMayBecome) {
     EXPECT_NE(facts.find(told), std::string::npos) << told << "\n" << facts;
   for (const char* told : {"(now)", "offers: ", "estimated "})
     EXPECT_NE(choices.find(told), std::string::npos) << choices;
+  // The example is one that can be made.
+  const size_t example = choices.find("An example of a change:");
+  ASSERT_NE(example, std::string::npos) << choices;
+  const Json change = must(llm::json_from_answer(choices, region_changes_schema()));
+  EXPECT_TRUE(with_change(change["changes"][0], context, *plan, code::catalogue())) << change;
   EXPECT_NE(all.find("- y by "), std::string::npos) << all;
   for (const char* told : {"Accept y:", "Accept z:", "one of "})
     EXPECT_NE(catalogue.find(told), std::string::npos) << catalogue;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "graph/text.h"
 #include "plan/cost/estimate.h"
@@ -246,6 +248,27 @@ std::vector<const plan::Region*> neighbours(const plan::Plan& plan, const plan::
   return out;
 }
 
+namespace {
+
+// One that can be made: weak models copy what they see.
+std::string example_of_a_change(const plan::Context& context, const plan::Region& region,
+                                const plan::Catalogue& catalogue) {
+  Json change = {{"region", region.name}};
+  for (const plan::Technique* each : catalogue.all())
+    if (change.size() == 1 && each != region.technique && each->kind() != plan::Kind::any &&
+        may_become(*each, context, region))
+      change["technique"] = each->name();
+  if (change.size() == 1)
+    for (const plan::Knob& knob : region.technique->knobs(context, region))
+      if (change.size() == 1 && knob.values.size() > 1)
+        change["choices"][knob.name] =
+            knob.values[region.choice(knob.name, knob.values[0]) == knob.values[0]];
+  if (change.size() == 1) return "";
+  return format("An example of a change:\n```json\n{}\n```\n", Json{{"changes", {change}}}.dump());
+}
+
+}  // namespace
+
 std::string choices_of(const plan::Context& context, const plan::Plan& plan, const plan::Region& region,
                        const plan::Catalogue& catalogue) {
   std::string out = format("Techniques that accept {}:\n{}", region.name,
@@ -254,7 +277,7 @@ std::string choices_of(const plan::Context& context, const plan::Plan& plan, con
     if (std::string by = joined_by(context, region, *other, catalogue); !by.empty())
       out += format("{} and its neighbour {} can be one region, by: {}\n", region.name, other->name, by);
   if (region.nodes.size() > 1) out += format("{} can be split into its nodes.\n", region.name);
-  return out;
+  return out + example_of_a_change(context, region, catalogue);
 }
 
 namespace {

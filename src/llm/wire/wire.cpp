@@ -262,16 +262,31 @@ void ReplyDraft::take(ThinkSplitter::Pieces pieces) {
   if (!pieces.text.empty() && options_.on_text) options_.on_text(pieces.text);
 }
 
+namespace {
+// Small models can say the same until their limit of tokens, for minutes.
+Result<void> check_for_loop(std::string_view text, size_t added) {
+  constexpr size_t looked_at = 4096, most_often = 512, times = 8;
+  if (text.size() < looked_at || text.size() / most_often == (text.size() - added) / most_often) return {};
+  text.remove_prefix(text.size() - looked_at);
+  for (size_t period = 1; period <= looked_at / times; ++period)
+    if (text.substr(period) == text.substr(0, looked_at - period))
+      return work_error("llm_answer", format("the answer repeats '{}' without end",
+                                             shorten(printable(std::string(text.substr(0, period))), 60)));
+  return {};
+}
+}  // namespace
+
 Result<void> ReplyDraft::add_text(std::string_view piece) {
   STITCH_CHECK(count(piece.size()));
+  const size_t before = reply_.text.size();
   take(splitter_.add(piece));
-  return {};
+  return check_for_loop(reply_.text, reply_.text.size() - before);
 }
 
 Result<void> ReplyDraft::add_reasoning(std::string_view piece) {
   STITCH_CHECK(count(piece.size()));
   take({{}, std::string(piece)});
-  return {};
+  return check_for_loop(reply_.reasoning, piece.size());
 }
 
 Result<void> ReplyDraft::add_call(int index, std::string_view id, std::string_view name,

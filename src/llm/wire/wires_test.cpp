@@ -119,9 +119,9 @@ TEST(OpenAiWire, BrokenStreams) {
 
 TEST(OpenAiWire, AnswersHaveALimit) {
   std::string bytes;
-  for (const std::string& event : openai_events({.text = std::string(5000, 'x')}, 100)) bytes += event;
-  EXPECT_EQ(read_stream(openai_wire(), bytes, {}, 4000).error().code, "llm_too_large");
-  EXPECT_TRUE(read_stream(openai_wire(), bytes, {}, 6000));
+  for (const std::string& event : openai_events({.text = std::string(3500, 'x')}, 100)) bytes += event;
+  EXPECT_EQ(read_stream(openai_wire(), bytes, {}, 3000).error().code, "llm_too_large");
+  EXPECT_TRUE(read_stream(openai_wire(), bytes, {}, 4000));
 }
 
 TEST(ResponsesWire, Body) {

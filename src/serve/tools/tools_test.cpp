@@ -172,7 +172,7 @@ TEST_F(Tools, WriteARegionOfAPlan) {
   ASSERT_EQ(region["isError"], false) << Client::said(region);
   const auto signature = region["structuredContent"]["signature"].get<std::string>();
   EXPECT_NE(signature.find("StitchStatus enqueue_"), std::string::npos) << signature;
-  EXPECT_NE(region["structuredContent"]["graph"].get<std::string>().find("neg(%y)"), std::string::npos);
+  EXPECT_NE(region["structuredContent"]["graph"].get<std::string>().find("= neg("), std::string::npos);
   EXPECT_NE(Client::said(region).find("STITCH_DEVICE_ERROR if a launch failed"), std::string::npos);
   expect_as_described(options.tools, "region", region);
   EXPECT_NE(

@@ -78,6 +78,7 @@ struct RegionNeeds {
   std::string signature;             // and whole, with shapes
   std::string places;                // the memory layout of its arguments
   std::string in_pytorch, in_graph;  // what it computes
+  std::string rules;                 // what its source may do and declare
   std::string technique;             // that the plan has for it
 };
 

@@ -11,9 +11,9 @@
 #include "base/terminal/terminal.h"
 #include "base/text.h"
 #include "code/limits.h"
+#include "code/rewritten.h"
 #include "code/write_program.h"
 #include "code/written.h"
-#include "graph/text.h"
 #include "plan/cost/estimate.h"
 #include "program/package.h"
 #include "serve/tools/workshop.h"
@@ -291,15 +291,14 @@ Result<RegionNeeds> needs_of(const plan::GivenPlan& given, const std::string& re
   }
   STITCH_TRY(const std::vector<code::RegionRequest> requests, code::requests_of(given.context, given.plan));
   const code::RegionRequest& request = requests[static_cast<size_t>(found - regions.begin())];
-  const Graph& graph = given.context.graph;
-  RegionNeeds needs{.region = region,
-                    .function = code::required_name(request),
-                    .signature = code::required_function(request),
-                    .places = code::describe_places(request),
-                    .in_pytorch = agents::region_in_pytorch(graph, *found),
-                    .technique = std::string(found->technique->name())};
-  for (int32_t node : found->nodes) needs.in_graph += print_node(graph, graph.node(node)) + "\n";
-  return needs;
+  return RegionNeeds{.region = region,
+                     .function = code::required_name(request),
+                     .signature = code::required_function(request),
+                     .places = code::describe_places(request),
+                     .in_pytorch = agents::region_in_pytorch(given.context.graph, *found),
+                     .in_graph = code::graph_of_region(request),
+                     .rules = code::contract_of_written(request),
+                     .technique = std::string(found->technique->name())};
 }
 
 namespace {
@@ -315,21 +314,15 @@ Result<Answer> run_region(const Workshop& workshop, const Json& arguments, Call&
     if (auto file = contents.sources.find(region.file);
         region.name == needs.region && file != contents.sources.end())
       present = file->second;
-  const std::string rules = code::contract_of_written();
   const bool same = present.find(needs.signature) != std::string::npos;
-  const Json structured = {{"region", needs.region},
-                           {"technique", needs.technique},
-                           {"function", needs.function},
-                           {"signature", needs.signature},
-                           {"rules", rules},
-                           {"places", needs.places},
-                           {"pytorch", needs.in_pytorch},
-                           {"graph", needs.in_graph},
-                           {"builtin_source", present},
-                           {"builtin_has_this_signature", same}};
+  const Json structured = {{"region", needs.region},      {"technique", needs.technique},
+                           {"function", needs.function},  {"signature", needs.signature},
+                           {"rules", needs.rules},        {"places", needs.places},
+                           {"pytorch", needs.in_pytorch}, {"graph", needs.in_graph},
+                           {"builtin_source", present},   {"builtin_has_this_signature", same}};
   return Answer{
       format("A source for {} defines\n\n{}\n\n{}\n{}\nIt computes\n\n{}\n{}\nBuilt in ({}){}:\n\n{}",
-             needs.region, needs.signature, rules, needs.places, needs.in_pytorch, needs.in_graph,
+             needs.region, needs.signature, needs.rules, needs.places, needs.in_pytorch, needs.in_graph,
              needs.technique,
              same ? "" : "; its packed weights and library calls are yours if your source declares them",
              present),
