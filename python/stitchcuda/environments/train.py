@@ -320,7 +320,7 @@ def main(arguments=None):
     add("--lr", type=float, default=None, help="(default: 3e-4 for SFT, 1e-5 for GRPO)")
     add("--warmup", type=int, default=20, help="steps")
     add("--length", type=int, default=3072, help="tokens of prompt and answer")
-    add("--answer", type=int, default=1024, help="tokens of an answer")
+    add("--answer", type=int, default=1536, help="tokens of an answer")
     add("--tokens", type=int, default=32768, help="of a batch")
     add("--prompts", type=int, default=16, help="at once")
     add("--group", type=int, default=8, help="answers to a prompt")
