@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "reference/inputs/fade.h"
+
 namespace stitch::verifier {
 
 namespace {
