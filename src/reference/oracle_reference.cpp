@@ -116,6 +116,7 @@ class OracleReference : public Reference {
     STITCH_TRY(Tensors redrawn, reparameterise(wanted, found, weights_seed_, weights == Weights::faint));
     if (weights == Weights::pointed) return changed(wanted, redrawn, pointed_weights(task_.graph));
     if (weights == Weights::bounded) return changed(wanted, redrawn, bounded_weights(task_.graph));
+    if (weights == Weights::tails) return changed(wanted, redrawn, tail_weights(task_.graph));
     return redrawn;
   }
 

@@ -109,6 +109,7 @@ Result<void> TorchReference::set_weights(Weights weights) {
   if (weights != Weights::task && !updates().is_null()) request["calls"] = 1 + weights_seed_ % 3;
   if (weights == Weights::pointed) request["changes"] = to_json(pointed_weights(task_.graph));
   if (weights == Weights::bounded) request["changes"] = to_json(bounded_weights(task_.graph));
+  if (weights == Weights::tails) request["changes"] = to_json(tail_weights(task_.graph));
   fs::path file = fresh_file();
   if (weights != Weights::task && !redrawn_.contains(weights)) request["out"] = file.string();
   STITCH_CHECK(process_.ask(request));

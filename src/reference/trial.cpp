@@ -22,8 +22,9 @@ int64_t Tensors::bytes() const {
 }
 
 bool harsh::is_exact(std::string_view distribution) {
-  return std::ranges::any_of(std::initializer_list<std::string_view>{bounds, whole_numbers, not_numbers},
-                             [&](std::string_view kind) { return distribution.starts_with(kind); });
+  return std::ranges::any_of(
+      std::initializer_list<std::string_view>{bounds, whole_numbers, tails, wide, not_numbers},
+      [&](std::string_view kind) { return distribution.starts_with(kind); });
 }
 
 bool harsh::is_harsh(std::string_view distribution) {
@@ -38,7 +39,11 @@ bool harsh::is_harsh(std::string_view distribution) {
 
 bool is_harsh(const Question& question) {
   return question.weights == Weights::pointed || question.weights == Weights::bounded ||
-         harsh::is_harsh(question.distribution);
+         question.weights == Weights::tails || harsh::is_harsh(question.distribution);
+}
+
+bool is_in_tails(const Question& question) {
+  return question.weights == Weights::tails || question.distribution.starts_with(harsh::tails);
 }
 
 NotFinite not_finite_of(const Question& question) {
@@ -54,6 +59,7 @@ std::string_view name(Weights weights) {
     case Weights::faint: return "faint";
     case Weights::pointed: return "pointed";
     case Weights::bounded: return "bounded";
+    case Weights::tails: return "tails";
     case Weights::mixed: return "mixed";
   }
   return "";

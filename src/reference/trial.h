@@ -33,6 +33,7 @@ enum class Weights : uint8_t {
   faint,            // the same, thirty times smaller and with rows of zeros: what layers hand on is faint
   pointed,          // reparameterised, with recurrences that remember and a last class by far (pointed.h)
   bounded,          // reparameterised, with shifts that bring layers to the graph's bounds (boundaries.h)
+  tails,            // reparameterised, with layers that give a GELU its tail (pointed.h)
   mixed,  // the task's, but what is one number throughout is others: for a ModelNew with its own names
 };
 std::string_view name(Weights weights);
@@ -59,6 +60,8 @@ inline constexpr std::string_view bounds = "bounds";  // at, below and above wha
 inline constexpr std::string_view whole_numbers = "whole numbers";  // and halves: rounding, remainders
 inline constexpr std::string_view far_angles = "far angles";        // of sines
 inline constexpr std::string_view sizes = "sizes";                  // samples about as large as a bound
+inline constexpr std::string_view tails = "tails";                  // of a GELU, everywhere
+inline constexpr std::string_view wide = "wide integers";           // beyond what FP32 holds, or that wrap
 inline constexpr std::string_view not_numbers =
     "not numbers";  // NaN and infinities that the graph asks about
 // Behind a kind: within what the task draws, for a model that raises beyond it.
@@ -85,6 +88,8 @@ struct Question {
 
 // Whether it counts only where PyTorch itself is right.
 bool is_harsh(const Question& question);
+// Of GELUs, by inputs or by weights.
+bool is_in_tails(const Question& question);
 NotFinite not_finite_of(const Question& question);
 
 // A call of a series, and how far its outputs are from what PyTorch itself answers in the class, relative.

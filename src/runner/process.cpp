@@ -271,12 +271,14 @@ std::optional<Failure> Process::check_usage() {
 
 std::variant<Answer, Failure> Process::ask(std::string_view request, milliseconds time_limit,
                                            int descriptor) {
-  const Clock::time_point start = Clock::now(), deadline = start + time_limit;
+  const Clock::time_point start = Clock::now();
+  Clock::time_point deadline = start + time_limit;
   char buffer[1 << 16];
   if (::read(answers_, buffer, 1) == 1)
     return end(FailureKind::broken_protocol, "it answered without a request");
   std::string line;
   Clock::time_point checked = start;
+  std::optional<double> waited;
   for (;;) {
     // The request may exceed the pipe's capacity, and the child may read slowly.
     pollfd ready[3] = {
@@ -313,6 +315,15 @@ std::variant<Answer, Failure> Process::ask(std::string_view request, millisecond
     }
     if (ready[2].revents || Clock::now() - checked >= usage_check_interval) {
       checked = Clock::now();
+      // While others have the cores its time doesn't run, within reason.
+      constexpr int most_of_limit = 4;
+      if (!waited) waited = waited_for_cores(pid_);
+      if (checked >= deadline) {
+        const std::chrono::duration<double> of_each{(waited_for_cores(pid_) - *waited) /
+                                                    std::max(1, usage_of(pid_, false).threads)};
+        deadline = start + std::min(time_limit + std::chrono::duration_cast<milliseconds>(of_each),
+                                    most_of_limit * time_limit);
+      }
       if (auto failure = check_limits(deadline)) {
         if (failure->kind == FailureKind::hung)
           failure->message = format("it did not answer within {}",

@@ -143,6 +143,7 @@ def export_once(model, inputs, task_file, given):
             torch.compiler.set_stance("force_eager"),
             below_autograd.attention_written_out(),
             distributions_unchecked(),
+            norms_that_count(),
             addresses_made_up(),
             replaced(bias, "CausalBias", unread.causal_mask),
             # PyTorch's own way for buffers of the outermost module alone; carried.py does it for all.
@@ -211,6 +212,24 @@ def masks_unread():
 def distributions_unchecked():
     """torch.distributions reads its parameters to see whether they are valid: a program is called with those that PyTorch accepts."""
     return replaced(torch.distributions.Distribution, "_validate_args", False)
+
+
+def norms_that_count():
+    """A BatchNorm without a momentum reads how often it was called, to weigh this call by it: here that stays a tensor."""
+    owner, own = torch.nn.modules.batchnorm._BatchNorm, torch.nn.modules.batchnorm._BatchNorm.forward
+
+    def forward(norm, x):
+        if norm.momentum is not None or not norm.training or not norm.track_running_stats:
+            return own(norm, x)
+        norm._check_input_dim(x)
+        norm.num_batches_tracked.add_(1)
+        var, mean = torch.var_mean(x, [dim for dim in range(x.dim()) if dim != 1])
+        share = 1 / norm.num_batches_tracked.to(norm.running_mean.dtype)
+        norm.running_mean.add_((mean - norm.running_mean) * share)
+        norm.running_var.add_((var - norm.running_var) * share)
+        return torch.nn.functional.batch_norm(x, None, None, norm.weight, norm.bias, True, 0.0, norm.eps)
+
+    return replaced(owner, "forward", forward)
 
 
 def addresses_made_up():

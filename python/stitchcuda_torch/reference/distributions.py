@@ -226,8 +226,9 @@ def inner_prefix(task, facts, generator):
 
 
 def low(task, facts, generator):
-    """Everything far below zero: a search for the largest that begins at zero finds zero. By the seed, below what others begin at."""
-    size = (100, 1e4, 1e6)[generator.initial_seed() % PARTS % 3]
+    """Everything far below zero: a search for the largest that begins at zero finds zero. By the seed, below what others begin at, or
+    above what searches for the smallest begin at."""
+    size = (100, 1e4, 1e6, -1e4)[generator.initial_seed() % PARTS]
     return -size - 100 * uniform(task, task.shape, generator)  # no further apart: a logarithm of a softmax stays finite
 
 
@@ -350,11 +351,13 @@ def mixed(tensor, seed):
 
 def recounted(tensor, seed):
     """Lengths, offsets, orders and positions that were the same in every draw: offsets between the same ends, orders in another order,
-    lengths up to the largest."""
+    lengths up to the largest; zeros alone are a choice."""
     if tensor.numel() == 0 or tensor.is_complex():
         return tensor
     flat, generator = tensor.reshape(-1), torch.Generator(tensor.device).manual_seed(seed)
     least, most = int(flat.min()), int(flat.max())
+    if least == most == 0:
+        return mixed(tensor, seed)
     ascending = bool((flat[1:] >= flat[:-1]).all())
     if len(flat) > 2 and not ascending and len(flat.unique()) == len(flat):
         return flat[torch.randperm(len(flat), generator=generator, device=tensor.device)].reshape(tensor.shape)
@@ -418,18 +421,37 @@ DRAWS = {
 NAMES = ("task", *DRAWS, *WHOLE)
 
 
-PLANTED = tuple(f"{kind}{sign}" for kind in ("bounds", "whole numbers", "far angles", "sizes", "not numbers") for sign in ("", " below zero"))
-PLANTED_SHARE, PLANTED_ROWS = 0.25, 0.125
+PLANTED = tuple(
+    f"{kind}{sign}"
+    for kind in ("bounds", "whole numbers", "far angles", "sizes", "tails", "wide integers", "not numbers")
+    for sign in ("", " below zero")
+)
+PLANTED_ROWS = 0.125
 
 
-def plant(planted, task_inputs, facts, seed):
-    """The task's own draw, with what the graph's constants ask for in its midst. planted: {values, smallest, largest} of each input."""
+def plant(kind, planted, task_inputs, facts, seed):
+    """The task's own draw, with what the graph's constants ask for in its midst. planted: {values, share, smallest, largest} of each
+    input."""
     device = next((tensor.device for tensor in task_inputs), torch.device("cpu"))
     generator = torch.Generator(device).manual_seed(seed)
     return [
-        with_plants(tensor, fact, one, generator) if fact.free or not tensor.is_floating_point() else tensor
-        for tensor, fact, one in zip(task_inputs, facts, planted)
+        with_plants(tensor, fact, one, generator) if takes(kind, tensor, fact) else tensor for tensor, fact, one in zip(task_inputs, facts, planted)
     ]
+
+
+def takes(kind, tensor, facts):
+    if kind.startswith("wide integers"):
+        has_signs = not kind.endswith("below zero") or bool((tensor < 0).any())
+        return has_signs and not tensor.is_floating_point() and is_of_numbers(tensor.reshape(-1))
+    return facts.free or not tensor.is_floating_point()
+
+
+def is_of_numbers(flat):
+    """Integers that are neither choices nor offsets, positions or another permutation."""
+    if len(flat) < 3 or not bool((flat[1:] < flat[:-1]).any()):
+        return False
+    count = len(flat.unique())
+    return count > 2 and not (count == len(flat) == int(flat.max()) - int(flat.min()) + 1)
 
 
 def with_plants(tensor, facts, planted, generator):
@@ -443,7 +465,7 @@ def with_plants(tensor, facts, planted, generator):
     if planted["values"]:
         values = torch.tensor([float(value) for value in planted["values"]], dtype=torch.float64, device=tensor.device)
         chosen = values[torch.randint(len(values), tensor.shape, generator=generator, device=tensor.device)]
-        out = torch.where(uniform(tensor, tensor.shape, generator) < PLANTED_SHARE, chosen, out)
+        out = torch.where(uniform(tensor, tensor.shape, generator) < planted["share"], chosen, out)
         if tensor.dim() > 1 and tensor.numel():  # and whole rows: of nothing but padding, or beyond a bound throughout
             whole = uniform(tensor, (*tensor.shape[:-1], 1), generator) < PLANTED_ROWS
             whole.reshape(-1)[-1] = whole.numel() > 1

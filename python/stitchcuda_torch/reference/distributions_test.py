@@ -114,18 +114,24 @@ class DistributionsTest(unittest.TestCase):
     def test_plants(self):
         task = torch.rand(64, 100)
         facts = distributions.study(task)
-        planted = {"values": [700.0, "nan"], "smallest": 0, "largest": 0}
-        (drawn,) = distributions.plant([planted], [task], [facts], 3)
+        planted = {"values": [700.0, "nan"], "share": 0.25, "smallest": 0, "largest": 0}
+        (drawn,) = distributions.plant("bounds", [planted], [task], [facts], 3)
         self.assertTrue(0.05 < (drawn == 700).float().mean() < 0.25 and 0.05 < drawn.isnan().float().mean() < 0.25)
         self.assertGreater((drawn == task).float().mean().item(), 0.55)
         self.assertTrue((drawn == 700).all(1).any() or drawn.isnan().all(1).any(), "a whole row")
-        sizes = distributions.plant([{"values": [], "smallest": 1e-6, "largest": 1e-2}], [task], [facts], 3)[0].square().mean(1).sqrt()
+        sizes = distributions.plant("sizes", [{"values": [], "smallest": 1e-6, "largest": 1e-2}], [task], [facts], 3)[0].square().mean(1).sqrt()
         self.assertTrue(1e-6 <= sizes.min() < 1e-5 and 1e-3 < sizes.max() <= 1.01e-2)
 
     def test_plants_among_integers(self):
         labels = torch.randint(1, 10, (200,))
-        planted = distributions.plant([{"values": [-100], "smallest": 0, "largest": 0}], [labels], [distributions.study(labels)], 3)[0]
-        self.assertTrue((planted == -100).any() and (planted == labels).any() and planted.dtype == labels.dtype)
+        planted = {"values": [-100], "share": 0.25, "smallest": 0, "largest": 0}
+        facts = [distributions.study(labels)]
+        (drawn,) = distributions.plant("bounds", [planted], [labels], facts, 3)
+        self.assertTrue((drawn == -100).any() and (drawn == labels).any() and drawn.dtype == labels.dtype)
+        positions, choices = torch.randperm(9), torch.randint(0, 2, (200,))
+        for tensor, is_number in ((labels, True), (choices, False), (positions, False), (labels.sort().values, False)):
+            (drawn,) = distributions.plant("wide integers", [planted], [tensor], facts, 3)
+            self.assertEqual(bool((drawn == -100).any()), is_number)
 
     def test_each_row_of_positions_is_in_an_order_of_its_own(self):
         positions = torch.arange(12).expand(3, -1)
@@ -163,7 +169,8 @@ class DistributionsTest(unittest.TestCase):
         self.assertGreater(ends.max().item() - ends[3::4].max().item(), 88)
         kept = [int((distributions.draw("inner prefix", [task], [facts], seed)[0] != 0).any(0).sum()) for seed in range(40, 44)]
         self.assertTrue(all(part * 249 <= size <= (part + 1) * 250 + 1 for part, size in enumerate(kept)), kept)
-        self.assertLess(drawn["low"].max().item(), -88)
+        self.assertGreater(drawn["low"].min().item(), 1000, "one seed in four: minima")
+        self.assertLess(distributions.draw("low", [task], [facts], 4)[0].max().item(), -88)
         self.assertLess(drawn["small"].abs().max().item(), 1e-3)
         self.assertTrue(drawn["not finite"].isnan().any() and drawn["not finite"].isinf().any())
         self.assertTrue(0 < changed.sum() <= 64 and drawn["outliers"][changed].min() >= 4)

@@ -45,7 +45,7 @@ class InputRequests(Requests):
             drawn = self.drawn(distribution.removesuffix(IN_RANGE), seed)
             return [within(new, own) if fact.free and own.numel() else new for new, own, fact in zip(drawn, tensors, self.facts)]
         if distribution in distributions.PLANTED:
-            return distributions.plant(self.planted[distribution], tensors, self.facts, seed)
+            return distributions.plant(distribution, self.planted[distribution], tensors, self.facts, seed)
         again = loaded.draw(seed + 1) if distribution in distributions.WHOLE else None
         return distributions.draw(distribution, tensors, self.facts, seed, again)
 

@@ -46,7 +46,7 @@ def point(state, changes):
             if change["name"] not in state:
                 continue
             tensor = state[change["name"]]
-            part = tensor[change["begin"] : change["end"]]
+            part = tensor[change["begin"] : change["end"]] if tensor.dim() else tensor
             part.mul_(change["scale"]).add_(change["add"])
             if change["diagonal"]:
                 tensor.diagonal()[change["begin"] : change["end"]].add_(change["diagonal"])

@@ -125,7 +125,7 @@ def advance(loaded, inputs):
         loaded.model(*arguments, **keywords)
 
 
-VARIANTS = ("task", "reparameterised", "faint", "pointed", "bounded", "mixed")
+VARIANTS = ("task", "reparameterised", "faint", "pointed", "bounded", "tails", "mixed")
 
 
 class WeightRequests(Requests):

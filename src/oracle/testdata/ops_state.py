@@ -83,6 +83,7 @@ def cases():
     yield Case("first_call", Steps(first_call, mean=zeros(4), ready=torch.tensor(False)), x(), again=x())
     yield Case("made_on_demand", Steps(made_on_demand, table=None), x(), again=x())
     yield Case("batch_norm_within", Within(nn.BatchNorm1d(4)), x(), again=x())
+    yield Case("batch_norm_that_counts", Within(nn.BatchNorm1d(4, momentum=None)), x(), again=x())
 
     yield Case("aliases", aliases, x())
     yield Case("place", lambda x, i: (x[i], x[:, i], x[i, 1:, None], x[i, i + 1, ...]), (*x(), torch.tensor(-2)))

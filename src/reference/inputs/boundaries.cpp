@@ -19,7 +19,7 @@ namespace stitch::verifier {
 
 namespace {
 
-using harsh::bounds, harsh::whole_numbers, harsh::far_angles, harsh::sizes, harsh::not_numbers;
+using harsh::bounds, harsh::whole_numbers, harsh::far_angles, harsh::sizes, harsh::not_numbers, harsh::tails;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // The number that a value is everywhere, where a node made it so.
@@ -91,6 +91,7 @@ class Finder {
  public:
   explicit Finder(const Graph& graph) : graph_(graph), constants_(graph), products_(has_product(graph)) {
     for (const Node& node : graph_.nodes) visit(node);
+    for (ValueId input : graph_.inputs()) widen(input);
     for (const auto& [kind, input, value] : neutral_)
       for (const std::string& either : {kind, format("{} below zero", kind)})
         if (found_.contains(either)) found_[either][input].values.push_back(value);
@@ -111,6 +112,8 @@ class Finder {
           out.push_back(
               {.data = graph_[id].data, .begin = i, .end = i + 1, .add = values[static_cast<size_t>(which)]});
     }
+    for (const auto& [id, value] : numbers_)
+      out.push_back({.data = graph_[id].data, .end = 1, .scale = 0, .add = value});
     for (const auto& [id, value] : ends_of_shifts_)
       if (!bounds_of_shifts_.contains(id))
         out.push_back({.data = graph_[id].data, .end = channels_of(id), .add = value});
@@ -162,6 +165,10 @@ class Finder {
       case Op::tan:
         // Beyond what a fast sine reduces, and near enough for float32 to know the angle.
         for (double angle : {333.0, 777.5, 2000.25}) reach(far_angles, x, {angle, -angle});
+        break;
+      case Op::gelu:
+        // bf16 holds these.
+        for (double by = -0.5; by <= 0.5; by += 0x1p-4) reach(tails, x, {tail_of_gelu + by});
         break;
       case Op::amax:
       case Op::argmax:
@@ -228,6 +235,52 @@ class Finder {
     }
   }
 
+  // Integers that are only computed with may be any: beyond what FP32 holds, and what a narrow dtype wraps.
+  void widen(ValueId input) {
+    if (!is_number(input)) return;
+    switch (graph_.type(input).dtype) {
+      case DType::u8: return reach(harsh::wide, input, {255, 254, 200, 129, 128, 101});
+      case DType::i8: return reach(harsh::wide, input, {127, 126, 101, -101, -126, -127});
+      default: break;
+    }
+    constexpr double of_single = 0x1p24, most = 0x1p30;
+    for (double value : {4097.0, of_single + 1, of_single + 3, most - 1, most - 127})
+      reach(harsh::wide, input, {value, -value});
+  }
+
+  // Neither an index, nor a length, nor a mask.
+  bool is_number(ValueId input) const {
+    if (is_floating(graph_.type(input).dtype) || graph_.type(input).dtype == DType::boolean ||
+        index_bound(graph_, input, true))
+      return false;
+    std::vector<bool> carries(graph_.values.size());
+    carries[index_of(input)] = true;
+    auto carried = [&](ValueId id) { return id != ValueId::none && carries[index_of(id)]; };
+    bool is_computed_with = false;
+    for (const Node& node : graph_.nodes) {
+      if (std::ranges::none_of(node.operands, carried)) continue;
+      const DType dtype = graph_.type(node.results[0]).dtype;
+      const Family family = info(node.op).family;
+      if (family == Family::indexing) continue;
+      const bool counts = family == Family::reduce || family == Family::scan || node.op == Op::matmul;
+      if (family != Family::pointwise && family != Family::view && family != Family::movement && !counts)
+        return false;
+      if ((node.op == Op::shift_left || node.op == Op::shift_right) && carried(node.operands[1]))
+        return false;
+      if (dtype == DType::boolean) {
+        for (ValueId id : node.operands)
+          if (!carried(id) && !constants_.of(id)) return false;
+        if (node.operands.size() < 2) return false;
+        continue;
+      }
+      if (is_floating(dtype)) continue;
+      is_computed_with |= counts || node.op == Op::add || node.op == Op::sub || node.op == Op::mul ||
+                          node.op == Op::shift_left || node.op == Op::shift_right || node.op == Op::div;
+      for (ValueId id : node.results) carries[index_of(id)] = true;
+    }
+    return is_computed_with;
+  }
+
   void compared(const Node& node) {
     if (auto number = constants_.of(node.operands[1])) return threshold(node.operands[0], *number);
     if (auto number = constants_.of(node.operands[0])) threshold(node.operands[1], *number);
@@ -267,9 +320,13 @@ class Finder {
     const Node* node = constants_.maker(id);
     if (!node) {
       if (graph_[id].role == Role::input) add(kind, id, wanted);
+      // A number that is learned and bounded, as a temperature is.
+      if (graph_[id].role == Role::parameter && is_floating(graph_.type(id).dtype) && kind == bounds &&
+          graph_.type(id).elements() == 1)
+        numbers_.emplace(id, wanted);
       // A table whose rows are compared by themselves.
       if (graph_[id].role == Role::parameter && is_floating(graph_.type(id).dtype) &&
-          graph_.type(id).rank() > 0)
+          graph_.type(id).elements() > 1 && graph_.type(id).rank() > 0)
         shifted_by(kind, id, wanted);
       return;
     }
@@ -304,6 +361,11 @@ class Finder {
         if (!sum) follow(x, wanted);
       }
       if (sum) return follow(x, wanted);
+      // Quotients are whole where what divides is one: the largest of a row is then what it is divided by.
+      if (kind == whole_numbers && (node->op == Op::div || (node->op == Op::mul && other == ValueId::none))) {
+        follow(x, wanted);
+        return reach_one(kind, node->operands[1], 1, depth + 16);
+      }
     }
     if (auto value = undone(*node, wanted)) return follow(x, value);
     if (kind != bounds || wanted == 0 || !is_floating(graph_.type(id).dtype)) return;
@@ -397,10 +459,11 @@ class Finder {
     if (kind == all_beyond) return;  // inputs have a kind of their own for that
     const DType dtype = graph_.type(input).dtype;
     if (dtype == DType::boolean || (!is_floating(dtype) && !fits(input, value))) return;
-    const bool halves = products_ || graph_.type(input).dtype == DType::f16;
+    const bool halves = is_floating(dtype) && (products_ || dtype == DType::f16);
     if (halves && std::isfinite(value) && std::fabs(value) > most_of_a_half) return;
     const bool below = value < 0 && std::isfinite(value);
     Planted& planted = found_[below ? format("{} below zero", kind) : std::string(kind)][input];
+    if (kind == tails) planted.share = 1;
     constexpr size_t most = 256;
     if (planted.values.size() < most && std::ranges::find(planted.values, value) == planted.values.end())
       planted.values.push_back(value);
@@ -428,7 +491,7 @@ class Finder {
   Boundaries found_;
   std::set<std::tuple<std::string, ValueId, double>> neutral_;  // what leaves the other operand as it is
   std::map<ValueId, std::vector<double>> bounds_of_shifts_;
-  std::map<ValueId, double> ends_of_shifts_;
+  std::map<ValueId, double> ends_of_shifts_, numbers_;
 };
 
 // JSON has no infinities.
@@ -452,8 +515,10 @@ Json to_json(const Boundaries& boundaries, const Graph& graph) {
       const Planted planted = found == inputs.end() ? Planted{} : found->second;
       Json values = Json::array();
       for (double value : planted.values) values.push_back(number_to_json(value));
-      list.push_back(
-          {{"values", std::move(values)}, {"smallest", planted.smallest}, {"largest", planted.largest}});
+      list.push_back({{"values", std::move(values)},
+                      {"share", planted.share},
+                      {"smallest", planted.smallest},
+                      {"largest", planted.largest}});
     }
     out[kind] = std::move(list);
   }
@@ -461,7 +526,8 @@ Json to_json(const Boundaries& boundaries, const Graph& graph) {
 }
 
 void plant(const Planted& planted, uint64_t seed, const Shape& shape, std::span<double> values) {
-  constexpr double share = 0.25, of_rows = 0.125;
+  constexpr double of_rows = 0.125;
+  const double share = planted.share;
   auto uniform = [&](int64_t i) {
     return oracle::uniform(oracle::random_bits(static_cast<int64_t>(seed), 5, i)[0], 53);
   };

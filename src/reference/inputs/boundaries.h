@@ -16,6 +16,7 @@ namespace stitch::verifier {
 // What one input gets, in the midst of the task's own draw.
 struct Planted {
   std::vector<double> values;
+  double share = 0.25;  // of all elements
   // Samples are scaled so that their root mean squares spread over this range; 0: they are not.
   double smallest = 0, largest = 0;
 

@@ -102,6 +102,50 @@ end
       << "a table has nine rows";
 }
 
+// Neither lengths (compared with positions), nor indices, nor masks.
+TEST(Boundaries, OfIntegersThatAreOnlyComputedWithAreWide) {
+  auto graph = parse_graph(R"(graph "g"
+input %n : i32[4,6]
+input %u : u8[4,6]
+input %length : i32[4,1]
+input %t : i64[4]
+parameter %table : f32[9,2]
+%sum = sum(%n) dims=[1] : i32[4]
+%twice = add(%u, %u) : u8[4,6]
+%at = iota() size=6 dtype=i32 : i32[6]
+%mask = lt(%at, %length) : bool[4,6]
+%more = add(%length, %length) : i32[4,1]
+%next = add(%t, %t) : i64[4]
+%row = index(%table, %t) dims=[0] : f32[4,2]
+output %sum
+output %twice
+output %mask
+output %more
+output %next
+output %row
+end
+)");
+  ASSERT_TRUE(graph) << graph.error().text();
+  const Boundaries found = boundaries_of(*graph);
+  ASSERT_TRUE(found.contains("wide integers"));
+  const auto& wide = found.at("wide integers");
+  ASSERT_TRUE(wide.contains(graph->find("n")) && wide.contains(graph->find("u")));
+  EXPECT_TRUE(has(&wide.at(graph->find("n")), 0x1p24 + 1));
+  EXPECT_TRUE(has(&wide.at(graph->find("u")), 255));
+  EXPECT_EQ(wide.size(), 2u);
+}
+
+TEST(Boundaries, OfQuotientsAreWhereTheirDivisorIsOne) {
+  const Boundaries found = boundaries_in(R"(%a = abs(%x) : f32[4,8]
+%m = amax(%a) dims=[1] keepdim=true : f32[4,1]
+%most = full() shape=[] dtype=f32 value=127.0 : f32[]
+%s = div(%m, %most) : f32[4,1]
+%q = div(%x, %s) : f32[4,8]
+%y = round(%q) : f32[4,8]
+)");
+  EXPECT_TRUE(has(planted(found, "whole numbers"), 127) && has(planted(found, "whole numbers"), 2.5));
+}
+
 TEST(Boundaries, BehindALayerAreItsShifts) {
   auto graph = parse_graph(R"(graph "g"
 input %x : f32[4,8]

@@ -133,8 +133,8 @@ double draw_number(const Draw& draw, std::string_view distribution, int64_t i, i
   }
   if (distribution == harsh::large) return 100 * draw.normal(i);
   if (distribution == harsh::low) {
-    constexpr std::array<double, 3> sizes = {100, 1e4, 1e6};
-    return -sizes[draw.seed % parts % sizes.size()] - 100 * draw.uniform(i);
+    constexpr std::array<double, parts> sizes = {100, 1e4, 1e6, -1e4};
+    return -sizes[draw.seed % parts] - 100 * draw.uniform(i);
   }
   if (distribution == harsh::small) return 1e-4 * draw.normal(i);
   if (distribution == harsh::ties) return std::floor(5 * draw.uniform(i)) / 2 - 1;

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "reference/inputs/fade.h"
+
 namespace stitch::verifier {
 
 namespace {
@@ -86,6 +88,46 @@ class Changes {
 
 }  // namespace
 
+std::vector<WeightChange> tail_weights(const Graph& graph) {
+  // Close together, so that what is nearer to zero, and larger, doesn't prevail; and then about one again.
+  constexpr double calm = 0x1p-3, loud = 0x1p9;
+  const std::vector<int32_t> makers = producers(graph);
+  const std::vector<std::vector<int32_t>> readers = users(graph);
+  std::vector<WeightChange> out;
+  auto is_weight = [&](const Node& node, size_t i) {
+    return i < node.operands.size() && node.operands[i] != ValueId::none &&
+           graph[node.operands[i]].role == Role::parameter && graph.type(node.operands[i]).rank() > 0;
+  };
+  auto change = [&](ValueId weight, double scale, double add) {
+    out.push_back(
+        {.data = graph[weight].data, .end = graph.type(weight).shape[0], .scale = scale, .add = add});
+  };
+  auto passes = [](const Node& node) {
+    const Family family = info(node.op).family;
+    return family == Family::pointwise || family == Family::view || family == Family::movement ||
+           family == Family::pool;
+  };
+  for (const Node& gelu : graph.nodes) {
+    if (gelu.op != Op::gelu) continue;
+    int32_t before = makers[index_of(gelu.operands[0])];
+    while (before >= 0 && passes(graph.node(before)) && graph.node(before).op != Op::add)
+      before = makers[index_of(graph.node(before).operands[0])];
+    if (before < 0 || !is_weight(graph.node(before), 1) || !is_weight(graph.node(before), 2)) continue;
+    change(graph.node(before).operands[1], calm, 0);
+    change(graph.node(before).operands[2], calm, tail_of_gelu);
+    std::vector<ValueId> carries = {gelu.results[0]};
+    for (size_t i = 0; i < carries.size(); ++i)
+      for (int32_t reader : readers[index_of(carries[i])]) {
+        const Node& node = graph.node(reader);
+        if (is_product(node) && is_weight(node, 1) && node.operands[0] == carries[i])
+          change(node.operands[1], loud, 0);
+        else if (passes(node) && std::ranges::find(carries, node.results[0]) == carries.end())
+          carries.push_back(node.results[0]);
+      }
+  }
+  return out;
+}
+
 std::vector<WeightChange> pointed_weights(const Graph& graph) {
   Changes changes(graph);
   for (const Node& node : graph.nodes) {
@@ -112,7 +154,7 @@ Json to_json(const std::vector<WeightChange>& changes) {
 
 void change(oracle::Tensor& tensor, const WeightChange& change) {
   const Shape& shape = tensor.shape();
-  const int64_t each = shape[0] ? tensor.elements() / shape[0] : 0;
+  const int64_t rows = shape.empty() ? 1 : shape[0], each = rows ? tensor.elements() / rows : 0;
   double* values = tensor.writable<double>();
   for (int64_t i = change.begin * each; i < change.end * each; ++i) {
     const bool on_diagonal = i / each == i % each;

@@ -21,6 +21,10 @@ struct WeightChange {
 
 // Empty where nothing in the graph asks for them.
 std::vector<WeightChange> pointed_weights(const Graph& graph);
+// Where both forms of GELU differ by a fifth of what they give, far more than halves round.
+inline constexpr double tail_of_gelu = -3.5;
+// Layers before a GELU that give nothing but its tail, and next ones that make it count.
+std::vector<WeightChange> tail_weights(const Graph& graph);
 Json to_json(const std::vector<WeightChange>& changes);
 void change(oracle::Tensor& tensor, const WeightChange& change);
 

@@ -92,6 +92,26 @@ end
   EXPECT_GT(rows[0].scale, 1);
 }
 
+TEST(TailWeights, GiveAGeluItsTailAndMakeItCount) {
+  auto graph = parse_graph(R"(graph "mlp"
+parameter %w : f32[32,16]
+parameter %b : f32[32]
+parameter %v : f32[8,32]
+input %x : f32[4,16]
+%a = linear(%x, %w, %b) : f32[4,32]
+%g = gelu(%a) : f32[4,32]
+%y = linear(%g, %v) : f32[4,8]
+output %y
+end
+)");
+  ASSERT_TRUE(graph) << graph.error().text();
+  const std::vector<WeightChange> changes = tail_weights(*graph);
+  ASSERT_TRUE(find_change(changes, "w") && find_change(changes, "b") && find_change(changes, "v"));
+  EXPECT_LT(find_change(changes, "w")->scale, 0.25) << "close together";
+  EXPECT_EQ(find_change(changes, "b")->add, tail_of_gelu);
+  EXPECT_GT(find_change(changes, "v")->scale, 100);
+}
+
 TEST(PointedWeights, AreNotForOthers) {
   auto graph = parse_graph(
       "graph \"g\"\nparameter %w : f32[7,3]\ninput %x : f32[2,3]\n%y = linear(%x, %w) : f32[2,7]\n"

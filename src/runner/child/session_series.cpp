@@ -142,8 +142,12 @@ Json Session::call_in_stream(const Json& request, InStream in_stream) {
 
   const bool beside = in_stream == InStream::beside, captures = beside || in_stream == InStream::captured;
   if (beside && !other_program_) throw Refusal{STITCH_BAD_ARGUMENT, "there is no second program"};
-  Buffers others;
+  // What the second one makes of its inputs must be nothing that the first one could use: they are zeros.
+  Buffers others, zeros;
   if (beside) others = fresh_outputs(request.at("outputs"), poison, {}, inputs.size());
+  if (beside)
+    for (const GuardedBuffer& input : inputs) zeros.push_back(buffer_at(input.type(), {}, zeros.size(), 0));
+  std::vector<StitchTensor> in_of_other = as_arguments(zeros);
   Captured captured = Captured::complete;
   int status = STITCH_OK;
   std::string message;
@@ -157,15 +161,16 @@ Json Session::call_in_stream(const Json& request, InStream in_stream) {
       if (!captures) value_or_fault(std::move(copied));
     };
     for (size_t i = 0; i < inputs.size(); ++i) in_order(early[i], inputs[i]);
-    auto run_on = [&](StitchProgram* program, std::vector<StitchTensor> to, void* stream) {
+    auto run_on = [&](StitchProgram* program, std::vector<StitchTensor>& from, std::vector<StitchTensor> to,
+                      void* stream) {
       if (status == STITCH_OK)
-        status = library_->run(program, in.data(), static_cast<int>(in.size()), to.data(),
+        status = library_->run(program, from.data(), static_cast<int>(from.size()), to.data(),
                                static_cast<int>(to.size()), stream);
     };
     void* branch = beside ? backend_->fork_stream() : nullptr;
-    run_on(program_, as_arguments(written), backend_->stream());
+    run_on(program_, in, as_arguments(written), backend_->stream());
     if (branch) {
-      run_on(other_program_, as_arguments(others), branch);
+      run_on(other_program_, in_of_other, as_arguments(others), branch);
       backend_->join_stream();
     }
     if (status != STITCH_OK) message = library_->error_text();

@@ -445,6 +445,7 @@ class Maker {
       if (node.op == Op::where
               ? !has_two_tensors(node)
               : info(node.op).family == Family::pointwise && !std::holds_alternative<Op>(neighbour.change) &&
+                    !std::holds_alternative<OfInteger>(neighbour.change) &&
                     !is_floating(graph_.type(node.operands[0]).dtype))
         continue;
       std::optional<Instead> instead = instead_of(node, neighbour);
@@ -489,6 +490,18 @@ class Maker {
         return {};
       return with_operand(
           0, [formula = of->formula](const Evaluated& at) { return mapped(*at.operands[0], formula); });
+    }
+    if (const OfInteger* of = std::get_if<OfInteger>(&neighbour.change)) {
+      const DType dtype = graph_.type(node.results[0]).dtype;
+      if (is_floating(dtype) || dtype == DType::boolean) return {};
+      return [formula = of->formula](const Evaluated& at) -> Result<std::vector<Tensor>> {
+        std::vector<Tensor> out(at.results.begin(), at.results.end());
+        out[0] = out[0].copy();
+        int64_t* values = out[0].writable<int64_t>();
+        for (int64_t i = 0; i < out[0].elements(); ++i)
+          values[i] = oracle::wrapped(formula(values[i]), out[0].dtype());
+        return out;
+      };
     }
     if (const LastIs* last = std::get_if<LastIs>(&neighbour.change)) {
       const Shape& shape = graph_.type(node.operands[0]).shape;

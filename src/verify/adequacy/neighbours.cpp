@@ -17,6 +17,8 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 // Of FP32: e^x overflows above, and is zero below.
 constexpr double most_exponent = 88.73, least_exponent = -104;
 
+int64_t through_single(int64_t x) { return static_cast<int64_t>(static_cast<float>(x)); }
+int64_t through_int(int64_t x) { return static_cast<int32_t>(x); }
 double at_most_6(double x) { return std::min(x, 6.0); }
 double at_least_0(double x) { return std::fmax(x, 0); }
 double at_most_0(double x) { return std::fmin(x, 0); }
@@ -221,6 +223,16 @@ constexpr Neighbour table[] = {
     {Op::mean, "of absolute values", OfOperand{std::fabs}},
     {Op::amax, "of absolute values", OfOperand{std::fabs}},
     {Op::pow, "of absolute values", OfOperand{std::fabs}},
+    {Op::add, "through FP32", OfInteger{through_single}},
+    {Op::sub, "through FP32", OfInteger{through_single}},
+    {Op::mul, "through FP32", OfInteger{through_single}},
+    {Op::sum, "through FP32", OfInteger{through_single}},
+    {Op::prod, "through FP32", OfInteger{through_single}},
+    {Op::cumsum, "through FP32", OfInteger{through_single}},
+    {Op::matmul, "through FP32", OfInteger{through_single}},
+    {Op::sum, "in 32 bits", OfInteger{through_int}},
+    {Op::prod, "in 32 bits", OfInteger{through_int}},
+    {Op::cumsum, "in 32 bits", OfInteger{through_int}},
     {Op::lt, "as <=", Op::le},
     {Op::le, "as <", Op::lt},
     {Op::gt, "as >=", Op::ge},

@@ -15,6 +15,9 @@ struct OfResult {
 struct OfOperand {
   double (*formula)(double);  // of each element of the first operand, before the op
 };
+struct OfInteger {
+  int64_t (*formula)(int64_t);  // of each element of the first result
+};
 struct LastIs {
   double value;  // of the first operand, along the dimension that is reduced: the tail that tiles leave over
 };
@@ -23,7 +26,7 @@ using Computed = Result<std::vector<oracle::Tensor>> (*)(const Evaluated&);
 struct Neighbour {
   Op op;
   std::string_view what;
-  std::variant<Op, OfResult, OfOperand, LastIs, Computed> change;
+  std::variant<Op, OfResult, OfOperand, OfInteger, LastIs, Computed> change;
 };
 std::span<const Neighbour> neighbours();
 

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "base/error_codes.h"
+#include "base/machine/fair_time.h"
 #include "verify/attempt.h"
 #include "verify/gates/gates.h"
 #include "verify/numerics/judge.h"
@@ -53,9 +54,9 @@ Result<int> right_where_unaligned(Session& session, Attempt& attempt) {
   if (order.size() < 2) return tried;
   std::ranges::shuffle(order, std::mt19937_64(session.next_seed()));
   order.resize(std::min(order.size(), most_alone));
-  const auto begin = std::chrono::steady_clock::now();
+  FairTime time(most_seconds_alone);
   for (size_t tensor : order) {
-    if (std::chrono::steady_clock::now() - begin > most_seconds_alone) break;
+    if (!time.another()) break;
     const bool input = tensor < signature.inputs.size();
     const ManifestTensor& which =
         input ? signature.inputs[tensor] : signature.outputs[tensor - signature.inputs.size()];

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/error_codes.h"
+#include "base/machine/fair_time.h"
 #include "base/terminal/wording.h"
 #include "base/text.h"
 #include "reference/inputs/boundaries.h"
@@ -196,7 +197,10 @@ bool matters(const Session& session, std::string_view kind) {
                    Op::logsumexp, Op::logcumsumexp, Op::softmax, Op::log_softmax, Op::attention, Op::cummax,
                    Op::cummin}) ||
            (!has_product(graph) && one_of({Op::topk}));  // behind a product it chooses experts
-  if (kind == harsh::low) return matters(session, harsh::ends);
+  if (kind == harsh::low)
+    return matters(session, harsh::ends) || any([](const Node& node) {
+             return node.op == Op::scatter && node.attributes.text("reduce").starts_with("am");
+           });
   if (kind == harsh::small) return one_of({Op::expm1, Op::log1p});
   if (kind == harsh::patches)
     return std::ranges::any_of(
@@ -229,8 +233,9 @@ uint64_t ways_to_draw(const Session& session, std::string_view kind) {
   // All that can be changed, then one after the other.
   if (kind == harsh::masks)
     return std::min(parts, 1 + count_inputs(session, false) + count_inputs(session, true) / 2);
-  // Below three numbers that a maximum may start at; honest products compute in halves, which end at 65504.
-  if (kind == harsh::low) return has_product(session.task.graph) ? 1 : 3;
+  // Below three numbers that a maximum may start at, and above a minimum's; honest products compute in
+  // halves, which end at 65504.
+  if (kind == harsh::low) return has_product(session.task.graph) ? 1 : 4;
   // Everywhere, in some samples, in some channels.
   return kind == harsh::offset ? 3 : 1;
 }
@@ -246,9 +251,12 @@ std::vector<Question> questions(Session& session, bool few) {
     list.push_back({.seed = session.unseen_seed(), .once = true});
   if (session.options.quick) return list;
   const bool moves_all = !session.torch || !session.torch->holds_trials();
+  // Zeros are equals, too, whose order is anyone's.
+  const bool has_an_order = makes_use_of_positions(session.task.graph) && !has_product(session.task.graph);
   for (const std::string& distribution : session.reference.distributions()) {
     // Patches are a little of each harsh kind: of gigabytes that has to do.
     if (few && distribution != "normal" && distribution != harsh::patches) continue;
+    if (has_an_order && (distribution == "sparse" || distribution == harsh::zeros)) continue;
     if (harsh::is_harsh(distribution) && !matters(session, distribution)) continue;
     if (distribution == harsh::not_finite && !moves_all) continue;
     for (uint64_t part = 0; part < ways_to_draw(session, distribution); ++part)
@@ -271,6 +279,8 @@ std::vector<Question> questions(Session& session, bool few) {
     list.push_back({Weights::pointed, "task", session.next_seed()});
   if (!bounded_weights(session.task.graph).empty())
     list.push_back({Weights::bounded, "task", session.next_seed()});
+  if (!few && !tail_weights(session.task.graph).empty())
+    list.push_back({Weights::tails, "task", session.next_seed()});
   return list;
 }
 
@@ -364,9 +374,9 @@ Result<void> ask_for_what_is_left(Session& session, const std::vector<Question>&
   // dozens. Larger weights move what curves by more.
   constexpr int most_calm = 64;
   constexpr std::chrono::seconds most_time{1};
-  const auto begin = std::chrono::steady_clock::now();
+  FairTime time(most_time);
   for (int left = most_calm; left > 0 && session.adequacy->wants_directions(left); --left) {
-    if (session.adequacy->is_exhausted() || std::chrono::steady_clock::now() - begin > most_time) break;
+    if (session.adequacy->is_exhausted() || !time.another()) break;
     const bool own = left % 4 == 0 || !session.takes_weights || !has_weights(session.task.signature);
     weights = own ? Weights::task : Weights::reparameterised;
     STITCH_TRY(attempt, Attempt::of(session, weights));

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/machine/fair_time.h"
 #include "verify/attempt.h"
 #include "verify/gates/gates.h"
 #include "verify/numerics/judge.h"
@@ -50,10 +51,8 @@ Result<Passed> thread_order(Session& session, Json&) {
                        "missing_dependency",
                        format("threads and a graph's nodes in {} order, in the second call,", word)));
     // Which warps are late is another matter at each launch.
-    const auto begin = std::chrono::steady_clock::now();
-    for (int call = 0; call < most_late && order == runner::ThreadOrder::lagging &&
-                       std::chrono::steady_clock::now() - begin < seconds_of_late;
-         ++call)
+    FairTime time(seconds_of_late);
+    for (int call = 0; order == runner::ThreadOrder::lagging && call < most_late && time.another(); ++call)
       STITCH_CHECK(right(session, attempt, session.trials[0], "missing_barrier", "some warps late"));
   }
   return Passed{orders.size() > 1 ? "forward, reversed, shuffled and with late warps agree"

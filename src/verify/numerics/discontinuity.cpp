@@ -98,9 +98,33 @@ bool has_nan(const oracle::Tensor& tensor) {
   return std::any_of(values, values + tensor.elements(), [](double x) { return std::isnan(x); });
 }
 
-// Sums, differences and products of numbers of few bits are exact in any precision. By value: what is left of
-// it when all that it is made of is cut to that many bits, and NaN where anything else was computed.
-oracle::Known of_few_bits(const Graph& graph, oracle::Known known) {
+// As a product with a rounded reciprocal may be another number than the quotient.
+Result<void> without_odd_quotients(const Graph& graph, const Node& node,
+                                   std::span<const oracle::Tensor* const> operands,
+                                   oracle::Tensor& quotients) {
+  auto single = [](const oracle::Tensor& tensor, auto formula) {
+    oracle::Tensor out = tensor.copy();
+    for (int64_t i = 0; i < out.elements(); ++i)
+      out.writable<double>()[i] = static_cast<double>(static_cast<float>(formula(out.data<double>()[i])));
+    return out;
+  };
+  const oracle::Tensor inverse = single(*operands[1], [](double x) { return 1 / x; });
+  const std::array<const oracle::Tensor*, 2> factors = {operands[0], &inverse};
+  STITCH_TRY(const std::vector<oracle::Tensor> products,
+             oracle::evaluate_node(graph, {.op = Op::mul, .operands = node.operands, .results = node.results},
+                                   factors));
+  const oracle::Tensor rounded = single(products[0], [](double x) { return x; });
+  quotients = quotients.copy();
+  for (int64_t i = 0; i < quotients.elements(); ++i)
+    if (rounded.data<double>()[i] != quotients.data<double>()[i])
+      quotients.writable<double>()[i] = std::numeric_limits<double>::quiet_NaN();
+  return {};
+}
+
+// Sums, differences, products and most quotients of numbers of few bits are exact in any precision. By value:
+// what is left of it when all that it is made of is cut to that many bits, and NaN where anything else was
+// computed.
+oracle::Known of_few_bits(const Graph& graph, const oracle::Known& given, const std::vector<bool>& rounded) {
   constexpr int bits = 8;  // bf16 holds them
   auto cut = [](const oracle::Tensor& tensor) {
     if (!tensor.floating()) return tensor;
@@ -115,23 +139,31 @@ oracle::Known of_few_bits(const Graph& graph, oracle::Known known) {
     }
     return out;
   };
-  for (auto& [id, tensor] : known) tensor = cut(tensor);
+  // What was only chosen so far is as it is: the largest of many may have few bits where others have not.
+  oracle::Known known, chosen = given;
+  for (const auto& [id, tensor] : given) known.emplace(id, cut(tensor));
   for (const Node& node : graph.nodes) {
-    const bool exact =
-        node.op == Op::add || node.op == Op::sub || node.op == Op::mul || keeps_exact(graph, node);
+    const bool exact = node.op == Op::add || node.op == Op::sub || node.op == Op::mul || node.op == Op::div ||
+                       keeps_exact(graph, node);
     std::vector<const oracle::Tensor*> operands;
     bool here = exact;
+    oracle::Known& from = rounded[index_of(node.results[0])] ? known : chosen;
     for (ValueId id : node.operands) {
-      const auto found = known.find(id);
-      here &= id == ValueId::none || found != known.end();
+      const auto found = from.find(id);
+      here &= id == ValueId::none || found != from.end();
       // NaN is lost in a comparison.
-      here &= found == known.end() || !jumps(graph, node) || !has_nan(found->second);
-      operands.push_back(found == known.end() ? nullptr : &found->second);
+      here &= found == from.end() || &from == &chosen || !jumps(graph, node) || !has_nan(found->second);
+      operands.push_back(found == from.end() ? nullptr : &found->second);
     }
     if (!here || known.contains(node.results[0])) continue;
     auto results = oracle::evaluate_node(graph, node, operands);
-    for (size_t i = 0; results && i < results->size(); ++i)
+    if (results && node.op == Op::div && (*results)[0].floating() &&
+        !without_odd_quotients(graph, node, operands, (*results)[0]))
+      continue;
+    for (size_t i = 0; results && i < results->size(); ++i) {
       known.insert_or_assign(node.results[i], cut((*results)[i]));
+      if (&from == &chosen) chosen.insert_or_assign(node.results[i], (*results)[i]);
+    }
   }
   return known;
 }
@@ -205,7 +237,7 @@ Result<std::vector<std::vector<oracle::Tensor>>> across_jumps(const Graph& graph
                                                               Numerics numerics, uint64_t seed) {
   const std::vector<bool> rounded = rounded_values(graph);
   const std::vector<int32_t> makers = producers(graph);
-  const oracle::Known few = of_few_bits(graph, known);
+  const oracle::Known few = of_few_bits(graph, known, rounded);
   std::vector<std::vector<oracle::Tensor>> out;
   for (int variant = 0; variant <= variants; ++variant) {
     oracle::Known here = known;

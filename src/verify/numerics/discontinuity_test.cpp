@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -75,6 +76,31 @@ TEST(Discontinuity, IsNoneWhereInputsAreExact) {
       parse_graph("graph \"g\"\ninput %x : f32[4]\n%floor = floor(%x) : f32[4]\noutput %floor\nend\n");
   ASSERT_TRUE(graph) << graph.error().text();
   EXPECT_FALSE(has_discontinuity(*graph));
+}
+
+// By the largest of a row, which is 127 beside numbers of many bits: 2.5 is a half, and nothing else.
+TEST(Discontinuity, QuotientsOfFewBitsAreExact) {
+  auto graph = parse_graph(R"(graph "g"
+input %x : f32[1,4]
+%m = amax(%x) dims=[1] keepdim=true : f32[1,1]
+%most = full() shape=[] dtype=f32 value=127.0 : f32[]
+%s = div(%m, %most) : f32[1,1]
+%q = div(%x, %s) : f32[1,4]
+%y = round(%q) : f32[1,4]
+output %y
+end
+)");
+  ASSERT_TRUE(graph) << graph.error().text();
+  for (float largest : {127.0F, 126.7F}) {
+    auto input = oracle::Tensor::from_bytes(
+        DType::f32, {1, 4}, bytes_of<float>({largest, 2.5F * (largest / 127), 0.3F, 0.1234567F}));
+    ASSERT_TRUE(input);
+    auto variants = across_jumps(*graph, {{graph->find("x"), *input}}, graph->outputs, Numerics::standard, 7);
+    ASSERT_TRUE(variants) << variants.error().text();
+    const bool moves = std::ranges::any_of(
+        *variants, [](const auto& variant) { return variant[0].template data<double>()[1] != 2; });
+    EXPECT_EQ(moves, largest != 127) << largest;
+  }
 }
 
 TEST(Integers, AreComparedAsIntegers) {

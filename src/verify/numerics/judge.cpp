@@ -88,6 +88,8 @@ Judging judging_of(const Session& session, const Trial& trial, size_t output) {
     // GoogLeNet on an H200: of a logit whose bias is next to nothing, fp16 leaves a third.
     judging.biases_prevail = weights == Weights::faint;
   }
+  // Halves before a GELU leave a fiftieth of its tail, another form of it takes a fifth.
+  if (is_in_tails(trial.question)) judging.floor = 0x1p-4;
   return judging;
 }
 
@@ -345,22 +347,28 @@ Result<Comparison> judge_at_once(const Session& session, const Trial& trial, siz
 
 Result<Comparison> judge_output(const Session& session, const Trial& trial, size_t output,
                                 const TensorBytes& values) {
+  std::optional<Distance> known = pytorch_distance(trial, output), held;
   if (trial.held) {
-    STITCH_TRY(Distance own, distance_of_held(session, trial, output, values));
-    return judge_distance(session, trial, output, own);
+    STITCH_TRY(held, distance_of_held(session, trial, output, values));
   }
-  std::optional<Distance> known = pytorch_distance(trial, output);
-  STITCH_TRY(Comparison comparison, judge_by(session, trial, output, values, known));
+  auto judged = [&]() -> Result<Comparison> {
+    if (!held) return judge_by(session, trial, output, values, known);
+    return conclude(*held, known, trial.truth[output].type, judging_of(session, trial, output));
+  };
+  STITCH_TRY(Comparison comparison, judged());
   // EfficientNet-B2 in training mode on an H200, variances of two samples each: 2.23e-4 in a draw on which
   // PyTorch's error allowed 2.20e-4.
-  STITCH_TRY(comparison, judge_by_more_roundings(session, trial, output, values, std::move(comparison)));
-  if (!may_be_luck(comparison)) return judge_unsure(session, trial, output, std::move(comparison));
+  if (!held) {
+    STITCH_TRY(comparison, judge_by_more_roundings(session, trial, output, values, std::move(comparison)));
+  }
+  if (!may_be_luck(comparison))
+    return held ? comparison : judge_unsure(session, trial, output, std::move(comparison));
   known->truth = std::max(known->truth, least_truth(session, trial, output));
   for (uint64_t draw = 1; draw <= most_draws && !comparison.passed; ++draw) {
     STITCH_TRY(std::optional<Distance> other, on_another_draw(session, trial, output, draw));
     if (!other) continue;
     known = no_better_than(*known, *other);
-    STITCH_TRY(comparison, judge_by(session, trial, output, values, known));
+    STITCH_TRY(comparison, judged());
   }
   return comparison;
 }
