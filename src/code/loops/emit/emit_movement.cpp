@@ -109,6 +109,15 @@ Expression triangle(Emitter& emitter, ValueId id, const Node& node, const Indice
                  [&] { return emitter.value(node.operands[0], at); });
 }
 
+// x[a:b, c:d] = v: the rows that are put in are x's own, but for some columns.
+bool is_part_of(const Emitter& emitter, ValueId update, ValueId x) {
+  const Graph& graph = emitter.graph();
+  const int32_t made = emitter.producer_of(update);
+  if (made < 0 || graph.node(made).op != Op::update_slice) return false;
+  const int32_t from = emitter.producer_of(graph.node(made).operands[0]);
+  return from >= 0 && graph.node(from).op == Op::slice && graph.node(from).operands[0] == x;
+}
+
 Expression updated(Emitter& emitter, ValueId id, const Node& node, const Indices& at) {
   ValueId x = node.operands[0], update = node.operands[1];
   const Graph& graph = emitter.graph();
@@ -125,7 +134,10 @@ Expression updated(Emitter& emitter, ValueId id, const Node& node, const Indices
     from[dim] = shifted;
     return emitter.value(update, from);
   }
-  Expression out = emitter.variable(id, number(0, graph.type(id).dtype));
+  // Computed in both branches, a chain of such updates would double with each.
+  const bool before = is_part_of(emitter, update, x);
+  const Expression first = before ? emitter.value(x, at) : number(0, graph.type(id).dtype);
+  Expression out = emitter.variable(id, first);
   std::string replaced = emitter.names().unique("replaced");
   emitter.add(define_constant(bool_type, replaced, range.condition));
   emitter.guard(named(replaced));
@@ -133,6 +145,7 @@ Expression updated(Emitter& emitter, ValueId id, const Node& node, const Indices
   Expression fresh = emitter.value(update, from);
   emitter.add(assign(out, fresh));
   emitter.close();
+  if (before) return out;
   emitter.guard(unary(Operator::logical_not, named(replaced)));
   Expression old = emitter.value(x, at);
   emitter.add(assign(out, old));
